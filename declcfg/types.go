@@ -1,0 +1,191 @@
+package declcfg
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// The schemas that this package knows. Blobs of any other schema are kept as [Meta].
+const (
+	SchemaPackage      = "olm.package"
+	SchemaChannel      = "olm.channel"
+	SchemaBundle       = "olm.bundle"
+	SchemaDeprecations = "olm.deprecations"
+)
+
+// Catalog is a whole catalog, or a part of one. The order of the blobs in each slice has no meaning; [Encoder] and
+// [Catalog.Sort] define the canonical one. A Catalog is not safe for concurrent modification.
+type Catalog struct {
+	Packages     []Package
+	Channels     []Channel
+	Bundles      []Bundle
+	Deprecations []Deprecations
+	Others       []Meta
+}
+
+// Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta].
+type Blob interface {
+	// BlobSchema is the value of the blob's "schema" field.
+	BlobSchema() string
+	// BlobPackage is the package that the blob belongs to; empty for blobs of no package. For an olm.package blob it
+	// is the blob's own name.
+	BlobPackage() string
+	// BlobName is the value of the blob's "name" field; empty where there is none.
+	BlobName() string
+	// Position is where the blob was read from; the zero Position if it was not read from a file.
+	Position() Position
+}
+
+// Position is a place in a catalog's sources. Lines count from 1; line 0 means that only the file is known.
+type Position struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// String returns "file:line", "file", or the empty string.
+func (p Position) String() string {
+	if p.File == "" || p.Line == 0 {
+		return p.File
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
+// Package is an olm.package blob.
+type Package struct {
+	Name           string
+	DefaultChannel string
+	Icon           *Icon
+	Description    string
+	Properties     []Property
+	Unknown        []Field
+	Pos            Position
+}
+
+// Icon is the icon of a package. Data are the raw bytes of the picture, not base64.
+type Icon struct {
+	Data      []byte
+	MediaType string
+}
+
+// Channel is an olm.channel blob: one line of upgrades through the bundles of a package.
+type Channel struct {
+	Name       string
+	Package    string
+	Entries    []ChannelEntry
+	Properties []Property
+	Unknown    []Field
+	Pos        Position
+}
+
+// ChannelEntry is one bundle's place in a channel, with the edges that lead to it from older bundles.
+type ChannelEntry struct {
+	Name      string
+	Replaces  string
+	Skips     []string
+	SkipRange string
+}
+
+// Bundle is an olm.bundle blob: one version of an operator.
+type Bundle struct {
+	Name          string
+	Package       string
+	Image         string
+	Properties    []Property
+	RelatedImages []RelatedImage
+	Unknown       []Field
+	Pos           Position
+
+	// HasObjects is true when the bundle has olm.bundle.object properties, also where a skeleton load has dropped
+	// them (see LoadOptions.Skeleton).
+	HasObjects bool
+}
+
+// RelatedImage is an image that a bundle needs at run time. Name may be empty.
+type RelatedImage struct {
+	Name  string
+	Image string
+}
+
+// Property is a typed value of a package, channel or bundle. Value is compact JSON; object keys are sorted when it was
+// read from a catalog and in the order of the type's fields when it was derived from a bundle. It is nil where the
+// source has no value.
+type Property struct {
+	Type  string
+	Value json.RawMessage
+}
+
+// Deprecations is an olm.deprecations blob.
+type Deprecations struct {
+	Package string
+	Entries []DeprecationEntry
+	Unknown []Field
+	Pos     Position
+}
+
+// DeprecationEntry marks a package (empty name), a channel or a bundle as deprecated.
+type DeprecationEntry struct {
+	Reference Reference
+	Message   string
+}
+
+// Reference names a blob within a package.
+type Reference struct {
+	Schema string
+	Name   string
+}
+
+// Meta is a blob of any schema, kept verbatim: Blob is its whole JSON object, compact, keys sorted, numbers exactly as
+// they were written.
+type Meta struct {
+	Schema  string
+	Package string
+	Name    string
+	Blob    json.RawMessage
+	Pos     Position
+}
+
+// Field is a top-level field of a blob that its schema does not define. It survives a load and a write.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+}
+
+func (p *Package) BlobSchema() string      { return SchemaPackage }
+func (c *Channel) BlobSchema() string      { return SchemaChannel }
+func (b *Bundle) BlobSchema() string       { return SchemaBundle }
+func (d *Deprecations) BlobSchema() string { return SchemaDeprecations }
+func (m *Meta) BlobSchema() string         { return m.Schema }
+
+func (p *Package) BlobPackage() string      { return p.Name }
+func (c *Channel) BlobPackage() string      { return c.Package }
+func (b *Bundle) BlobPackage() string       { return b.Package }
+func (d *Deprecations) BlobPackage() string { return d.Package }
+func (m *Meta) BlobPackage() string         { return m.Package }
+
+func (p *Package) BlobName() string      { return p.Name }
+func (c *Channel) BlobName() string      { return c.Name }
+func (b *Bundle) BlobName() string       { return b.Name }
+func (d *Deprecations) BlobName() string { return "" }
+func (m *Meta) BlobName() string         { return m.Name }
+
+func (p *Package) Position() Position      { return p.Pos }
+func (c *Channel) Position() Position      { return c.Pos }
+func (b *Bundle) Position() Position       { return b.Pos }
+func (d *Deprecations) Position() Position { return d.Pos }
+func (m *Meta) Position() Position         { return m.Pos }
+
+// Add appends a blob to the catalog. A *Meta of a known schema is kept as it is.
+func (c *Catalog) Add(b Blob) {
+	switch b := b.(type) {
+	case *Package:
+		c.Packages = append(c.Packages, *b)
+	case *Channel:
+		c.Channels = append(c.Channels, *b)
+	case *Bundle:
+		c.Bundles = append(c.Bundles, *b)
+	case *Deprecations:
+		c.Deprecations = append(c.Deprecations, *b)
+	case *Meta:
+		c.Others = append(c.Others, *b)
+	}
+}
