@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// env is the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
+func env(flag string) []string {
+	return []string{"BINDERY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
+}
+
+// exactly refuses any number of arguments but n.
+func exactly(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() != n {
+			return cliutil.Usagef("accepts %d arg(s), received %d", n, c.NArg())
+		}
+		return action(c)
+	}
+}
+
+// atLeast refuses fewer arguments than n.
+func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() < n {
+			return cliutil.Usagef("requires at least %d arg(s), only received %d", n, c.NArg())
+		}
+		return action(c)
+	}
+}
+
+// between refuses fewer arguments than low and more than high.
+func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if n := c.NArg(); n < low || n > high {
+			return cliutil.Usagef("accepts between %d and %d arg(s), received %d", low, high, n)
+		}
+		return action(c)
+	}
+}
+
+// catalogFormatFlag is -o for commands whose answer is a catalog.
+func catalogFormatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml)"}
+}
+
+// catalogFormat reads the value of [catalogFormatFlag].
+func catalogFormat(c *cli.Context) (declcfg.Format, error) {
+	f, err := declcfg.ParseFormat(c.String("output"))
+	if err != nil {
+		return "", cliutil.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
+	}
+	return f, nil
+}
+
+// listFormat reads -o of commands whose answer is text for people or, on request, JSON.
+func listFormat(c *cli.Context, formats ...string) (string, error) {
+	v := c.String("output")
+	if v == "" {
+		return "", nil
+	}
+	for _, f := range formats {
+		if v == f {
+			return v, nil
+		}
+	}
+	return "", cliutil.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
+}
+
+// examples are the last part of a command's description. Each line is run by a test.
+func examples(lines ...string) string {
+	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
+}
