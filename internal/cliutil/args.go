@@ -293,12 +293,12 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 	for _, f := range flags {
 		for _, n := range f.Names() {
 			if len(n) > 1 {
-				names = append(names, "--"+n)
+				names = append(names, n)
 			}
 		}
 	}
-	if near, ok := Nearest(name, names); ok {
-		e.Hint = "did you mean \"" + near + "\"?"
+	if near, ok := Nearest(strings.TrimLeft(name, "-"), names); ok {
+		e.Hint = "did you mean \"--" + near + "\"?"
 	}
 	return e
 }

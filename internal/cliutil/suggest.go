@@ -1,10 +1,10 @@
 package cliutil
 
 // Nearest returns the name that is most like word, and whether there is one close enough to be worth a suggestion: at
-// most one edit (a letter added, left out, replaced, or two neighbours swapped) for every three letters. Among equally
-// near names the first wins.
+// most one edit (a letter added, left out, replaced, or two neighbours swapped) for every three letters, and never all of
+// them. Among equally near names the first wins.
 func Nearest(word string, names []string) (string, bool) {
-	best, bestDistance := "", len(word)/3+2
+	best, bestDistance := "", max(len(word)/3, min(len(word)-1, 1))+1
 	for _, name := range names {
 		if d := distance(word, name, bestDistance); d < bestDistance {
 			best, bestDistance = name, d

@@ -40,7 +40,7 @@ func Find(goos, goarch string) (Server, error) {
 		s.open = func() (io.ReadCloser, error) { return openEmbedded(name) }
 		return s, nil
 	}
-	if goos != runtime.GOOS || goarch != runtime.GOARCH || goos != "linux" {
+	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
 		return Server{}, fmt.Errorf("%w for %s/%s: this program holds %s; build it with \"make build\" to have all", ErrNoServer, goos, goarch, held())
 	}
 	s.Self = true
