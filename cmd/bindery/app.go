@@ -44,6 +44,7 @@ func newApp(p *program) *cli.App {
 		Action: p.root,
 		Writer: p.stdout, ErrWriter: p.stderr,
 		Commands: []*cli.Command{
+			p.validateCommand(),
 			p.initCommand(),
 			p.generateCommand(),
 			p.versionCommand(),

@@ -76,3 +76,8 @@ func listFormat(c *cli.Context, formats ...string) (string, error) {
 func examples(lines ...string) string {
 	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
 }
+
+// jobsFlag bounds the work done at once.
+func jobsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs")}
+}
