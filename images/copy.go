@@ -83,7 +83,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
 	}
-	c, err := newCopier(ctx, src, o)
+	c, err := newCopier(ctx, src, dests, o)
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +148,15 @@ type copier struct {
 	o       CopyOptions
 	sys     *types.SystemContext
 	policy  *signature.PolicyContext
-	scratch *stage
+	scratch *Workspace
 }
 
-func newCopier(ctx context.Context, src types.ImageReference, o CopyOptions) (*copier, error) {
+func newCopier(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (*copier, error) {
 	policy, err := newPolicyContext(o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	w, err := NewWorkspace(ctx, nil, o.Temp)
+	w, err := NewWorkspace(ctx, dests, o.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ func newCopier(ctx context.Context, src types.ImageReference, o CopyOptions) (*c
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return &copier{src: src, o: o, sys: sys, policy: policy, scratch: w.stage}, nil
+	return &copier{src: src, o: o, sys: sys, policy: policy, scratch: w}, nil
 }
 
-func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.close()) }
+func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.Close()) }
 
 // push writes to a registry, several times if need be. Blobs that an earlier attempt has brought there are found again.
 func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
