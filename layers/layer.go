@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -20,6 +21,8 @@ type Layer struct {
 	// Name tells layers apart in errors and progress; it is not part of the content.
 	Name    string
 	Entries []Entry
+	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
+	More func(context.Context) ([]Entry, error)
 }
 
 // Size is the number of bytes of the layer's files, an estimate of the work that writing it is.
@@ -61,7 +64,15 @@ func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
 
 // write writes the layer through a compressor that may have served before.
 func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob, error) {
-	entries, err := order(l.Entries)
+	entries := l.Entries
+	if l.More != nil {
+		more, err := l.More(ctx)
+		if err != nil {
+			return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+		}
+		entries = append(slices.Clone(entries), more...)
+	}
+	entries, err := order(entries)
 	if err != nil {
 		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
 	}
