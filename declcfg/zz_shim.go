@@ -1,0 +1,2 @@
+package declcfg
+func (b *Bundle) substitutes() bool { return false }
