@@ -11,7 +11,7 @@ func (db *DB) derive(g *graph) {
 		missing("related_image", "the table is missing; the images are those that the ClusterServiceVersions name")
 	}
 	if !s.has("api_requirer") {
-		missing("api_requirer", "the table is missing; the required APIs are those of the ClusterServiceVersions")
+		missing("api_requirer", "the table is not there; the required APIs are those of the ClusterServiceVersions")
 	}
 	if !s.hasColumn("operatorbundle", "bundlepath") {
 		missing("bundlepath", "the column is missing; bundles have manifests, but no image")
@@ -42,6 +42,9 @@ func (db *DB) derive(g *graph) {
 		}
 		if !s.has("api_requirer") {
 			b.required = c.required
+		}
+		if !s.has("api_provider") {
+			b.provided = c.owned
 		}
 		if !s.hasColumn("operatorbundle", "skiprange") {
 			b.skipRange = text{s: c.skipRange}

@@ -131,23 +131,34 @@ func (db *DB) conn(ctx context.Context) (*sql.Conn, error) {
 	return c, nil
 }
 
-// quickCheck checks the structure of the database. Damage that lies outside the tables that are read is a finding, and
-// not an error.
+// spareTables are the tables whose content other tables and the manifests repeat. The value is the table that has to be
+// there for that.
+var spareTables = map[string]string{"api_provider": "properties", "api_requirer": "dependencies"}
+
+// quickCheck checks the structure of the database. Damage that lies where nothing is lost by it is a finding, and not
+// an error.
 func (db *DB) quickCheck(ctx context.Context) error {
 	problem, err := firstProblem(ctx, db.base, "PRAGMA quick_check(1)")
 	if err != nil || problem == "" {
 		return err
 	}
+	repaired := Finding{Kind: Repaired, Reason: "the file is damaged, but not in the tables that are read: " + quote(problem)}
 	for _, table := range db.schema.tables() {
 		here, err := firstProblem(ctx, db.base, fmt.Sprintf("PRAGMA quick_check(%q)", table))
 		if err != nil {
 			return err
 		}
-		if here != "" {
+		if here == "" {
+			continue
+		}
+		if again := spareTables[table]; again == "" || !db.schema.has(again) {
 			return fmt.Errorf("%w: table %q: %s", ErrDamaged, table, quote(here))
 		}
+		delete(db.schema.columns, table)
+		repaired.Field = table
+		repaired.Reason = "the table is damaged; what it holds was taken from other tables and the ClusterServiceVersions: " + quote(here)
 	}
-	db.findings.add(Finding{Kind: Repaired, Reason: "the file is damaged, but not in the tables that are read: " + quote(problem)})
+	db.findings.add(repaired)
 	return nil
 }
 

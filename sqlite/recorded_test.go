@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -70,5 +71,41 @@ func TestRecordedRender(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	all := recorded.All(t)
+	for _, name := range all.Databases(t) {
+		golden := "golden/" + name + "/render-csvmeta.json"
+		if !all.Has(golden) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := sqlite.Open(context.Background(), all.Database(t, name), sqlite.Options{Compat: sqlite.CompatOPM, CSVOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var out bytes.Buffer
+			enc := declcfg.NewEncoder(&out, declcfg.FormatJSON)
+			for b, err := range db.Blobs(context.Background()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, ok := b.(*declcfg.Bundle); ok {
+					if err := edit.LevelCSVMetadata.Apply(b); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := enc.Encode(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if d := differ(out.String(), string(all.File(t, golden))); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }

@@ -1,2 +1,0 @@
-package declcfg
-func (b *Bundle) substitutes() bool { return false }
