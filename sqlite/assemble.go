@@ -95,7 +95,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 			switch {
 			case b.hasProperty(declcfg.PropertyDeprecated):
 				dropped("opm leaves out deprecated bundles")
-			case b.version.null || b.path.null:
+			case b.version.null || b.path.null && db.schema.hasColumn("operatorbundle", "bundlepath"):
 				dropped("opm leaves out bundles without a version or an image")
 			default:
 				included[name] = true
@@ -152,12 +152,30 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if db.options.Validate != nil {
-		if err := db.options.Validate(&a.catalog); err != nil {
-			return nil, err
-		}
+	if err := a.validate(); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// validate checks the package's blobs, of which the manifests are missing. All that the rules need of those is the
+// annotation that makes a release of a version's build metadata.
+func (a *assembled) validate() error {
+	c := a.catalog
+	c.Bundles = slices.Clone(c.Bundles)
+	for i, b := range a.rows {
+		if m := b.manifests; m.csv == nil || m.csv.substitutesFor == "" {
+			continue
+		}
+		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, declcfg.CSVMetadata{
+			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: b.manifests.csv.substitutesFor},
+		})
+		if err != nil {
+			return err
+		}
+		c.Bundles[i].Properties = append(slices.Clone(c.Bundles[i].Properties), p)
+	}
+	return declcfg.Validate(&c)
 }
 
 func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {

@@ -35,6 +35,7 @@ type property struct{ typ, value string }
 type csv struct {
 	version        string
 	skipRange      string
+	substitutesFor string
 	relatedImages  []declcfg.RelatedImage
 	operatorImages []string // of the deployments' containers
 	owned          []gvk
@@ -172,7 +173,11 @@ func readCSV(object []byte) (*csv, error) {
 	if err := json.Unmarshal(object, &d); err != nil {
 		return nil, err
 	}
-	c := &csv{skipRange: jsonString(d.Metadata.Annotations["olm.skipRange"]), version: jsonString(d.Spec.Version)}
+	c := &csv{
+		version:        jsonString(d.Spec.Version),
+		skipRange:      jsonString(d.Metadata.Annotations["olm.skipRange"]),
+		substitutesFor: jsonString(d.Metadata.Annotations[declcfg.AnnotationSubstitutesFor]),
+	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
 	}

@@ -1,10 +1,6 @@
 package sqlite
 
-import (
-	"time"
-
-	"github.com/operator-bindery/bindery/declcfg"
-)
+import "time"
 
 // Compat selects whose answers to give where a better answer than opm's is known.
 type Compat string
@@ -24,8 +20,6 @@ type Options struct {
 	KeepGoing bool
 	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that drop them.
 	CSVOnly bool
-	// Validate checks the blobs of one package, without manifests, before any blob is delivered. Nil checks nothing.
-	Validate func(*declcfg.Catalog) error
 	// Limits bound what a database may ask for.
 	Limits Limits
 	// TempDir is where a private copy goes if one is needed; empty means the system's.

@@ -41,7 +41,7 @@ func All(t testing.TB) Collection {
 // Part returns the part of the collection that belongs to the project.
 func Part(t testing.TB) Collection {
 	t.Helper()
-	return Collection(filepath.Join(root(t), "testdata"))
+	return Collection(filepath.Join(root(t), "testdata", "indexes"))
 }
 
 // Databases lists the names of the databases, without their extensions.
