@@ -83,6 +83,12 @@ func (b *Bundle) PackageProperty() (PackageProperty, error) {
 
 // parseProperty checks that the value of a property of a known type can be read as that type.
 func parseProperty(p *Property) error {
+	if sh, ok := shapeOf[p.Type]; ok {
+		s := scanner{b: p.Value}
+		if sh.conforms(&s) && s.i == len(p.Value) {
+			return nil
+		}
+	}
 	var into any
 	switch p.Type {
 	case PropertyPackage:
@@ -93,16 +99,11 @@ func parseProperty(p *Property) error {
 		into = &GVKProperty{}
 	case PropertyCSVMetadata:
 		into = &CSVMetadata{}
-	case PropertyBundleObject:
-		into = &bundleObject{}
 	default:
+		if len(p.Value) > 0 {
+			return nil
+		}
 		into = &json.RawMessage{}
 	}
 	return json.Unmarshal(p.Value, into)
-}
-
-// bundleObject is the value of an olm.bundle.object property. Old catalogs name a file in Ref instead, which nothing
-// reads any more.
-type bundleObject struct {
-	Data []byte `json:"data"`
 }

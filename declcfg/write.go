@@ -31,6 +31,9 @@ func (c *Catalog) Sort() {
 // Blobs yields every blob of the catalog in the order in which it is written: per package, in ascending order of
 // names, the package, its channels by name, its bundles by name, its other blobs by schema, its deprecations; last
 // the blobs that belong to no package. The blobs point into the catalog. The error is always nil.
+//
+// As in opm, what is invalid for want of a package's name (an olm.package without name, an olm.channel or olm.bundle
+// without package) has no place in the order and is left out; [Validate] reports it.
 func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		byPackage := c.indexByPackage()
@@ -41,12 +44,8 @@ func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 			}
 		}
 		sort.Strings(names)
-		// The blobs of no package come last, but a package without a name is written first, where its name sorts.
-		if nameless := byPackage[""]; nameless != nil && nameless.hasKnownSchema() {
-			names = append([]string{""}, names...)
-		}
 		for _, name := range names {
-			if !byPackage[name].yield(c, name != "", yield) {
+			if !byPackage[name].yield(c, yield) {
 				return
 			}
 		}
@@ -65,11 +64,7 @@ type packageIndex struct {
 	packages, channels, bundles, others, deprecations []int
 }
 
-func (p *packageIndex) hasKnownSchema() bool {
-	return len(p.packages)+len(p.channels)+len(p.bundles)+len(p.deprecations) > 0
-}
-
-func (p *packageIndex) yield(c *Catalog, withOthers bool, yield func(Blob, error) bool) bool {
+func (p *packageIndex) yield(c *Catalog, yield func(Blob, error) bool) bool {
 	for _, i := range p.packages {
 		if !yield(&c.Packages[i], nil) {
 			return false
@@ -85,11 +80,9 @@ func (p *packageIndex) yield(c *Catalog, withOthers bool, yield func(Blob, error
 			return false
 		}
 	}
-	if withOthers {
-		for _, i := range p.others {
-			if !yield(&c.Others[i], nil) {
-				return false
-			}
+	for _, i := range p.others {
+		if !yield(&c.Others[i], nil) {
+			return false
 		}
 	}
 	for _, i := range p.deprecations {

@@ -1,0 +1,131 @@
+package canon
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"sigs.k8s.io/yaml"
+)
+
+// reference is what opm makes of a YAML document, but for the numbers.
+func reference(doc []byte) (string, error) {
+	j, err := yaml.YAMLToJSON(doc)
+	if err != nil {
+		return "", err
+	}
+	return roundFloats(j)
+}
+
+// roundFloats is a JSON document as encoding/json writes it when numbers are 64-bit fractions.
+func roundFloats(j []byte) (string, error) {
+	var v any
+	if err := json.Unmarshal(j, &v); err != nil {
+		return "", err
+	}
+	return marshal(positiveZero(v)), nil
+}
+
+// positiveZero replaces -0 within v, which YAML has as a fraction only and JSON also as an integer.
+func positiveZero(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = positiveZero(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = positiveZero(e)
+		}
+	case float64:
+		if v == 0 {
+			return 0.0
+		}
+	}
+	return v
+}
+
+func marshal(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// corpus calls f with every file of the catalogs at hand: those of this module, and those beside it if they are there.
+func corpus(t testing.TB, f func(path string, data []byte)) {
+	for _, root := range []string{"../../testdata/fbc", "../../../shared/oracle/fbc", "../../../shared/oracle/fbc-cases", os.Getenv("BINDERY_CORPUS")} {
+		if _, err := os.Stat(root); root == "" || err != nil {
+			continue
+		}
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err == nil {
+				f(path, data)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCorpusMeansWhatTheLibrarySays(t *testing.T) {
+	var docs, quick int
+	corpus(t, func(path string, data []byte) {
+		s := NewSplitter(iotest.HalfReader(bytes.NewReader(data)), Limits{})
+		for {
+			d, err := s.Next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Logf("%s: %v", path, err)
+				}
+				return
+			}
+			docs++
+			if first := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")[d.Line-1]; !strings.HasPrefix(string(d.Data), strings.TrimRight(first, "\r")) && !d.JSON {
+				t.Errorf("%s: document said to start at line %d, which is %q", path, d.Line, first)
+			}
+			var got []byte
+			var want string
+			var wantErr error
+			if d.JSON {
+				got, err = AppendJSON(nil, d.Data, Limits{}, nil)
+				want, wantErr = roundFloats(d.Data)
+			} else {
+				got, err = AppendYAML(nil, d.Data, Limits{}, nil)
+				want, wantErr = reference(d.Data)
+				var c Converter
+				if _, ok := c.appendFast(nil, d.Data, Limits{}.withDefaults()); ok {
+					quick++
+				} else {
+					t.Logf("%s:%d: the slow way", path, d.Line)
+				}
+			}
+			if (err == nil) != (wantErr == nil) {
+				t.Errorf("%s:%d: error %v, the library's: %v", path, d.Line, err, wantErr)
+			}
+			if err != nil {
+				continue
+			}
+			if rounded, err := roundFloats(got); err != nil || rounded != want {
+				t.Errorf("%s:%d: %v\n got %.300s\nwant %.300s", path, d.Line, err, rounded, want)
+			}
+		}
+	})
+	t.Logf("%d documents, %d the fast way", docs, quick)
+}

@@ -1,0 +1,109 @@
+package canon
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Converter makes canonical JSON of documents and keeps its buffers from one to the next. The zero value is ready. It
+// is not safe for concurrent use: take one per goroutine.
+type Converter struct {
+	// Limits bound what one document may cost.
+	Limits Limits
+	// Warn, if not nil, is told what is wrong with a document that is read nevertheless: a key that comes twice, of
+	// which the last counts, or text behind the end of the document. Lines are 1-based and those of the document.
+	Warn func(line int, msg string)
+
+	members []member // of the objects that are open
+	scratch []byte   // for bringing members into order
+	spare   []byte   // for output that nobody wants
+	fast    fastState
+}
+
+// AppendJSON appends the canonical JSON of one JSON document to dst; see [Converter.AppendJSON].
+func AppendJSON(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]byte, error) {
+	c := Converter{Limits: l, Warn: warn}
+	return c.AppendJSON(dst, doc)
+}
+
+// AppendYAML appends the canonical JSON of one YAML document to dst; see [Converter.AppendYAML].
+func AppendYAML(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]byte, error) {
+	c := Converter{Limits: l, Warn: warn}
+	return c.AppendYAML(dst, doc)
+}
+
+// Append appends the canonical JSON of a document to dst, without a newline at its end. Errors are those of
+// [Converter.AppendJSON] and [Converter.AppendYAML].
+func (c *Converter) Append(dst []byte, d Doc) ([]byte, error) {
+	if d.JSON {
+		return c.AppendJSON(dst, d.Data)
+	}
+	return c.AppendYAML(dst, d.Data)
+}
+
+// AppendYAML appends the canonical JSON of the first YAML document in doc to dst. A document without content gives
+// "null". Numbers keep their text where that is a JSON number; other integers become decimal, exactly, and other
+// fractions lose what JSON has no place for: a sign, underscores, leading zeros. Of equal keys the last counts, with a
+// warning. Infinities and NaN, null as a key, and keys that are collections are refused.
+//
+// The error is a [*SyntaxError] or a [*LimitError]; dst is then returned as it was.
+func (c *Converter) AppendYAML(dst, doc []byte) ([]byte, error) {
+	l := c.Limits.withDefaults()
+	if len(doc) > l.MaxDocument {
+		return dst, &LimitError{What: "document size", Limit: int64(l.MaxDocument)}
+	}
+	if out, ok := c.appendFast(dst, doc, l); ok {
+		return out, nil
+	}
+	if err := checkText("yaml", doc); err != nil {
+		return dst, err
+	}
+	out, err := c.appendSlow(dst, doc, l)
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+// checkText refuses what is not text in UTF-8. The YAML library would take UTF-16 for text too.
+func checkText(format string, doc []byte) error {
+	at := bytes.IndexByte(doc, 0)
+	msg := "text contains a NUL byte"
+	if bytes.HasPrefix(doc, []byte("\xff\xfe")) || bytes.HasPrefix(doc, []byte("\xfe\xff")) {
+		at, msg = 0, "text is UTF-16, not UTF-8"
+	} else if at < 0 && !utf8.Valid(doc) {
+		msg = "text is not valid UTF-8"
+		for at = 0; at < len(doc); {
+			r, size := utf8.DecodeRune(doc[at:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			at += size
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return &SyntaxError{Format: format, Line: lineAt(doc, at), Column: columnAt(doc, at), Msg: msg}
+}
+
+// duplicate warns of a key that came again; key is the inside of its JSON string.
+func (c *Converter) duplicate(line int, key []byte) {
+	if c.Warn != nil {
+		c.Warn(line, fmt.Sprintf("duplicate key %q: the last one counts", clip(string(decodeString(key)))))
+	}
+}
+
+// clip shortens outside text for messages.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}

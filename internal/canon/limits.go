@@ -1,0 +1,97 @@
+package canon
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Limits bound the work that one document may cause. A zero field means its default.
+type Limits struct {
+	// MaxDocument is the size of one document in bytes; 64 MiB by default.
+	MaxDocument int
+	// MaxDepth is how deep objects and arrays may nest; 100 by default.
+	MaxDepth int
+	// MaxExpansion is how often the size of a YAML document its aliases and merge keys may make it, on top of 1 MiB;
+	// 10 by default.
+	MaxExpansion int
+	// MaxNodes is the number of values, as far as it can be told from the punctuation, in a YAML document that only the
+	// slow way can read; 500,000 by default. It bounds the memory of that way's trees.
+	MaxNodes int
+}
+
+const expansionFloor = 1 << 20
+
+func (l Limits) withDefaults() Limits {
+	if l.MaxDocument == 0 {
+		l.MaxDocument = 64 << 20
+	}
+	if l.MaxDepth == 0 {
+		l.MaxDepth = 100
+	}
+	if l.MaxExpansion == 0 {
+		l.MaxExpansion = 10
+	}
+	if l.MaxNodes == 0 {
+		l.MaxNodes = 500_000
+	}
+	return l
+}
+
+// LimitError says that a document is larger, deeper or more convoluted than the limits allow.
+type LimitError struct {
+	What  string // "document size", "depth", "alias expansion" or "nodes"
+	Line  int    // 1-based line in the document; 0 if it is the document as a whole
+	Limit int64  // the limit, in bytes for sizes
+}
+
+func (e *LimitError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s exceeds the limit of %d", e.Line, e.What, e.Limit)
+	}
+	return fmt.Sprintf("%s exceeds the limit of %d", e.What, e.Limit)
+}
+
+// SyntaxError says that a document is not valid YAML or JSON. Its text has the wording of the libraries that opm uses.
+type SyntaxError struct {
+	Format string // "yaml" or "json"
+	Line   int    // 1-based line in the document, as the library counts it; 0 if it is not known
+	Column int    // 1-based column in bytes; 0 if it is not known
+	Msg    string // without format and place
+	Err    error  // the library's error, or nil
+}
+
+// Error returns "yaml: line 2: message" or "json: line 2, column 5: message", the lines counting from the start of the
+// document.
+func (e *SyntaxError) Error() string { return e.text(e.Line) }
+
+// In returns the error's text with the line counted from the start of the stream, first being the line at which the
+// document starts there (see [Doc]).
+func (e *SyntaxError) In(first int) string {
+	if e.Line == 0 {
+		return e.text(0)
+	}
+	return e.text(e.Line + first - 1)
+}
+
+func (e *SyntaxError) text(line int) string {
+	switch {
+	case line == 0:
+		return e.Format + ": " + e.Msg
+	case e.Column == 0:
+		return fmt.Sprintf("%s: line %d: %s", e.Format, line, e.Msg)
+	}
+	return fmt.Sprintf("%s: line %d, column %d: %s", e.Format, line, e.Column, e.Msg)
+}
+
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// lineAt returns the 1-based line of an offset in data.
+func lineAt(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte{'\n'})
+}
+
+// columnAt returns the 1-based column, in bytes, of an offset in data.
+func columnAt(data []byte, offset int) int {
+	offset = min(max(offset, 0), len(data))
+	return offset - bytes.LastIndexByte(data[:offset], '\n')
+}

@@ -1,0 +1,64 @@
+package canon
+
+import (
+	"bytes"
+	"slices"
+)
+
+// member is one member of an object that is being written, as offsets in the output: the text of its key without the
+// quotes, and where its value ends. The member starts at the quote before its key.
+type member struct {
+	key, keyEnd, end int
+	line             int  // offset of the key in the source, for warnings
+	escaped          bool // the key has escapes: it does not sort as it is written
+}
+
+// object is an object that is being written: the part of the stack of members that belongs to it.
+type object struct {
+	first    int // index of its first member on the stack
+	unsorted bool
+}
+
+// addMember notes that a key has just been written, the last one on the stack being the one before it in the same
+// object.
+func (c *Converter) addMember(o *object, dst []byte, m member) {
+	if n := len(c.members); n > o.first && !o.unsorted {
+		o.unsorted = c.compareKeys(dst, &c.members[n-1], &m) >= 0
+	}
+	c.members = append(c.members, m)
+}
+
+func (c *Converter) compareKeys(dst []byte, a, b *member) int {
+	x, y := dst[a.key:a.keyEnd], dst[b.key:b.keyEnd]
+	if a.escaped || b.escaped {
+		return bytes.Compare(decodeString(x), decodeString(y))
+	}
+	return bytes.Compare(x, y)
+}
+
+// endObject brings the members of an object into order, its last byte being the last of dst, and takes them off the
+// stack. Of members with equal keys the last stays. It returns dst without the closing brace. duplicate is called with
+// the source offset and the canonical text of each key that came again.
+func (c *Converter) endObject(o object, dst []byte, duplicate func(offset int, key []byte)) []byte {
+	members := c.members[o.first:]
+	c.members = c.members[:o.first]
+	if !o.unsorted {
+		return dst
+	}
+	start := members[0].key - 1
+	slices.SortStableFunc(members, func(a, b member) int { return c.compareKeys(dst, &a, &b) })
+	out := c.scratch[:0]
+	for i := range members {
+		m := &members[i]
+		if i+1 < len(members) && c.compareKeys(dst, m, &members[i+1]) == 0 {
+			duplicate(members[i+1].line, dst[m.key:m.keyEnd])
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, dst[m.key-1:m.end]...)
+	}
+	c.scratch = out[:0]
+	return append(dst[:start], out...)
+}

@@ -1,0 +1,77 @@
+package canon
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// fraction is the form of numbers that are not integers of 64 bits.
+var fraction = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
+// meaning resolves a plain scalar without a tag as opm's YAML library does: nil, bool, int, int64, uint64, float64 or,
+// for everything else (dates and numbers in base 60 included), the text itself.
+func meaning(text string) any {
+	if text == "" {
+		return nil
+	}
+	switch c := text[0]; {
+	case c == '.':
+		switch text {
+		case ".nan", ".NaN", ".NAN":
+			return math.NaN()
+		case ".inf", ".Inf", ".INF":
+			return math.Inf(1)
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return f
+		}
+	case c == '+' || c == '-' || '0' <= c && c <= '9':
+		return numericMeaning(text)
+	default:
+		return wordMeaning(text)
+	}
+	return text
+}
+
+func wordMeaning(text string) any {
+	switch text {
+	case "~", "null", "Null", "NULL":
+		return nil
+	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
+		return true
+	case "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
+		return false
+	}
+	return text
+}
+
+// numericMeaning resolves a scalar that begins with a digit or a sign.
+func numericMeaning(text string) any {
+	switch text {
+	case "+.inf", "+.Inf", "+.INF":
+		return math.Inf(1)
+	case "-.inf", "-.Inf", "-.INF":
+		return math.Inf(-1)
+	}
+	digits := strings.ReplaceAll(text, "_", "")
+	if i, err := strconv.ParseInt(digits, 0, 64); err == nil {
+		return int(i)
+	}
+	if u, err := strconv.ParseUint(digits, 0, 64); err == nil {
+		return u
+	}
+	if fraction.MatchString(digits) {
+		if f, err := strconv.ParseFloat(digits, 64); err == nil {
+			return f
+		}
+	}
+	// The library takes a sign behind the prefix too.
+	if bits, ok := strings.CutPrefix(digits, "0b"); ok {
+		if i, err := strconv.ParseInt(bits, 2, 64); err == nil {
+			return int(i)
+		}
+	}
+	return text
+}

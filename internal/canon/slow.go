@@ -1,0 +1,311 @@
+package canon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v2"
+)
+
+// appendSlow converts a document of any shape. The library that opm uses (the v2 line of the Go YAML library, which
+// speaks YAML 1.1) decides what every node means; because it keeps neither lines nor bounds, the tree of the v3 line is
+// made first, for the limits and for the lines of duplicate keys.
+func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error) {
+	if n := punctuation(doc); n > l.MaxNodes {
+		return dst, &LimitError{What: "nodes", Limit: int64(l.MaxNodes)}
+	}
+	var warnings []warning
+	tree, treeErr := parseTree(doc)
+	if treeErr == nil && tree != nil {
+		if warnings, err = inspect(tree, len(doc), l, c.Warn != nil); err != nil {
+			return dst, err
+		}
+	} else if treeErr != nil && bytes.ContainsAny(doc, "*") {
+		// Without the tree nobody knows what the aliases would grow to. The other library's error is the better known
+		// one, and it can be had without following aliases.
+		tree = nil
+		var s skipped
+		if _, err := decodeV2(doc, &s); err != nil {
+			return dst, yamlError(err)
+		}
+		return dst, yamlError(treeErr)
+	}
+	var v value
+	rest, err := decodeV2(doc, &v)
+	if err != nil {
+		return dst, yamlError(err)
+	}
+	w := valueWriter{dst: dst, max: l.MaxDepth, limit: len(dst) + l.MaxExpansion*len(doc) + expansionFloor}
+	if err := w.write(v); err != nil {
+		return dst, err
+	}
+	if c.Warn != nil {
+		for _, w := range warnings {
+			c.Warn(w.line, w.msg)
+		}
+		if rest {
+			c.Warn(restLine(doc), "text behind the end of the YAML document is ignored")
+		}
+	}
+	return w.dst, nil
+}
+
+// punctuation counts the bytes that could start a node: an upper bound, but for a few, of the nodes in doc.
+func punctuation(doc []byte) int {
+	n := 1
+	for _, b := range []byte(",[{:\n-?") {
+		n += bytes.Count(doc, []byte{b})
+	}
+	return n
+}
+
+// decodeV2 decodes the first document of doc and tells whether there is something behind it. The library may panic on
+// malformed input.
+func decodeV2(doc []byte, into any) (rest bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(doc))
+	if err := d.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		return false, err
+	}
+	return hasMore(d), nil
+}
+
+func hasMore(d *yaml.Decoder) (more bool) {
+	defer func() {
+		if recover() != nil {
+			more = true
+		}
+	}()
+	var s skipped
+	return !errors.Is(d.Decode(&s), io.EOF)
+}
+
+// skipped takes any node without looking at it.
+type skipped struct{}
+
+func (*skipped) UnmarshalYAML(func(any) error) error { return nil }
+
+var lineOfError = regexp.MustCompile(`^line ([0-9]+): `)
+
+// yamlError makes a SyntaxError of an error of the YAML libraries.
+func yamlError(err error) error {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return err
+	}
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	switch {
+	case strings.Contains(msg, "exceeded max depth"):
+		return &LimitError{What: "depth", Limit: 10_000}
+	case strings.Contains(msg, "excessive aliasing"), strings.Contains(msg, "value contains itself"):
+		return &LimitError{What: "alias expansion", Limit: 0}
+	}
+	e := &SyntaxError{Format: "yaml", Msg: msg, Err: err}
+	if m := lineOfError.FindStringSubmatch(msg); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Msg = msg[len(m[0]):]
+	}
+	return e
+}
+
+// value is a YAML node as the library means it, with the text of scalars.
+type value struct {
+	kind  kind
+	text  string // scalars: what to write; strings unescaped
+	items []value
+	pairs map[key]value
+}
+
+type kind uint8
+
+const (
+	kindNull kind = iota // the zero value: the library leaves targets of nulls alone
+	kindString
+	kindLiteral // text is JSON: a number, true or false
+	kindSequence
+	kindMapping
+)
+
+// UnmarshalYAML takes a node of any kind. The library offers no way to ask for the kind, so each is tried.
+func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
+	var other *yaml.TypeError
+	var text string
+	err := unmarshal(&text)
+	if err == nil {
+		var meaning any
+		if err := unmarshal(&meaning); err != nil {
+			return err
+		}
+		return v.setScalar(text, meaning)
+	}
+	if !errors.As(err, &other) {
+		return err
+	}
+	v.kind = kindMapping
+	if err = unmarshal(&v.pairs); err == nil || !errors.As(err, &other) {
+		return err
+	}
+	v.kind = kindSequence
+	return unmarshal(&v.items)
+}
+
+func (v *value) setScalar(text string, meaning any) error {
+	v.kind = kindLiteral
+	switch m := meaning.(type) {
+	case nil:
+		v.kind = kindNull
+	case string:
+		v.kind, v.text = kindString, m
+	case bool:
+		v.text = strconv.FormatBool(m)
+	case int:
+		v.text = exactInt(text, strconv.Itoa(m))
+	case int64:
+		v.text = exactInt(text, strconv.FormatInt(m, 10))
+	case uint64:
+		v.text = exactInt(text, strconv.FormatUint(m, 10))
+	case float64:
+		if math.IsInf(m, 0) || math.IsNaN(m) {
+			return fmt.Errorf("yaml: unsupported value: %v", m)
+		}
+		v.text = exactFloat(text, m)
+	default:
+		return fmt.Errorf("yaml: unsupported value of type %T", meaning)
+	}
+	return nil
+}
+
+// key is a mapping's key as a string. It is a struct so that a key of null, which the library does not hand to
+// UnmarshalYAML, can be told from an empty string.
+type key struct {
+	name string
+	set  bool
+}
+
+func (k *key) UnmarshalYAML(unmarshal func(any) error) error {
+	var meaning any
+	if err := unmarshal(&meaning); err != nil {
+		return err
+	}
+	name, err := keyText(meaning)
+	*k = key{name: name, set: true}
+	return err
+}
+
+// keyText is the text that a resolved scalar has as the key of a JSON object.
+func keyText(meaning any) (string, error) {
+	switch m := meaning.(type) {
+	case string:
+		return m, nil
+	case bool:
+		return strconv.FormatBool(m), nil
+	case int:
+		return strconv.Itoa(m), nil
+	case int64:
+		return strconv.FormatInt(m, 10), nil
+	case uint64:
+		return strconv.FormatUint(m, 10), nil
+	case float64:
+		return floatKey(m), nil
+	case map[any]any, []any:
+		return "", errors.New("yaml: invalid map key: a collection")
+	}
+	return "", errors.New("yaml: unsupported map key of type: null")
+}
+
+// floatKey writes a fraction as opm's YAML library does for keys: rounded to 32 bits.
+func floatKey(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return ".inf"
+	case math.IsInf(f, -1):
+		return "-.inf"
+	case math.IsNaN(f):
+		return ".nan"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 32)
+}
+
+// valueWriter writes values as canonical JSON.
+type valueWriter struct {
+	dst        []byte
+	depth, max int
+	limit      int // of the length of dst
+}
+
+func (w *valueWriter) write(v value) error {
+	if len(w.dst) > w.limit {
+		return &LimitError{What: "alias expansion", Limit: int64(w.limit)}
+	}
+	switch v.kind {
+	case kindNull:
+		w.dst = append(w.dst, "null"...)
+	case kindLiteral:
+		w.dst = append(w.dst, v.text...)
+	case kindString:
+		w.str(v.text)
+	case kindSequence, kindMapping:
+		if w.depth++; w.depth > w.max {
+			return &LimitError{What: "depth", Limit: int64(w.max)}
+		}
+		if err := w.collection(v); err != nil {
+			return err
+		}
+		w.depth--
+	}
+	return nil
+}
+
+func (w *valueWriter) collection(v value) error {
+	if v.kind == kindSequence {
+		w.dst = append(w.dst, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			if err := w.write(item); err != nil {
+				return err
+			}
+		}
+		w.dst = append(w.dst, ']')
+		return nil
+	}
+	w.dst = append(w.dst, '{')
+	keys := slices.SortedFunc(maps.Keys(v.pairs), func(a, b key) int { return strings.Compare(a.name, b.name) })
+	for i, k := range keys {
+		if !k.set {
+			return &SyntaxError{Format: "yaml", Msg: "unsupported map key of type: null"}
+		}
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.str(k.name)
+		w.dst = append(w.dst, ':')
+		if err := w.write(v.pairs[k]); err != nil {
+			return err
+		}
+	}
+	w.dst = append(w.dst, '}')
+	return nil
+}
+
+func (w *valueWriter) str(s string) {
+	w.dst = append(w.dst, '"')
+	w.dst, _ = appendEscaped(w.dst, []byte(s))
+	w.dst = append(w.dst, '"')
+}
