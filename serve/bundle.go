@@ -63,11 +63,11 @@ func (p *properties) add(prop *declcfg.Property) error {
 		if err := json.Unmarshal(prop.Value, &v); err != nil {
 			return err
 		}
-		value, err := json.Marshal(dependencyPackage{v.PackageName, v.VersionRange})
+		dependency, err := declcfg.NewProperty(declcfg.PropertyPackage, dependencyPackage{v.PackageName, v.VersionRange})
 		if err != nil {
 			return err
 		}
-		p.dependencies = append(p.dependencies, [2]string{declcfg.PropertyPackage, string(value)})
+		p.dependencies = append(p.dependencies, [2]string{dependency.Type, string(dependency.Value)})
 	case declcfg.PropertyCSVMetadata:
 		if p.csv != nil {
 			return fmt.Errorf("expected at most 1 property")

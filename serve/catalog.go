@@ -85,11 +85,9 @@ func replacing(p *Package, name string, yield func([]byte) bool) bool {
 			if e.replaces == name && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}
-			for _, s := range e.skips {
-				// A skip of what is replaced anyway is no second way.
-				if s == name && s != e.replaces && !yield(channelEntry(p.name, c.name, p.entryName(e), s)) {
-					return false
-				}
+			// A skip of what is replaced anyway is no second way.
+			if e.replaces != name && slices.Contains(e.skips, name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
+				return false
 			}
 		}
 	}

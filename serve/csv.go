@@ -9,11 +9,11 @@ import (
 // clusterServiceVersion is the part of a ClusterServiceVersion that a catalog knows, in the field order of the type
 // of the Operator Lifecycle Manager, whose JSON the answers have.
 type clusterServiceVersion struct {
-	Kind       string      `json:"kind"`
-	APIVersion string      `json:"apiVersion"`
-	Metadata   csvMeta     `json:"metadata"`
-	Spec       csvSpec     `json:"spec"`
-	Status     csvStatus   `json:"status"`
+	Kind       string    `json:"kind"`
+	APIVersion string    `json:"apiVersion"`
+	Metadata   csvMeta   `json:"metadata"`
+	Spec       csvSpec   `json:"spec"`
+	Status     csvStatus `json:"status"`
 }
 
 type csvMeta struct {

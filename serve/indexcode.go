@@ -13,8 +13,8 @@ import (
 
 type indexWriter struct{ b []byte }
 
-func (w *indexWriter) uint(n uint64)  { w.b = binary.AppendUvarint(w.b, n) }
-func (w *indexWriter) count(n int)    { w.uint(uint64(n)) }
+func (w *indexWriter) uint(n uint64)   { w.b = binary.AppendUvarint(w.b, n) }
+func (w *indexWriter) count(n int)     { w.uint(uint64(n)) }
 func (w *indexWriter) string(s string) { w.count(len(s)); w.b = append(w.b, s...) }
 func (w *indexWriter) bool(v bool) {
 	if v {

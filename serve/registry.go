@@ -18,7 +18,9 @@ type registry struct {
 	reader  reader
 }
 
-func notFound(format string, args ...any) error { return status.Errorf(codes.NotFound, format, args...) }
+func notFound(format string, args ...any) error {
+	return status.Errorf(codes.NotFound, format, args...)
+}
 
 func (r *registry) listPackages(_ context.Context, c *catalog, _ *api.ListPackageRequest, send func(answer) error) error {
 	for _, p := range c.packages {
