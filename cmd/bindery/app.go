@@ -44,7 +44,11 @@ func newApp(p *program) *cli.App {
 		Action: p.root,
 		Writer: p.stdout, ErrWriter: p.stderr,
 		Commands: []*cli.Command{
+			p.buildCommand(),
+			p.renderCommand(),
 			p.validateCommand(),
+			p.listCommand(),
+			p.alphaCommand(),
 			p.initCommand(),
 			p.generateCommand(),
 			p.versionCommand(),

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -16,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
 )
 
 func (p *program) buildCommand() *cli.Command {
@@ -39,6 +38,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: "what"},
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
 		migrateLevelFlag("what"),
+		inCategory(compatFlag(), "what"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
 		inCategory(jobsFlag(), "work"),
 	}
@@ -48,7 +48,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Usage:     "build a catalog image from a directory or a database",
 		ArgsUsage: "DIR|DB",
 		Description: "The catalog is validated, packed one layer a package, and written wherever --push and --output say; without\n" +
-			"them an OCI layout named after the image is written to the working directory. The same input gives the same\n" +
+			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
 			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
 			"that was written, the last one is the image's name with its digest." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
@@ -86,14 +86,18 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 		return err
 	}
 	o.System = system
-	if o.Servers, err = p.servers(c, o.Platform); err != nil {
-		return err
-	}
-	input, done, err := p.catalogInput(c)
+	of, err := platforms(c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	o.Platform = of[0]
+	if o.Servers, err = p.servers(c, of); err != nil {
+		return err
+	}
+	input, err := p.catalogInput(c)
+	if err != nil {
+		return err
+	}
 
 	start := time.Now()
 	o.Events = func(l build.Layer) {
@@ -139,7 +143,7 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 	}
 	switch c.String("cache") {
 	case "native":
-		o.Cache = encodePackage
+		o.Cache = func(catalog *declcfg.Catalog) ([]byte, error) { return serve.EncodePackage(catalog) }
 	case "none":
 	default:
 		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))

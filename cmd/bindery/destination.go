@@ -133,10 +133,11 @@ func splitName(name string) (repository, tag string) {
 	return name, "latest"
 }
 
-// layoutName is the directory of the OCI layout of an image: the last element of its repository.
+// layoutName is the directory of the OCI layout of an image: the last element of its repository, with an ending of its
+// own because the catalog's directory often has the same name.
 func layoutName(name string) string {
 	repository, _ := splitName(name)
-	return path.Base(repository)
+	return path.Base(repository) + ".oci"
 }
 
 // registryOptions reads [registryFlags] and opm's flags of the same meaning.

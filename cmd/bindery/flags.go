@@ -81,3 +81,25 @@ func examples(lines ...string) string {
 func jobsFlag() cli.Flag {
 	return &cli.IntFlag{Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs")}
 }
+
+// migrateLevelFlag is how far bundles are brought towards the newest form.
+func migrateLevelFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
+		Usage: "take all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
+}
+
+// compatFlag asks for another program's answer where a better one is known.
+func compatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compat", Usage: "answer as another `PROGRAM` does, also where it loses something (opm)"}
+}
+
+// inCategory puts a flag into a group of the help text.
+func inCategory(f cli.Flag, group string) cli.Flag {
+	switch f := f.(type) {
+	case *cli.IntFlag:
+		f.Category = group
+	case *cli.StringFlag:
+		f.Category = group
+	}
+	return f
+}

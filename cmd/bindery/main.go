@@ -78,7 +78,7 @@ func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, a
 	if interrupted {
 		err = sig
 	}
-	p.showError(app, line, args, err)
+	p.showError(app, line, args, withClass(err))
 	switch {
 	case interrupted:
 		return sig.Status()

@@ -55,7 +55,11 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		},
 	})
 	for _, r := range results {
-		p.log.Info(fmt.Sprintf("wrote %s: %d blobs written, %d there already", r.Destination, len(r.Written), len(r.Reused)))
+		text := "wrote " + r.Destination
+		if strings.HasPrefix(r.Destination, "docker:") {
+			text += fmt.Sprintf(": %d blobs sent, %d were there already", len(r.Written), len(r.Reused))
+		}
+		p.log.Info(text)
 	}
 	return results, err
 }
