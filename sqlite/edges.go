@@ -66,10 +66,17 @@ func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 		to := g.entries[e.replaces]
 		switch {
 		case to == nil:
-		case chain[e.id]:
-			out[n].replaces = max(out[n].replaces, to.bundle)
-		default:
+		case !chain[e.id]:
 			out[n].skips = append(out[n].skips, to.bundle)
+		case out[n].replaces == "" || out[n].replaces == to.bundle:
+			out[n].replaces = to.bundle
+		default:
+			// A bundle replaces one other. Of several, opm takes the last by name and forgets the rest.
+			was := out[n].replaces
+			out[n].replaces = max(was, to.bundle)
+			if c != CompatOPM {
+				out[n].skips = append(out[n].skips, min(was, to.bundle))
+			}
 		}
 	}
 	return out
