@@ -16,14 +16,18 @@ type terminationLog struct {
 // openTerminationLog opens the file at the start, so that a wrong path is known then. It is a warning only.
 func openTerminationLog(path string, log *slog.Logger) *terminationLog {
 	t := &terminationLog{log: log}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
+	// Anything but a file is not even opened: a pipe would hold the server up until somebody reads it.
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("unable to set termination log path", "error", err)
 		return t
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		log.Warn("unable to set termination log path", "error", &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
-		f.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		log.Warn("unable to set termination log path", "error", err)
 		return t
 	}
 	t.file = f
