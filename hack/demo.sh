@@ -25,7 +25,7 @@ timed() {
 }
 
 step "1. An index database ($(size $db)), as catalogs used to be"
-timed "$bindery" list bundles "$db" -q | head -4
+timed "$bindery" list channels "$db" -q
 
 step "2. Migrate it to a file-based catalog, and prove that nothing was lost"
 timed "$bindery" migrate "$db" "$work/catalog" -o yaml --report "$work/report.json" --verify -q
