@@ -56,6 +56,8 @@ type Entry struct {
 	Channel *ChannelNode
 	// Bundle is nil if the package has no bundle of the entry's name.
 	Bundle *BundleNode
+
+	index int // in the channel's blob
 }
 
 // NewGraph makes the graph of a catalog. Its error is a *[ValidationError] with everything that keeps the blobs from
@@ -233,7 +235,7 @@ func (b *graphBuilder) addChannel(c *Channel) {
 	}
 	node := &ChannelNode{Channel: c, Package: pkg, entries: make(map[string]*Entry, len(c.Entries))}
 	for i := range c.Entries {
-		e := &Entry{ChannelEntry: &c.Entries[i], Channel: node}
+		e := &Entry{ChannelEntry: &c.Entries[i], Channel: node, index: i}
 		if node.entries[e.Name] != nil {
 			b.report(c, RuleDuplicate, "invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
 			b.problems[len(b.problems)-1].path = []any{"entries", i}
@@ -333,12 +335,12 @@ func (b *graphBuilder) checkImage(image string) error {
 
 // link joins the entries of channels to the bundles of their package.
 func (b *graphBuilder) link() {
-	missing := map[*ChannelNode][]string{}
+	missing := map[*ChannelNode][]*Entry{}
 	for _, pkg := range b.graph.Packages {
 		for _, channel := range pkg.Channels {
 			for _, e := range channel.Entries {
 				if e.Bundle = pkg.bundles[e.Name]; e.Bundle == nil {
-					missing[channel] = append(missing[channel], e.Name)
+					missing[channel] = append(missing[channel], e)
 					continue
 				}
 				e.Bundle.inChannel = true
@@ -352,8 +354,13 @@ func (b *graphBuilder) link() {
 	}
 	for _, pkg := range b.graph.Packages {
 		for _, channel := range pkg.Channels {
-			if names := missing[channel]; len(names) > 0 {
+			if len(missing[channel]) > 0 {
+				var names []string
+				for _, e := range missing[channel] {
+					names = append(names, e.Name)
+				}
 				b.report(channel.Channel, RuleEntryBundle, "no %s blobs found in package %q for %s entries %v", SchemaBundle, pkg.Name, SchemaChannel, names)
+				b.problems[len(b.problems)-1].path = []any{"entries", missing[channel][0].index}
 			}
 		}
 	}

@@ -87,7 +87,11 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 }
 
 func (v *validator) entry(at Problem, e *Entry) {
+	if len(e.Skips) == 0 && e.SkipRange == "" {
+		return
+	}
 	at.Bundle = e.Name
+	at.path = []any{"entries", e.index}
 	for i, skip := range e.Skips {
 		if skip == "" {
 			v.report(at, RuleGraph, "skip[%d] is empty", i)

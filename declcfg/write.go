@@ -164,7 +164,13 @@ func Collect(blobs iter.Seq2[Blob, error]) (*Catalog, error) {
 // <dir>/catalog.<ext> for those of none. The blobs of a package must come one after another. dir must be absent or an
 // empty directory. Everything is written to a temporary sibling of dir, synced, and renamed into place, so that dir is
 // either complete or as it was before; the sibling is removed on every error and when ctx is cancelled.
-func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error]) (err error) {
+func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error]) error {
+	return WriteFSChecked(ctx, dir, f, blobs, nil)
+}
+
+// WriteFSChecked is WriteFS with a last look at what was written: check is called with the temporary directory when it
+// is complete, and an error of it ends everything as any other error does. A nil check is none.
+func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(dir string) error) (err error) {
 	if err := checkEmptyDir(dir); err != nil {
 		return err
 	}
@@ -187,6 +193,11 @@ func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 	}
 	if err := w.closeFile(); err != nil {
 		return err
+	}
+	if check != nil {
+		if err := check(out.Path()); err != nil {
+			return err
+		}
 	}
 	return out.Commit()
 }

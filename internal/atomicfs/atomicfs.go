@@ -25,6 +25,22 @@ func tempName(target string) string {
 	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+infix+hex.EncodeToString(b[:]))
 }
 
+// begin removes what dead writers of target have left, and calls create. Both happen under a lock of the directory, or
+// else a file between its creation and its own lock would pass for dead.
+func begin(target string, create func() error) error {
+	dir, err := os.Open(filepath.Dir(target))
+	if err != nil {
+		return err
+	}
+	if lock(dir) {
+		err = removeStale(target)
+	}
+	if err == nil {
+		err = create()
+	}
+	return errors.Join(err, dir.Close())
+}
+
 // removeStale removes the temporary files and directories that dead writers of target have left.
 func removeStale(target string) error {
 	dir := filepath.Dir(target)
@@ -83,19 +99,21 @@ func NewDir(target string) (*Dir, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	if err := removeStale(target); err != nil {
-		return nil, err
-	}
-	path := tempName(target)
-	if err := os.Mkdir(path, 0o777); err != nil {
-		return nil, err
-	}
-	lock, err := os.Open(path)
+	d := &Dir{path: tempName(target), target: target}
+	err := begin(target, func() (err error) {
+		if err := os.Mkdir(d.path, 0o777); err != nil {
+			return err
+		}
+		if d.lock, err = os.Open(d.path); err != nil {
+			return errors.Join(err, os.Remove(d.path))
+		}
+		tryLock(d.lock)
+		return nil
+	})
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(path))
+		return nil, err
 	}
-	tryLock(lock)
-	return &Dir{path: path, target: target, lock: lock}, nil
+	return d, nil
 }
 
 // Path is where to write the directory's content.
@@ -144,15 +162,18 @@ func NewFile(target string, perm fs.FileMode) (*File, error) {
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("exists and is not a regular file")}
 	}
-	if err := removeStale(target); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(tempName(target), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	f := &File{target: target}
+	err := begin(target, func() (err error) {
+		f.File, err = os.OpenFile(tempName(target), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		if err == nil {
+			tryLock(f.File)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	tryLock(f)
-	return &File{File: f, target: target}, nil
+	return f, nil
 }
 
 // Commit makes the file durable under its target name, in place of the file that was there. After an error of Commit,

@@ -28,3 +28,14 @@ func SyncDir(dir string) error {
 func tryLock(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
+
+// lock waits for the lock of an open directory and takes it, until it is closed. It reports false where there are no
+// locks.
+func lock(f *os.File) bool {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if err != unix.EINTR {
+			return err == nil
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package canon
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is made for
+// error messages: it reads the document anew, and ok is false if there is no such value. In JSON the last of equal keys
+// is found, in YAML too; values that a merge key brings are found where they are written.
+func Locate(doc []byte, isJSON bool, path ...any) (line int, ok bool) {
+	if isJSON {
+		i := locateJSON(doc, path)
+		return lineAt(doc, i), i >= 0
+	}
+	if punctuation(doc) > (Limits{}).withDefaults().MaxNodes {
+		return 0, false
+	}
+	n, err := parseTree(doc)
+	if err != nil || n == nil {
+		return 0, false
+	}
+	for _, step := range path {
+		if n = childOf(n, step, 0); n == nil {
+			return 0, false
+		}
+	}
+	return n.Line, n.Line > 0
+}
+
+// childOf returns the value of a key or the item at an index, nil if there is none.
+func childOf(n *yaml.Node, step any, depth int) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch step := step.(type) {
+	case int:
+		if n.Kind == yaml.SequenceNode && 0 <= step && step < len(n.Content) {
+			return n.Content[step]
+		}
+	case string:
+		if n.Kind != yaml.MappingNode || depth > 10 {
+			return nil
+		}
+		var merged *yaml.Node
+		for i := len(n.Content) - 2; i >= 0; i -= 2 {
+			k, v := n.Content[i], n.Content[i+1]
+			if k.Kind == yaml.ScalarNode && k.Tag == "!!merge" {
+				merged = v
+			} else if k.Kind == yaml.ScalarNode && nodeKey(k) == step {
+				return v
+			}
+		}
+		if merged != nil && merged.Kind != yaml.SequenceNode {
+			return childOf(merged, step, depth+1)
+		}
+	}
+	return nil
+}
+
+// locateJSON returns the offset of the value at a path, or -1.
+func locateJSON(doc []byte, path []any) int {
+	i := skipSpace(doc, 0)
+	for _, step := range path {
+		if i = stepJSON(doc, i, step); i < 0 {
+			return -1
+		}
+	}
+	if i >= len(doc) {
+		return -1
+	}
+	return i
+}
+
+// stepJSON returns the offset of the value of a key or of the item at an index of the collection at offset i, or -1.
+func stepJSON(doc []byte, i int, step any) int {
+	if i >= len(doc) {
+		return -1
+	}
+	name, isKey := step.(string)
+	index, isIndex := step.(int)
+	if !(isKey && doc[i] == '{' || isIndex && doc[i] == '[') {
+		return -1
+	}
+	found := -1
+	for n := 0; ; n++ {
+		if i = skipSpace(doc, i+1); i >= len(doc) || doc[i] == '}' || doc[i] == ']' {
+			return found
+		}
+		match := isIndex && n == index
+		if isKey {
+			end := valueEnd(doc, i)
+			if end < i+2 || doc[i] != '"' {
+				return found
+			}
+			match = string(decodeString(doc[i+1:end-1])) == name
+			if i = skipSpace(doc, end); i >= len(doc) || doc[i] != ':' {
+				return found
+			}
+			i = skipSpace(doc, i+1)
+		}
+		if match {
+			found = i
+			if isIndex {
+				return found
+			}
+		}
+		if i = skipSpace(doc, valueEnd(doc, i)); i >= len(doc) || doc[i] != ',' {
+			return found
+		}
+	}
+}
+
+// valueEnd returns the offset behind the JSON value at i.
+func valueEnd(doc []byte, i int) int {
+	if i >= len(doc) {
+		return len(doc)
+	}
+	scan := jsonEnd{}
+	end, _ := scan.advance(doc[i:], 0)
+	return i + end
+}
