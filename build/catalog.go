@@ -125,13 +125,13 @@ func catalogParts(o *Options, bases []*base, contents []content) ([]part, error)
 
 // reset removes the catalog that a base has already: together with the new one it would be a third.
 func reset(b *base) (part, bool, error) {
-	at, ok := b.config.Config.Labels[configsLabel]
+	at, ok := b.config.Config.Labels[ConfigsLabel]
 	if !ok {
 		return part{}, false, nil
 	}
 	name := strings.Trim(path.Clean("/"+at), "/")
 	if name == "" || strings.Contains(at, "..") {
-		return part{}, false, fmt.Errorf("the base image's label %s is %.200q, which is no directory", configsLabel, at)
+		return part{}, false, fmt.Errorf("the base image's label %s is %.200q, which is no directory", ConfigsLabel, at)
 	}
 	l := layers.Layer{Name: "reset", Entries: []layers.Entry{layers.Whiteout(name)}}
 	return part{kind: LayerReset, layer: l}, true, nil

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// configsLabel tells where in an image the catalog is.
-const configsLabel = "operators.operatorframework.io.index.configs.v1"
+// ConfigsLabel is the label that tells where in an image the catalog is.
+const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // What every catalog image runs.
 const (
@@ -31,7 +31,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	}
 	c.Created = &created
 	c.Platform = p
-	c.Config.Labels = withLabels(c.Config.Labels, map[string]string{configsLabel: "/" + configsDir})
+	c.Config.Labels = withLabels(c.Config.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
 	maps.Copy(c.Config.Labels, o.Labels)
 	c.Config.User = serverUser
 	c.Config.WorkingDir = "/"

@@ -27,6 +27,10 @@ func OpenDir(dir string) (fs.FS, error) {
 	return root.FS(), nil
 }
 
+// Files lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file ignores,
+// whatever it is called. These are the files that [Load] reads.
+func Files(fsys fs.FS) ([]string, error) { return catalogFiles(fsys) }
+
 // catalogFiles lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file
 // ignores, whatever it is called.
 func catalogFiles(fsys fs.FS) ([]string, error) {

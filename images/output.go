@@ -69,6 +69,11 @@ func (c *copier) prepare(ctx context.Context, d Destination, r *Result) (_ *outp
 	if err := c.copyTo(ctx, d, ref, r); err != nil {
 		return nil, err
 	}
+	if d.Transport == OCI || d.Transport == OCIArchive {
+		if err := normalizeIndex(path); err != nil {
+			return nil, err
+		}
+	}
 	if d.Transport == OCIArchive {
 		if err := archiveLayout(ctx, path, out.stage.join(stagedFile)); err != nil {
 			return nil, err
@@ -211,6 +216,23 @@ func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, er
 	return infos, nil
 }
 
+// normalizeIndex writes the index of a staged layout as merges write it, so that the bytes do not tell which it was.
+func normalizeIndex(layout string) error {
+	index, err := readIndex(layout)
+	if err != nil {
+		return err
+	}
+	text, err := index.merge(&layoutIndex{})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(layout, indexFile)
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return writeSync(path, text)
+}
+
 // sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
 func (out *output) sync() error {
 	switch out.dest.Transport {
@@ -245,7 +267,7 @@ func syncLayout(layout string) error {
 	if index == nil {
 		return fmt.Errorf("%w: the staged layout has no index", ErrInvalid)
 	}
-	files := []string{filepath.Join(layout, layoutFile), filepath.Join(layout, indexFile)}
+	files := []string{filepath.Join(layout, layoutFile)}
 	for _, d := range index.descriptors {
 		if err := d.Digest.Validate(); err != nil {
 			return err

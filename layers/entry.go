@@ -2,6 +2,7 @@ package layers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -47,7 +48,8 @@ func Normalize(mode fs.FileMode) fs.FileMode {
 }
 
 // File is the regular file at name in fsys, placed at target in the layer. Its size and mode are looked up now; its
-// content is opened when the layer is written, and the write fails if its length is another by then.
+// content is opened when the layer is written, and the write fails with [ErrChanged] if its length or its modification
+// time is another by then.
 func File(target string, fsys fs.FS, name string) (Entry, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -60,8 +62,28 @@ func File(target string, fsys fs.FS, name string) (Entry, error) {
 		Name: target,
 		Mode: Normalize(info.Mode()),
 		Size: info.Size(),
-		Open: func() (io.ReadCloser, error) { return fsys.Open(name) },
+		Open: func() (io.ReadCloser, error) {
+			f, err := fsys.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return &steadyFile{f, info}, nil
+		},
 	}, nil
+}
+
+// steadyFile is a file that can only be closed without an error if it is what it was when the layer was planned.
+type steadyFile struct {
+	fs.File
+	was fs.FileInfo
+}
+
+func (s *steadyFile) Close() error {
+	is, err := s.Stat()
+	if err == nil && (is.Size() != s.was.Size() || !is.ModTime().Equal(s.was.ModTime())) {
+		err = ErrChanged
+	}
+	return errors.Join(err, s.File.Close())
 }
 
 // Bytes is a file with the given content. The content must not change until the layer is written.

@@ -26,6 +26,9 @@ type SourceFile struct {
 	Name   string
 	Size   int64
 	Digest [sha256.Size]byte
+	// Packages is the number of packages of which the file holds blobs, blobs of no package counting as one more. It
+	// tells that the cache file of another package is missing.
+	Packages int
 }
 
 type indexBundle struct {

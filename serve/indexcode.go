@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
@@ -42,6 +43,7 @@ func (x *index) encode() []byte {
 		w.string(s.Name)
 		w.uint(uint64(s.Size))
 		w.b = append(w.b, s.Digest[:]...)
+		w.count(s.Packages)
 	}
 	w.count(len(x.bundles))
 	for i := range x.bundles {
@@ -218,11 +220,13 @@ func (r *indexReader) checkPlaces(x *index) {
 }
 
 func (r *indexReader) sources(x *index) {
-	x.sources = make([]SourceFile, r.count(2+sha256.Size))
+	x.sources = make([]SourceFile, r.count(3+sha256.Size))
 	for i := range x.sources {
 		s := SourceFile{Name: r.string(), Size: int64(r.uint())}
 		copy(s.Digest[:], r.bytes(sha256.Size))
-		if s.Size < 0 || i > 0 && x.sources[i-1].Name >= s.Name {
+		packages := r.uint()
+		s.Packages = int(packages)
+		if s.Size < 0 || packages == 0 || packages > math.MaxInt32 || i > 0 && x.sources[i-1].Name >= s.Name {
 			r.fail("sources are out of order")
 		}
 		x.sources[i] = s

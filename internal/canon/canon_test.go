@@ -64,8 +64,12 @@ func marshal(v any) string {
 
 // corpus calls f with every file of the catalogs at hand: those of this module, and those beside it if they are there.
 func corpus(t testing.TB, f func(path string, data []byte)) {
-	for _, root := range []string{"../../testdata/fbc", "../../../shared/oracle/fbc", "../../../shared/oracle/fbc-cases", os.Getenv("BINDERY_CORPUS")} {
-		if _, err := os.Stat(root); root == "" || err != nil {
+	roots := []string{"../../testdata/fbc", "../../../shared/oracle/fbc", "../../../shared/oracle/fbc-cases"}
+	if more := os.Getenv("BINDERY_CORPUS"); more != "" {
+		roots = []string{more}
+	}
+	for _, root := range roots {
+		if _, err := os.Stat(root); err != nil {
 			continue
 		}
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -18,7 +18,6 @@ type Converter struct {
 	members []member // of the objects that are open
 	scratch []byte   // for bringing members into order
 	spare   []byte   // for output that nobody wants
-	fast    fastState
 }
 
 // AppendJSON appends the canonical JSON of one JSON document to dst; see [Converter.AppendJSON].

@@ -65,6 +65,7 @@ var yamlSeeds = []string{
 	"a: b\n  c\n\n  d\n# x\ne: f # g\n", "a: [1, {b: c}, \"d\"]\nb: {}\nc: []\n", "# c\n\na:\n  # d\n  b: c\n", "a: !!str 1\nb: !!binary aGk=\n", "a: 1\na: 2\n",
 	"\"a\": 1\n'b': 2\n", "a: |2\n    x\n  y\n", "a:\n  - b:\n      c: d\n    e:\n    - f\n  -\n  - \n  - g\n", "a: http://x:y\nb: a:b\nc: -1\nd: - x\n",
 	"a: @x\n", "a: b: c\n", "a\n", "\"x\"\n", "- |\n x\n- >\n y\n", "a: \"\\x41\\U0001F600\\/\\_\\N\\L\\P\"\n", "a: -0\nb: +1\nc: 0b11\nd: 1.\ne: 1e400\nf: 08\n", "a: \t b\n", "...\na: b\n",
+	"- \"~\"\n- 'null'\n- |-\n  ~\n- \"null\": '~'\n",
 	"a: b\n--- c\n", "null: 1\n", ".inf: 1\n", "a: '\n  x'\n", "a:\n\n  b\n\n  c\n", "a: b\r\nc: d\r\n", "{a: b}\n{c: d}\n",
 }
 
@@ -164,6 +165,37 @@ func FuzzMeaning(f *testing.F) {
 		}
 		if got != want {
 			t.Fatalf("%q: %T %v, the library: %T %v", s, got, got, want, want)
+		}
+	})
+}
+
+func FuzzFastEqualsSlow(f *testing.F) {
+	for _, s := range yamlSeeds {
+		f.Add([]byte(s))
+	}
+	for _, s := range []string{
+		"a: \"x  \\\n   y\\ \n z\n\n w\"\n", "a: |1-\n  x\n\n   y\n", "- >+2\n    x\n\n   y\n\n\nb: c\n", "a:\n  b\n  c: d\n", "a: b # c\n  d\n", "- - - a\n  - b\n",
+		"{\"a\": [1, \"b\\n\", {}, null, true, -1.5e3], 'c': x/y.z, d : 1}\n", "a: [\n1,\n2\n]\nb: {\n}\n", "a: \"é\u00a0\"\nb: é\n", "a: \u2028\n", "a: |\n   \n  x\n", "a: |\n \n  x\n\n\n", "a: >\n\n  x\n   y\n  z\n",
+		"a: [b: c]\n", "a: {b}\n", "a: [1,,2]\n", "a: [1,]\n", "a: 'x\n\n\n  y  \n z'\n", "a:\n- b\n - c\n", "a:\n    b: c\n  d: e\n", "1.10: a\n0x1: b\n1_0: c\n", "a: -\n", "a: - b\n", "-a: b\n--- \n", "- -a\n- --\n", "a: b:\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		c := Converter{Limits: Limits{}.withDefaults()}
+		got, ok := c.appendFast(nil, doc, c.Limits)
+		if !ok {
+			return
+		}
+		want, err := c.appendSlow(nil, doc, c.Limits)
+		var limit *LimitError
+		if errors.As(err, &limit) && limit.What == "nodes" {
+			return
+		}
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%q: %v\n fast %s\n slow %s", doc, err, got, want)
+		}
+		if checkText("yaml", doc) != nil {
+			t.Fatalf("%q was taken for text", doc)
 		}
 	})
 }

@@ -164,6 +164,12 @@ func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal(&v.items)
 }
 
+// UnmarshalText takes the strings that look like null but are quoted, which the library does not hand to UnmarshalYAML.
+func (v *value) UnmarshalText(text []byte) error {
+	*v = value{kind: kindString, text: string(text)}
+	return nil
+}
+
 func (v *value) setScalar(text string, meaning any) error {
 	v.kind = kindLiteral
 	switch m := meaning.(type) {
@@ -205,6 +211,12 @@ func (k *key) UnmarshalYAML(unmarshal func(any) error) error {
 	name, err := keyText(meaning)
 	*k = key{name: name, set: true}
 	return err
+}
+
+// UnmarshalText is that of value.
+func (k *key) UnmarshalText(text []byte) error {
+	*k = key{name: string(text), set: true}
+	return nil
 }
 
 // keyText is the text that a resolved scalar has as the key of a JSON object.
