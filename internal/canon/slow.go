@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -47,22 +46,27 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 	if err := w.write(v); err != nil {
 		return dst, err
 	}
-	if c.Warn != nil {
-		for _, w := range warnings {
-			c.Warn(w.line, w.msg)
-		}
-		if rest {
-			c.Warn(restLine(doc), "text behind the end of the YAML document is ignored")
-		}
+	if rest {
+		c.warn(func() int { return restLine(doc) }, "text behind the end of the YAML document is ignored")
+	}
+	for _, w := range warnings {
+		c.warn(func() int { return w.line }, w.msg)
 	}
 	return w.dst, nil
 }
 
-// punctuation counts the bytes that could start a node: an upper bound, but for a few, of the nodes in doc.
+// punctuation counts what an item or a member of a collection takes: an upper bound, but for a few.
 func punctuation(doc []byte) int {
-	n := 1
-	for _, b := range []byte(",[{:\n-?") {
-		n += bytes.Count(doc, []byte{b})
+	n := 0
+	for i, c := range doc {
+		switch c {
+		case ',', '[', '{':
+			n++
+		case ':', '-', '?':
+			if i+1 == len(doc) || doc[i+1] <= ' ' || c == '?' || c == ':' && i > 0 && doc[i-1] == '"' {
+				n++
+			}
+		}
 	}
 	return n
 }
@@ -125,10 +129,15 @@ func yamlError(err error) error {
 
 // value is a YAML node as the library means it, with the text of scalars.
 type value struct {
-	kind  kind
-	text  string // scalars: what to write; strings unescaped
+	kind kind
+	text string // scalars: what to write; strings unescaped
+	*collection
+}
+
+// collection is the contents of a sequence or, with the keys sorted, of a mapping.
+type collection struct {
+	keys  []string
 	items []value
-	pairs map[key]value
 }
 
 type kind uint8
@@ -156,12 +165,29 @@ func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 	if !errors.As(err, &other) {
 		return err
 	}
-	v.kind = kindMapping
-	if err = unmarshal(&v.pairs); err == nil || !errors.As(err, &other) {
+	var pairs map[key]value
+	if err = unmarshal(&pairs); err == nil {
+		return v.setMapping(pairs)
+	} else if !errors.As(err, &other) {
 		return err
 	}
-	v.kind = kindSequence
+	v.kind, v.collection = kindSequence, &collection{}
 	return unmarshal(&v.items)
+}
+
+func (v *value) setMapping(pairs map[key]value) error {
+	v.kind, v.collection = kindMapping, &collection{keys: make([]string, 0, len(pairs)), items: make([]value, len(pairs))}
+	for k := range pairs {
+		if !k.set {
+			return errors.New("yaml: unsupported map key of type: null")
+		}
+		v.keys = append(v.keys, k.name)
+	}
+	slices.Sort(v.keys)
+	for i, name := range v.keys {
+		v.items[i] = pairs[key{name, true}]
+	}
+	return nil
 }
 
 // UnmarshalText takes the strings that look like null but are quoted, which the library does not hand to UnmarshalYAML.
@@ -284,35 +310,24 @@ func (w *valueWriter) write(v value) error {
 }
 
 func (w *valueWriter) collection(v value) error {
-	if v.kind == kindSequence {
-		w.dst = append(w.dst, '[')
-		for i, item := range v.items {
-			if i > 0 {
-				w.dst = append(w.dst, ',')
-			}
-			if err := w.write(item); err != nil {
-				return err
-			}
-		}
-		w.dst = append(w.dst, ']')
-		return nil
+	brackets := "[]"
+	if v.kind == kindMapping {
+		brackets = "{}"
 	}
-	w.dst = append(w.dst, '{')
-	keys := slices.SortedFunc(maps.Keys(v.pairs), func(a, b key) int { return strings.Compare(a.name, b.name) })
-	for i, k := range keys {
-		if !k.set {
-			return &SyntaxError{Format: "yaml", Msg: "unsupported map key of type: null"}
-		}
+	w.dst = append(w.dst, brackets[0])
+	for i, item := range v.items {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.str(k.name)
-		w.dst = append(w.dst, ':')
-		if err := w.write(v.pairs[k]); err != nil {
+		if v.kind == kindMapping {
+			w.str(v.keys[i])
+			w.dst = append(w.dst, ':')
+		}
+		if err := w.write(item); err != nil {
 			return err
 		}
 	}
-	w.dst = append(w.dst, '}')
+	w.dst = append(w.dst, brackets[1])
 	return nil
 }
 

@@ -107,7 +107,11 @@ func (s *Splitter) fill() bool {
 		s.buf, s.start = s.buf[:n], 0
 	}
 	if cap(s.buf)-len(s.buf) < readSize {
-		bigger := make([]byte, len(s.buf), 2*cap(s.buf)+readSize+1)
+		size := 2*cap(s.buf) + readSize
+		if cap(s.buf) > 4<<20 {
+			size = cap(s.buf) + cap(s.buf)/4
+		}
+		bigger := make([]byte, len(s.buf), size)
 		copy(bigger, s.buf)
 		s.buf = bigger
 	}
@@ -203,10 +207,7 @@ func (s *Splitter) skipWhite() (int, error) {
 
 // check returns the error of AppendJSON, but not that of a document beyond the limit.
 func (s *Splitter) check(data []byte) error {
-	data = data[:min(len(data), s.limits.MaxDocument)]
-	out, err := s.conv.AppendJSON(s.conv.spare[:0], data)
-	s.conv.spare = out[:0]
-	return err
+	return s.conv.checkJSON(data[:min(len(data), s.limits.MaxDocument)])
 }
 
 // fallBack goes on with YAML where JSON failed, unless that fails too: then the error is JSON's.
