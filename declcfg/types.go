@@ -98,6 +98,11 @@ type Bundle struct {
 	// HasObjects is true when the bundle has olm.bundle.object properties, also where a skeleton load has dropped
 	// them (see LoadOptions.Skeleton).
 	HasObjects bool
+
+	// What a skeleton load has learnt from the values that it dropped.
+	dropped            bool
+	droppedSubstitutes bool
+	droppedErr         *propertyError
 }
 
 // RelatedImage is an image that a bundle needs at run time. Name may be empty.

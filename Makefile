@@ -1,0 +1,104 @@
+# bindery. "make help" lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+DIST ?= dist
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+# The platforms whose server program is embedded, and those the command is built for by "make cross".
+SERVER_ARCHES ?= amd64 arm64 ppc64le s390x
+CROSS ?= linux/amd64 linux/arm64 linux/ppc64le linux/s390x darwin/amd64 darwin/arm64 windows/amd64
+
+FUZZTIME ?= 30s
+STATICCHECK_VERSION ?= v0.8.0
+GOVULNCHECK_VERSION ?= v1.1.4
+
+TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
+export CGO_ENABLED := 0
+export GOFLAGS := -buildvcs=false -tags=$(TAGS)
+
+VERSION_PKG := github.com/operator-bindery/bindery/internal/version
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
+LDFLAGS := -s -w
+STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
+SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
+
+.PHONY: help build servers server test race lint bench fuzz demo acceptance cross image generate clean install FORCE
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: servers ## build dist/bindery with the servers of all platforms inside
+	$(GO) build -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
+	ln -sf bindery $(DIST)/opm
+	ln -sf bindery $(DIST)/grpc_health_probe
+	@ls -l $(DIST)/bindery | awk '{printf "$(DIST)/bindery: %.1f MB\n", $$5/1e6}'
+
+servers: $(SERVERS) ## build the small server programs that go into images
+
+# The server carries the release and not the commit, so that its layer is the same in every image of one release.
+$(DIST)/opm-server-linux-%: FORCE
+	@mkdir -p $(DIST)
+	GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/opm-server
+
+internal/serverbin/bin/opm-server-linux-%.zst: $(DIST)/opm-server-linux-%
+	@mkdir -p internal/serverbin/bin
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/zstd $< $@; fi
+
+.PRECIOUS: $(DIST)/opm-server-linux-%
+
+server: ## build dist/opm-server for this machine
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
+
+test: ## run the tests
+	$(GO) test -timeout 20m ./...
+
+race: ## run the tests with the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
+
+lint: ## gofmt, go vet, staticcheck
+	@bad=$$(git ls-files '*.go' | xargs gofmt -l); if [ -n "$$bad" ]; then echo "not formatted (run gofmt -w on them):"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) ./...
+
+bench: build ## measure speed and memory beside reference commands
+	hack/bench.sh
+
+fuzz: ## run every fuzz target for FUZZTIME
+	FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
+demo: SERVER_ARCHES := $(shell $(GO) env GOARCH)
+demo: ## database to catalog to image to server, on this machine, with nothing but Go and make
+	@$(MAKE) --no-print-directory build SERVER_ARCHES=$(SERVER_ARCHES) >/dev/null
+	@hack/demo.sh $(DIST)/bindery
+
+acceptance: build ## the image through skopeo, umoci, podman and a real container
+	hack/acceptance.sh
+
+cross: ## build the command for every platform, into dist/cross
+	@for p in $(CROSS); do \
+	  out=$(DIST)/cross/bindery-$${p/\//-}; [[ $$p == windows/* ]] && out+=.exe; \
+	  echo "$$out"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS) $(STAMP)' -o $$out ./cmd/bindery; \
+	done
+
+image: ## build bindery's own image with podman or buildah
+	@tool=$$(command -v buildah || command -v podman) || { echo "neither buildah nor podman is installed"; exit 1; }; \
+	$$tool build --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -f Containerfile -t bindery .
+
+generate: ## run go generate
+	$(GO) generate ./...
+
+install: build ## install to DESTDIR/PREFIX/bin, with manual page and completions
+	install -D -m 0755 $(DIST)/bindery $(DESTDIR)$(PREFIX)/bin/bindery
+	$(DIST)/bindery man | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/man/man1/bindery.1
+	$(DIST)/bindery completion bash | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bindery
+	$(DIST)/bindery completion zsh | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_bindery
+	$(DIST)/bindery completion fish | install -D -m 0644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bindery.fish
+
+clean: ## remove what was built
+	rm -rf $(DIST) internal/serverbin/bin

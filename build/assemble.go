@@ -1,0 +1,116 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// part is a layer to be and what the result tells about it.
+type part struct {
+	kind     LayerKind
+	packages []string
+	layer    layers.Layer
+}
+
+// openBases opens the base for every platform.
+func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
+	bases := make([]*base, len(o.platforms()))
+	if o.Base == nil {
+		return bases, nil
+	}
+	defer func() {
+		if err != nil {
+			for _, b := range bases {
+				if b != nil {
+					err = errors.Join(err, b.src.Close())
+				}
+			}
+		}
+	}()
+	for i, p := range o.platforms() {
+		if bases[i], err = openBase(ctx, o.Base, o.System, p, o.Format); err != nil {
+			return nil, fmt.Errorf("base image %s: %w", o.Base.StringWithinTransport(), err)
+		}
+	}
+	return bases, nil
+}
+
+// asLayer describes a written part.
+func (p part) asLayer(b layers.Blob, mediaType string) Layer {
+	return Layer{
+		Kind: p.kind, Packages: p.packages, MediaType: mediaType,
+		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed,
+	}
+}
+
+// assemble makes the image from written layers: for each platform its base, its server, and what all have in common.
+func assemble(o *Options, store *layers.Store, bases []*base, servers, common []Layer) (*Image, error) {
+	img := &Image{
+		manifests: map[digest.Digest][]byte{},
+		configs:   map[digest.Digest][]byte{},
+		files:     map[digest.Digest]string{},
+		bases:     map[digest.Digest]*base{},
+	}
+	known := map[digest.Digest]bool{}
+	sizes := map[digest.Digest]int64{}
+	for i, p := range o.platforms() {
+		var ls []Layer
+		if b := bases[i]; b != nil {
+			ls = append(ls, b.layers...)
+			for _, l := range b.layers {
+				img.bases[l.Digest] = b
+			}
+			img.closers = append(img.closers, io.Closer(b.src))
+		}
+		if len(servers) > 0 {
+			ls = append(ls, servers[i])
+		}
+		ls = append(ls, common...)
+		for _, l := range ls {
+			if l.Kind != LayerBase {
+				img.files[l.Digest] = store.Path(l.Digest)
+			}
+			if !known[l.Digest] {
+				known[l.Digest] = true
+				img.Layers = append(img.Layers, l)
+			}
+		}
+		if err := img.addPlatform(o, p, bases[i], ls, sizes); err != nil {
+			return nil, err
+		}
+	}
+	only := img.Platforms[0]
+	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
+	if len(img.Platforms) > 1 {
+		text, err := index(o.Format, img.Platforms, sizes, o.Annotations)
+		if err != nil {
+			return nil, err
+		}
+		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
+	}
+	img.sum()
+	return img, nil
+}
+
+// addPlatform adds the manifest and the configuration of one platform.
+func (i *Image) addPlatform(o *Options, p v1.Platform, b *base, ls []Layer, sizes map[digest.Digest]int64) error {
+	config, err := imageConfig(o, p, b, ls)
+	if err != nil {
+		return err
+	}
+	text, err := imageManifest(o.Format, config, ls, o.Annotations)
+	if err != nil {
+		return err
+	}
+	pi := PlatformImage{Platform: p, Digest: digest.FromBytes(text), Config: digest.FromBytes(config)}
+	i.Platforms = append(i.Platforms, pi)
+	i.manifests[pi.Digest], i.configs[pi.Config], sizes[pi.Digest] = text, config, int64(len(text))
+	return nil
+}

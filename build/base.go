@@ -1,0 +1,157 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/pkg/blobinfocache/none"
+	"go.podman.io/image/v5/types"
+)
+
+// maxConfig is the longest configuration of a base image in bytes.
+const maxConfig = 4 << 20
+
+// base is the image of one platform that other layers are put upon. Its layers are opened only when a destination wants
+// their bytes.
+type base struct {
+	src    types.ImageSource
+	config v1.Image
+	layers []Layer
+	infos  map[digest.Digest]types.BlobInfo
+}
+
+// openBase opens the base image for a platform.
+func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemContext, p v1.Platform, f Format) (_ *base, err error) {
+	choose := types.SystemContext{}
+	if sys != nil {
+		choose = *sys
+	}
+	choose.OSChoice, choose.ArchitectureChoice, choose.VariantChoice = p.OS, p.Architecture, p.Variant
+	src, err := from.NewImageSource(ctx, &choose)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, src.Close())
+		}
+	}()
+	b := &base{src: src, infos: map[digest.Digest]types.BlobInfo{}}
+	text, kind, err := b.chooseManifest(ctx, &choose)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.FromBlob(text, kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.readConfig(ctx, m.ConfigInfo()); err != nil {
+		return nil, err
+	}
+	if b.config.OS != p.OS || b.config.Architecture != p.Architecture {
+		return nil, fmt.Errorf("the image is for %s/%s, not for %s/%s", b.config.OS, b.config.Architecture, p.OS, p.Architecture)
+	}
+	return b, b.addLayers(m.LayerInfos(), f)
+}
+
+// chooseManifest is the manifest of the image for the platform.
+func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext) ([]byte, string, error) {
+	text, kind, err := image.UnparsedInstance(b.src, nil).Manifest(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if !manifest.MIMETypeIsMultiImage(kind) {
+		return text, kind, nil
+	}
+	list, err := manifest.ListFromBlob(text, kind)
+	if err != nil {
+		return nil, "", err
+	}
+	instance, err := list.ChooseInstance(choose)
+	if err != nil {
+		return nil, "", err
+	}
+	return image.UnparsedInstance(b.src, &instance).Manifest(ctx)
+}
+
+func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
+	if info.Digest == "" {
+		return errors.New("the image has no configuration (Docker's schema 1 is not supported)")
+	}
+	if err := info.Digest.Validate(); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	r, _, err := b.src.GetBlob(ctx, info, none.NoCache)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	if len(text) > maxConfig {
+		return fmt.Errorf("configuration: longer than %d bytes", maxConfig)
+	}
+	if got := info.Digest.Algorithm().FromBytes(text); got != info.Digest {
+		return fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, info.Digest)
+	}
+	if err := json.Unmarshal(text, &b.config); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return nil
+}
+
+func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
+	if ids := b.config.RootFS.DiffIDs; len(ids) != len(infos) {
+		return fmt.Errorf("configuration: %d diff_ids for %d layers", len(ids), len(infos))
+	}
+	for i, l := range infos {
+		if len(l.URLs) > 0 {
+			return fmt.Errorf("layer %s is a foreign layer, kept elsewhere", l.Digest)
+		}
+		if err := l.Digest.Validate(); err != nil {
+			return fmt.Errorf("layer %d: %w", i, err)
+		}
+		kind, err := convertLayerType(f, l.MediaType)
+		if err != nil {
+			return err
+		}
+		b.layers = append(b.layers, Layer{
+			Kind: LayerBase, MediaType: kind, Digest: l.Digest, DiffID: b.config.RootFS.DiffIDs[i], Size: l.Size,
+		})
+		b.infos[l.Digest] = l.BlobInfo
+	}
+	return nil
+}
+
+// blob opens a layer of the base.
+func (b *base) blob(ctx context.Context, d digest.Digest, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	return b.src.GetBlob(ctx, b.infos[d], cache)
+}
+
+// history is the base's history, with entries made up for layers that it does not mention: readers count on one per layer.
+func (b *base) history() []v1.History {
+	history := b.config.History
+	mentioned := 0
+	for _, h := range history {
+		if !h.EmptyLayer {
+			mentioned++
+		}
+	}
+	if mentioned == len(b.layers) {
+		return history
+	}
+	made := make([]v1.History, len(b.layers))
+	for i := range made {
+		made[i] = v1.History{Comment: "base image"}
+	}
+	return made
+}

@@ -1,0 +1,194 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere. Set FS or Blobs.
+type CatalogInput struct {
+	// FS is a catalog directory. It must not change until the image is built.
+	FS fs.FS
+	// Files are the files of FS that make up the catalog, see [FilesOf]; if nil, the catalog is loaded to find out.
+	// What is not among them stays out of the image: ignored files, and the ignore files themselves.
+	Files []File
+	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
+	Blobs iter.Seq2[declcfg.Blob, error]
+	// Format is the format of the files made from Blobs; JSON if empty.
+	Format declcfg.Format
+}
+
+// Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
+// validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
+// as the input. The caller must close the image, and keep o.Dir until it has been copied.
+func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	if (in.FS == nil) == (in.Blobs == nil) {
+		return nil, errors.New("a catalog image needs a directory or blobs, and not both")
+	}
+	bases, err := openBases(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			for _, b := range bases {
+				if b != nil {
+					err = errors.Join(err, b.src.Close())
+				}
+			}
+		}
+	}()
+	s, err := newSpool(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	contents, err := in.plan(ctx, &o, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	common, err := catalogParts(&o, bases, contents)
+	if err != nil {
+		return nil, err
+	}
+	return writeImage(ctx, &o, bases, common)
+}
+
+// plan finds out what each package consists of.
+func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]content, error) {
+	if in.Blobs != nil {
+		format := in.Format
+		if format == "" {
+			format = declcfg.FormatJSON
+		}
+		return planBlobs(ctx, in.Blobs, format, s)
+	}
+	files := in.Files
+	if files == nil {
+		c, err := declcfg.Load(ctx, in.FS, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs})
+		if err != nil {
+			return nil, err
+		}
+		if files, err = FilesOf(c); err != nil {
+			return nil, err
+		}
+	}
+	return planFiles(ctx, in.FS, files, s)
+}
+
+// catalogParts are the layers of the catalog, without base and server.
+func catalogParts(o *Options, bases []*base, contents []content) ([]part, error) {
+	var parts []part
+	below := 0
+	for _, b := range bases {
+		if b == nil {
+			continue
+		}
+		below = max(below, len(b.layers))
+		if r, ok, err := reset(b); err != nil {
+			return nil, err
+		} else if ok && parts == nil {
+			parts = append(parts, r)
+		}
+	}
+	if len(o.Servers) > 0 {
+		below++
+	}
+	if len(contents) == 0 {
+		// The directory must be there all the same: the server and others look for it.
+		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
+		return append(parts, part{kind: LayerPackages, layer: l}), nil
+	}
+	groups, err := group(contents, o.MaxLayers-below-len(parts))
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		parts = append(parts, packagesPart(o, g))
+	}
+	return parts, nil
+}
+
+// reset removes the catalog that a base has already: together with the new one it would be a third.
+func reset(b *base) (part, bool, error) {
+	at, ok := b.config.Config.Labels[ConfigsLabel]
+	if !ok {
+		return part{}, false, nil
+	}
+	name := strings.Trim(path.Clean("/"+at), "/")
+	if name == "" || strings.Contains(at, "..") {
+		return part{}, false, fmt.Errorf("the base image's label %s is %.200q, which is no directory", ConfigsLabel, at)
+	}
+	l := layers.Layer{Name: "reset", Entries: []layers.Entry{layers.Whiteout(name)}}
+	return part{kind: LayerReset, layer: l}, true, nil
+}
+
+// packagesPart is the layer of some packages: their catalogs, and their caches.
+func packagesPart(o *Options, g []content) part {
+	p := part{kind: LayerPackages}
+	for _, c := range g {
+		if c.pkg != "" {
+			p.packages = append(p.packages, c.pkg)
+		}
+		p.layer.Entries = append(p.layer.Entries, c.entries...)
+	}
+	p.layer.Name = strings.Join(p.packages, ", ")
+	if len(p.packages) == 0 {
+		p.layer.Name = "blobs of no package"
+	}
+	if o.Cache != nil {
+		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g) }
+	}
+	return p
+}
+
+// writeImage writes the layers, servers first in the image, and puts the image together.
+func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
+	mediaType, err := layerType(o.Format, o.Compression)
+	if err != nil {
+		return nil, err
+	}
+	var parts []part
+	for _, s := range o.Servers {
+		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
+	}
+	parts = append(parts, common...)
+	todo := make([]layers.Layer, len(parts))
+	for i, p := range parts {
+		todo[i] = p.layer
+	}
+	byName := map[string]part{}
+	for _, p := range parts {
+		byName[p.layer.Name] = p
+	}
+	done := func(b layers.Blob) {
+		if o.Events != nil {
+			o.Events(byName[b.Name].asLayer(b, mediaType))
+		}
+	}
+	store := layers.NewStore(o.Dir)
+	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
+	if err != nil {
+		return nil, err
+	}
+	written := make([]Layer, len(parts))
+	for i, b := range blobs {
+		written[i] = parts[i].asLayer(b, mediaType)
+	}
+	n := len(o.Servers)
+	return assemble(o, store, bases, written[:n], written[n:])
+}

@@ -1,0 +1,85 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// File is a file of a catalog directory and the packages that have blobs in it, sorted. The empty name stands for blobs
+// of no package.
+type File struct {
+	Path     string
+	Packages []string
+}
+
+// FilesOf tells from the positions of a loaded catalog which files it came from and what is in them, sorted by path. So
+// a catalog that has been loaded to validate it need not be read again to be built.
+func FilesOf(c *declcfg.Catalog) ([]File, error) {
+	packages := map[string]map[string]bool{}
+	add := func(b declcfg.Blob) error {
+		file := b.Position().File
+		if file == "" {
+			return fmt.Errorf("%s %q: it is not known which file it came from", b.BlobSchema(), b.BlobName())
+		}
+		if packages[file] == nil {
+			packages[file] = map[string]bool{}
+		}
+		packages[file][packageOf(b)] = true
+		return nil
+	}
+	var err error
+	for i := range c.Packages {
+		err = errors.Join(err, add(&c.Packages[i]))
+	}
+	for i := range c.Channels {
+		err = errors.Join(err, add(&c.Channels[i]))
+	}
+	for i := range c.Bundles {
+		err = errors.Join(err, add(&c.Bundles[i]))
+	}
+	for i := range c.Deprecations {
+		err = errors.Join(err, add(&c.Deprecations[i]))
+	}
+	for i := range c.Others {
+		err = errors.Join(err, add(&c.Others[i]))
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, 0, len(packages))
+	for path, in := range packages {
+		f := File{Path: path}
+		for p := range in {
+			f.Packages = append(f.Packages, p)
+		}
+		slices.Sort(f.Packages)
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// packageOf is the package that a blob belongs to, also for an olm.package blob that is only known as a Meta.
+func packageOf(b declcfg.Blob) string {
+	if b.BlobSchema() == declcfg.SchemaPackage {
+		return b.BlobName()
+	}
+	return b.BlobPackage()
+}
+
+// checkPackageName refuses names that a directory cannot have, or that would be taken for something else in a layer.
+func checkPackageName(name string) error {
+	bad := func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }
+	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || len(name) > 200 ||
+		strings.ContainsFunc(name, bad) || strings.HasPrefix(name, ".wh.") {
+		return fmt.Errorf("invalid name of a package: %.200q", name)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package build
+
+import (
+	"errors"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/types"
+)
+
+// Format is the family of media types that an image is described with.
+type Format string
+
+// The formats of images.
+const (
+	FormatOCI    Format = "oci"
+	FormatDocker Format = "docker"
+)
+
+// Image is an assembled image: its manifests and configurations in memory, its own layers as files, the layers of its
+// base wherever that is. It does not change any more and is safe for concurrent use. Close it when it has been copied.
+type Image struct {
+	// Digest is that of the manifest, or of the index if the image is for several platforms.
+	Digest    digest.Digest `json:"digest"`
+	MediaType string        `json:"mediaType"`
+	// Platforms are the images of the index, or the only image.
+	Platforms []PlatformImage `json:"platforms"`
+	// Layers are all layers, each once, in the order of the first image that has it.
+	Layers []Layer `json:"layers"`
+	Totals Totals  `json:"totals"`
+
+	manifest  []byte
+	manifests map[digest.Digest][]byte
+	configs   map[digest.Digest][]byte
+	files     map[digest.Digest]string
+	bases     map[digest.Digest]*base
+	closers   []io.Closer
+}
+
+// PlatformImage is the image of one platform.
+type PlatformImage struct {
+	Platform v1.Platform   `json:"platform"`
+	Digest   digest.Digest `json:"digest"`
+	// Config is the digest of the configuration, which container engines call the image's ID.
+	Config digest.Digest `json:"config"`
+}
+
+// Layer is one layer of an image. Sizes are in bytes.
+type Layer struct {
+	Kind LayerKind `json:"kind"`
+	// Packages are the packages whose catalogs are in the layer, sorted.
+	Packages     []string      `json:"packages,omitempty"`
+	MediaType    string        `json:"mediaType"`
+	Digest       digest.Digest `json:"digest"`
+	DiffID       digest.Digest `json:"diffID"`
+	Size         int64         `json:"bytes"`
+	Uncompressed int64         `json:"uncompressed,omitempty"`
+}
+
+// LayerKind is what a layer is for.
+type LayerKind string
+
+// The kinds of layers.
+const (
+	LayerBase     LayerKind = "base"
+	LayerServer   LayerKind = "server"
+	LayerReset    LayerKind = "reset"
+	LayerPackages LayerKind = "packages"
+)
+
+// Totals sum up an image's layers. Sizes are in bytes.
+type Totals struct {
+	Layers       int   `json:"layers"`
+	Packages     int   `json:"packages"`
+	Size         int64 `json:"bytes"`
+	Uncompressed int64 `json:"uncompressed"`
+}
+
+// Reference is the image as a source of the containers image library. It can be opened any number of times.
+func (i *Image) Reference() types.ImageReference { return ref{i} }
+
+// Manifest is the text of the manifest or index.
+func (i *Image) Manifest() []byte { return i.manifest }
+
+// Close releases the base image. The files of the layers stay.
+func (i *Image) Close() error {
+	var errs []error
+	for _, c := range i.closers {
+		errs = append(errs, c.Close())
+	}
+	i.closers = nil
+	return errors.Join(errs...)
+}
+
+func (i *Image) sum() {
+	packages := map[string]bool{}
+	i.Totals = Totals{Layers: len(i.Layers)}
+	for _, l := range i.Layers {
+		i.Totals.Size += l.Size
+		i.Totals.Uncompressed += l.Uncompressed
+		for _, p := range l.Packages {
+			packages[p] = true
+		}
+	}
+	i.Totals.Packages = len(packages)
+}

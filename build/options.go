@@ -1,0 +1,105 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Options say how an image is built. Dir is required; the zero value of everything else is useful.
+type Options struct {
+	// Dir is a private directory for the files of the layers. It must exist until the image has been copied; an
+	// images.Workspace is made for this.
+	Dir string
+	// Format is OCI if empty.
+	Format Format
+	// Compression is gzip if empty. Docker's format knows gzip only.
+	Compression layers.Compression
+	// Base is put below everything else; nil means an empty root. System says how to reach it.
+	Base   types.ImageReference
+	System *types.SystemContext
+	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
+	// needs a base that has a server, or a cluster that brings its own.
+	Servers []Server
+	// Platform is that of an image without servers; linux/amd64 if empty.
+	Platform v1.Platform
+	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
+	Labels      map[string]string
+	Annotations map[string]string
+	// Created is the time of everything in the image; 1970-01-01T00:00:00Z if zero.
+	Created time.Time
+	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
+	MaxLayers int
+	// Jobs is how many layers are written at a time; 1 if zero.
+	Jobs int
+	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
+	// called concurrently for different packages and must be a pure function.
+	Cache func(PackageCatalog) (CacheFile, error)
+	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
+	Events func(Layer)
+}
+
+// defaultMaxLayers stays below what container engines can mount.
+const defaultMaxLayers = 100
+
+// normalize fills in defaults and refuses what does not go together, before any work is done.
+func (o *Options) normalize() error {
+	if o.Dir == "" {
+		return errors.New("no directory for the layers")
+	}
+	if o.Format == "" {
+		o.Format = FormatOCI
+	}
+	if o.Compression == "" {
+		o.Compression = layers.Gzip
+	}
+	if o.MaxLayers == 0 {
+		o.MaxLayers = defaultMaxLayers
+	}
+	if o.Platform.OS == "" {
+		o.Platform.OS = "linux"
+	}
+	if o.Platform.Architecture == "" {
+		o.Platform.Architecture = "amd64"
+	}
+	switch {
+	case o.Format != FormatOCI && o.Format != FormatDocker:
+		return fmt.Errorf("unknown format %q: it is oci or docker", o.Format)
+	case o.Format == FormatDocker && o.Compression == layers.Zstd:
+		return errors.New("the docker format knows gzip only: use --compression gzip, or --format oci for zstd")
+	case o.Format == FormatDocker && len(o.Annotations) > 0:
+		return errors.New("the docker format has no annotations: use labels, or --format oci")
+	}
+	_, err := layerType(o.Format, o.Compression)
+	return err
+}
+
+// platforms are the platforms of the image.
+func (o *Options) platforms() []v1.Platform {
+	if len(o.Servers) == 0 {
+		return []v1.Platform{o.Platform}
+	}
+	ps := make([]v1.Platform, len(o.Servers))
+	for i, s := range o.Servers {
+		ps[i] = s.Platform
+	}
+	return ps
+}
+
+// created is the time of the image.
+func (o *Options) created() time.Time {
+	if o.Created.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return o.Created.UTC().Truncate(time.Second)
+}
+
+// layerOptions are those of every layer.
+func (o *Options) layerOptions() layers.Options {
+	return layers.Options{Compression: o.Compression, Time: o.created()}
+}

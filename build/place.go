@@ -1,0 +1,61 @@
+package build
+
+import (
+	"path"
+	"strings"
+)
+
+// The directories of a catalog image.
+const (
+	configsDir = "configs"
+	cacheDir   = "cache"
+)
+
+// places gives out names below configs, each once.
+type places struct {
+	files map[string]bool
+	dirs  map[string]bool
+}
+
+func newPlaces() *places {
+	return &places{files: map[string]bool{}, dirs: map[string]bool{}}
+}
+
+// own is the name that a file has anyway, if it lies in the directory of its package.
+func own(pkg, file string) (string, bool) {
+	if pkg != "" && strings.HasPrefix(file, pkg+"/") {
+		return path.Join(configsDir, file), true
+	}
+	return "", false
+}
+
+// take gives the file of the package a name that is free: its own; else its path below the directory of the package,
+// with more directories in between while that is taken.
+func (p *places) take(pkg, file string) string {
+	name, ok := own(pkg, file)
+	if !ok {
+		name = path.Join(configsDir, pkg, file)
+	}
+	for between := path.Join(configsDir, pkg); !p.free(name); {
+		between = path.Join(between, "files")
+		name = path.Join(between, file)
+	}
+	p.files[name] = true
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		p.dirs[dir] = true
+	}
+	return name
+}
+
+// free tells whether a file can have the name, and what leads to it can be directories.
+func (p *places) free(name string) bool {
+	if p.files[name] || p.dirs[name] {
+		return false
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if p.files[dir] {
+			return false
+		}
+	}
+	return true
+}

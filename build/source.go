@@ -1,0 +1,119 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// transport is the transport of assembled images. It is not registered: its images have no names.
+type transport struct{}
+
+func (transport) Name() string { return images.AssembledTransport }
+
+func (transport) ParseReference(string) (types.ImageReference, error) {
+	return nil, errors.New("an assembled image has no name")
+}
+
+func (transport) ValidatePolicyConfigurationScope(string) error { return nil }
+
+// ref is an assembled image as the library's reference.
+type ref struct{ image *Image }
+
+func (ref) Transport() types.ImageTransport { return transport{} }
+
+// StringWithinTransport is for messages only.
+func (r ref) StringWithinTransport() string { return r.image.Digest.String() }
+
+func (ref) DockerReference() reference.Named        { return nil }
+func (ref) PolicyConfigurationIdentity() string     { return "" }
+func (ref) PolicyConfigurationNamespaces() []string { return nil }
+
+func (r ref) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
+	src, err := r.NewImageSource(ctx, sys)
+	if err != nil {
+		return nil, err
+	}
+	img, err := image.FromSource(ctx, sys, src)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return img, nil
+}
+
+func (r ref) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
+	return source{r}, nil
+}
+
+func (ref) NewImageDestination(context.Context, *types.SystemContext) (types.ImageDestination, error) {
+	return nil, errors.New("an assembled image cannot be written to")
+}
+
+func (ref) DeleteImage(context.Context, *types.SystemContext) error {
+	return errors.New("an assembled image cannot be deleted")
+}
+
+// source reads an assembled image. It is safe for concurrent use.
+type source struct{ ref }
+
+func (s source) Reference() types.ImageReference { return s.ref }
+
+// Close does nothing: what is open belongs to the image.
+func (source) Close() error { return nil }
+
+func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
+	if instance == nil || *instance == s.image.Digest {
+		return s.image.manifest, s.image.MediaType, nil
+	}
+	text, ok := s.image.manifests[*instance]
+	if !ok {
+		return nil, "", fmt.Errorf("no image %s in the index", *instance)
+	}
+	return text, manifestType(s.image.MediaType), nil
+}
+
+func (source) HasThreadSafeGetBlob() bool { return true }
+
+// GetBlob opens a configuration, a layer's file, or a layer of the base, which is fetched only now.
+func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	if config, ok := s.image.configs[info.Digest]; ok {
+		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
+	}
+	if path, ok := s.image.files[info.Digest]; ok {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, 0, err
+		}
+		stat, err := f.Stat()
+		if err != nil {
+			return nil, 0, errors.Join(err, f.Close())
+		}
+		return f, stat.Size(), nil
+	}
+	if b, ok := s.image.bases[info.Digest]; ok {
+		return b.blob(ctx, info.Digest, cache)
+	}
+	return nil, 0, fmt.Errorf("no blob %s in the image", info.Digest)
+}
+
+// LocalBlob implements [images.LocalBlobs].
+func (s source) LocalBlob(d digest.Digest) (string, bool) {
+	path, ok := s.image.files[d]
+	return path, ok
+}
+
+func (source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) { return nil, nil }
+
+func (source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+	return nil, nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+// program is what every command is given: the streams, the logger and the name it was started under.
+type program struct {
+	name   string
+	opm    bool // started as opm
+	stdin  io.Reader
+	stdout *cliutil.Pipe
+	stderr io.Writer
+	log    *slog.Logger
+	quiet  bool
+	bars   bool // progress may be drawn
+	line   cliutil.Line
+}
+
+// newApp is the whole tree of commands.
+func newApp(p *program) *cli.App {
+	name := "bindery"
+	if p.opm {
+		name = "opm"
+	}
+	app := &cli.App{
+		Name:     name,
+		HelpName: name,
+		Version:  version.Release,
+		Usage:    "bind operator bundles into catalogs and catalogs into images",
+		Description: "It needs no daemon, no root and no other program. Catalogs are file-based (a directory of JSON or YAML)\n" +
+			"or SQLite index databases; images are written to registries, OCI layouts and archives.\n\n" +
+			"Flags may stand before or after arguments. Lists are separated by commas or given by repeating a flag.",
+		Flags:  p.globalFlags(),
+		Before: p.readGlobals,
+		Action: p.root,
+		Writer: p.stdout, ErrWriter: p.stderr,
+		Commands: []*cli.Command{
+			p.buildCommand(),
+			p.migrateCommand(),
+			p.renderCommand(),
+			p.validateCommand(),
+			p.listCommand(),
+			p.serveCommand(),
+			p.probeCommand(),
+			p.initCommand(),
+			p.generateCommand(),
+			p.registryCommand(),
+			p.alphaCommand(),
+			p.versionCommand(),
+			p.completionCommand(),
+			p.completeCommand(),
+			p.manCommand(),
+		},
+	}
+	cliutil.Prepare(app)
+	return app
+}
+
+// root runs when no command is named.
+func (p *program) root(c *cli.Context) error {
+	switch {
+	case c.Bool("version"):
+		return p.printVersion("")
+	case p.opm:
+		return nil
+	}
+	return cliutil.WriteHelp(p.stdout, c.App, p.line)
+}
+
+// group is the action of a command that only has commands below it.
+func (p *program) group(c *cli.Context) error {
+	return cliutil.WriteHelp(p.stdout, c.App, p.line)
+}
+
+func (p *program) globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL` of what is told on standard error (debug|info|warn|error)", EnvVars: env("log-level")},
+		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of what is told on standard error (text|json)", EnvVars: env("log-format"), DefaultText: "text"},
+		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of the error (text|json)", EnvVars: env("error-format")},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "tell errors only", EnvVars: env("quiet")},
+		&cli.BoolFlag{Name: "no-progress", Usage: "draw no progress bars, also on a terminal", EnvVars: env("no-progress")},
+		&cli.BoolFlag{Name: "version", Usage: "print the version"},
+		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries", EnvVars: env("skip-tls-verify")},
+		&cli.BoolFlag{Name: "use-http", Usage: "speak plain HTTP with registries", EnvVars: env("use-http")},
+		&cli.BoolFlag{Name: "skip-tls", Usage: "as --use-http", Hidden: true},
+		&cli.BoolFlag{Name: "debug", Usage: "as --log-level debug", Hidden: true},
+	}
+}
+
+// readGlobals checks the flags of every command and sets up the logger.
+func (p *program) readGlobals(c *cli.Context) error {
+	for _, f := range []string{"log-format", "error-format"} {
+		if v := c.String(f); v != "" && v != "text" && v != "json" {
+			return cliutil.Usagef("invalid --%s value %q, expected (text|json)", f, v)
+		}
+	}
+	level, err := cliutil.ParseLevel(c.String("log-level"))
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("skip-tls") && c.Bool("use-http"):
+		return cliutil.Usagef("invalid flag combination: skip-tls and use-http cannot both be true")
+	case c.Bool("skip-tls") && c.Bool("skip-tls-verify"):
+		return cliutil.Usagef("invalid flag combination: skip-tls and skip-tls-verify cannot both be true")
+	case c.Bool("use-http") && c.Bool("skip-tls-verify"):
+		return cliutil.Usagef("invalid flag combination: use-http and skip-tls-verify cannot both be true")
+	}
+	p.quiet = c.Bool("quiet")
+	switch {
+	case p.quiet:
+		level = slog.LevelError
+	case c.Bool("debug"):
+		level = slog.LevelDebug
+	}
+	p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
+	stderr, ok := p.stderr.(*os.File)
+	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String("log-format") != "json"
+	return nil
+}
+
+// logFormat is the format that was asked for, or the one that fits the program's name.
+func (p *program) logFormat(asked string) string {
+	switch {
+	case asked == "json":
+		return asked
+	case p.opm:
+		return "opm"
+	}
+	return "text"
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+func (p *program) buildCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "build",
+		Usage:       "build images",
+		Action:      p.group,
+		Subcommands: []*cli.Command{p.buildCatalogCommand()},
+	}
+}
+
+func (p *program) buildCatalogCommand() *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index (default linux and this machine's)", Category: "what"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Usage: "`IMAGE` below the catalog", Category: "what"},
+		&cli.StringFlag{Name: "server", Usage: "static program `FILE` that serves, in place of the one inside; \"none\" for an image without", Category: "what"},
+		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
+		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: "what"},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
+		migrateLevelFlag("what"),
+		inCategory(compatFlag(), "what"),
+		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		inCategory(jobsFlag(), "work"),
+	}
+	flags = append(append(destinationFlags(), flags...), append(resultFlags(), registryFlags()...)...)
+	return &cli.Command{
+		Name:      "catalog",
+		Usage:     "build a catalog image from a directory or a database",
+		ArgsUsage: "DIR|DB",
+		Description: "The catalog is validated, packed one layer a package, and written wherever --push and --output say; without\n" +
+			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
+			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
+			"that was written, the last one is the image's name with its digest." +
+			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
+				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run"),
+		Flags:  flags,
+		Action: exactly(1, p.buildCatalog),
+	}
+}
+
+func (p *program) buildCatalog(c *cli.Context) (err error) {
+	ctx := c.Context
+	target, err := readTarget(c)
+	if err != nil {
+		return err
+	}
+	o, err := buildOptions(c)
+	if err != nil {
+		return err
+	}
+	registry := registryOptions(c)
+	dests := target.destinations
+	if c.Bool("dry-run") {
+		dests = nil
+	}
+	work, err := images.NewWorkspace(ctx, dests, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	o.Dir = work.Dir()
+
+	system, err := registry.System(work.Dir())
+	if err != nil {
+		return err
+	}
+	o.System = system
+	of, err := platforms(c)
+	if err != nil {
+		return err
+	}
+	o.Platform = of[0]
+	if o.Servers, err = p.servers(c, of); err != nil {
+		return err
+	}
+	input, err := p.catalogInput(c)
+	if err != nil {
+		return err
+	}
+
+	start := time.Now()
+	o.Events = func(l build.Layer) {
+		p.log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
+	}
+	image, err := build.Catalog(ctx, input, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, image.Close()) }()
+	p.log.Info(fmt.Sprintf("assembled %d packages in %d layers, %s, in %s", image.Totals.Packages, image.Totals.Layers,
+		megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	results, err := p.copyImage(ctx, image, dests, registry, c)
+	if err != nil {
+		return err
+	}
+	return p.report(c, target, image, results)
+}
+
+// buildOptions reads the flags that say what the image is.
+func buildOptions(c *cli.Context) (build.Options, error) {
+	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
+	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
+		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
+	}
+	var err error
+	if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
+		return o, cliutil.Usagef("invalid --compression value %q, expected (gzip|zstd)", c.String("compression"))
+	}
+	if o.Labels, err = cliutil.Pairs("label", c.StringSlice("label")); err != nil {
+		return o, err
+	}
+	if o.Annotations, err = cliutil.Pairs("annotation", c.StringSlice("annotation")); err != nil {
+		return o, err
+	}
+	if o.Created, err = sourceDate(); err != nil {
+		return o, err
+	}
+	if base := c.String("base"); base != "scratch" && base != "" {
+		if o.Base, err = images.ParseSource(base); err != nil {
+			return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: base, Err: err}
+		}
+	}
+	switch c.String("cache") {
+	case "native":
+		o.Cache = serverCache
+	case "none":
+	default:
+		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	}
+	return o, nil
+}
+
+// serverCache makes the server's cache of one package, bound to the files that the package is in.
+func serverCache(p build.PackageCatalog) (build.CacheFile, error) {
+	sources := make([]serve.SourceFile, len(p.Sources))
+	for i, s := range p.Sources {
+		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
+	}
+	content, err := serve.EncodePackage(p.Catalog, sources...)
+	return build.CacheFile{Name: serve.CacheFileName(p.Package), Content: content}, err
+}
+
+// sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
+func sourceDate() (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 {
+		return time.Time{}, cliutil.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// withClass gives an error of a library its class. Errors of the file system and of the network are told apart by
+// [cliutil.Classify].
+func withClass(err error) error {
+	var known cliutil.Classed
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	class := cliutil.Class(0)
+	var invalid *declcfg.ValidationError
+	var unauthorized docker.ErrUnauthorizedForCredentials
+	var status docker.UnexpectedHTTPStatusError
+	switch {
+	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit):
+		class = cliutil.ClassLimit
+	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged):
+		class = cliutil.ClassIntegrity
+	case errors.Is(err, sqlite.ErrLocked):
+		class = cliutil.ClassLocal
+	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
+		errors.Is(err, sqlite.ErrUnsupported), errors.As(err, &invalid):
+		class = cliutil.ClassInput
+	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
+		class = cliutil.ClassNetwork
+	default:
+		return err
+	}
+	return &cliutil.Error{Class: class, Err: err}
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestExitStatusAndStreams(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string // part of it
+	}{
+		{"nosuch", 1, "error: unknown command \"nosuch\" for \"bindery\"\n"},
+		{"vaildate x", 1, "hint: did you mean \"validate\"?\nusage: bindery COMMAND\n"},
+		{"list pakages x", 1, "hint: did you mean \"packages\"?\nusage: bindery list COMMAND\n"},
+		{"generate nosuch", 1, "usage: bindery generate COMMAND\n"},
+		{"alpha list nosuch", 1, "unknown command \"nosuch\""},
+		{"validate", 1, "error: accepts 1 arg(s), received 0\nusage: bindery validate [flags] DIR\n"},
+		{"validate a b", 1, "accepts 1 arg(s), received 2"},
+		{"render", 1, "usage: bindery render [flags] REF...\n"},
+		{"render cat --ouptut yaml", 1, "hint: did you mean \"--output\"?\n"},
+		{"render cat --jobs many", 1, "usage: bindery render"},
+		{"render cat -o", 1, "flag needs an argument: -o"},
+		{"render nosuch", 1, "error: render reference \"nosuch\""},
+		{"render cat nosuch", 1, "error: render reference \"nosuch\""},
+		{"render icon.txt", 1, "unsupported file type"},
+		{"list bundles cat nosuch", 1, "package \"nosuch\" not found"},
+		{"build catalog cat", 1, "required flag(s) \"tag\" not set"},
+		{"build catalog cat -t a/b@sha256:0", 1, "the digest of an image that is to be built is not known"},
+		{"build catalog cat -t ../b", 1, "invalid image name"},
+		{"build catalog cat -t a/b --output nosuch:x", 1, "--output \"nosuch:x\""},
+		{"build catalog cat -t a/b --label novalue", 1, "expected key=value"},
+		{"build catalog cat -t a/b --format docker --compression zstd", 1, "gzip only"},
+		{"build catalog cat -t a/b --platform plan9/mips", 1, "invalid --platform"},
+		{"build catalog cat -t a/b --platform linux/mips", 1, "no server program for linux/mips"},
+		{"build catalog cat -t a/b --server icon.txt", 1, "ELF"},
+		{"build catalog cat -t a/b --server nosuch", 1, "no such file"},
+		{"build catalog nosuch -t a/b", 1, "hint: the argument is a catalog directory or an index database"},
+		{"version --use-http --skip-tls-verify", 1, "cannot both be true"},
+		{"version --log-level loud", 1, "invalid --log-level value"},
+		{"completion tcsh", 1, "unknown shell \"tcsh\""},
+		{"man x", 1, "usage: bindery man"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := workDir(t)
+			before := snapshot(t, dir)
+			got := runProgram(t, dir, "bindery", strings.Fields(c.args)...)
+			if got.status != c.status || got.stdout != "" || !strings.Contains(got.stderr, c.stderr) {
+				t.Errorf("got %+v, want status %d, nothing on standard output and %q", got, c.status, c.stderr)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+func TestGroupsAndNothing(t *testing.T) {
+	for _, args := range []string{"", "--help", "help", "list", "help list", "list packages --help", "generate", "alpha list", "build"} {
+		got := runProgram(t, ".", "bindery", strings.Fields(args)...)
+		if got.status != 0 || !strings.Contains(got.stdout, "Usage:\n  bindery") || got.stderr != "" {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}
+
+func TestErrorAsJSON(t *testing.T) {
+	dir := workDir(t)
+	for args, class := range map[string]int{
+		"nosuch --error-format json":                                                     2,
+		"--error-format=json render":                                                     2,
+		"validate nosuch --error-format json":                                            7,
+		"render icon.txt --error-format json":                                            3,
+		"list packages cat/../badcat --error-format=json":                                3,
+		"init p -i huge --error-format json":                                             6,
+		"list packages damaged.db --error-format json":                                   5,
+		"build catalog cat --push -t 127.0.0.1:1/a/b:v1 --retries 0 --error-format json": 4,
+	} {
+		if err := os.CopyFS(filepath.Join(dir, "badcat"), os.DirFS("testdata/cases/bad-two-heads")); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "huge"), make([]byte, 5<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		db := []byte(readFile(t, filepath.Join(dir, "small.db")))
+		if err := os.WriteFile(filepath.Join(dir, "damaged.db"), db[:len(db)-20000], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := runProgram(t, dir, "bindery", strings.Fields(args)...)
+		var e struct {
+			Class                 int
+			Message, Object, Hint *string
+		}
+		lines := strings.Split(strings.TrimSpace(got.stderr), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &e); err != nil || got.status != 1 || got.stdout != "" {
+			t.Errorf("%s: %+v (%v)", args, got, err)
+			continue
+		}
+		if e.Class != class || e.Message == nil || *e.Message == "" || e.Object == nil || e.Hint == nil {
+			t.Errorf("%s: want class %d, got %s", args, class, got.stderr)
+		}
+	}
+}
+
+func TestEnvironmentSetsFlags(t *testing.T) {
+	cmd := command(".", "bindery", "validate", "testdata/cases/ok-base")
+	cmd.Env = append(cmd.Env, "BINDERY_QUIET=true")
+	if got := finish(t, cmd); got.status != 0 || got.stderr != "" {
+		t.Errorf("quiet: %+v", got)
+	}
+	cmd = command(".", "bindery", "validate", "nosuch")
+	cmd.Env = append(cmd.Env, "BINDERY_ERROR_FORMAT=json")
+	if got := finish(t, cmd); !strings.HasPrefix(got.stderr, `{"class":7,`) {
+		t.Errorf("errors as JSON: %+v", got)
+	}
+	cmd = command(".", "bindery", "validate", "testdata/cases/ok-base", "--log-format", "json")
+	if got := finish(t, cmd); !json.Valid([]byte(got.stderr)) {
+		t.Errorf("log as JSON: %+v", got)
+	}
+}
+
+func TestNoEscapesReachTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	evil := "a\x1b[31m\u202e"
+	catalog := `{"schema":"olm.package","name":"` + `a\u001b[31m\u202e` + `","defaultChannel":"x"}`
+	if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte(catalog), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bindery", "opm"} {
+		for _, args := range [][]string{{evil}, {"validate", evil}, {"render", "--" + evil}, {"render", evil}, {"validate", dir}, {"list", "packages", dir},
+			{"generate", "dockerfile", evil}, {"build", "catalog", evil, "-t", evil}, {"init", evil, "-o", evil}} {
+			got := runProgram(t, dir, name, args...)
+			if got.status == 0 || strings.ContainsAny(got.stderr, "\x1b\u202e") {
+				t.Errorf("%s %q: %+v", name, args, got)
+			}
+		}
+	}
+}
+
+func TestBrokenPipe(t *testing.T) {
+	cmd := command(".", "bindery", "render", "../../testdata/db/small.db")
+	temp := t.TempDir()
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	err = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 141 || stderr.Len() > 0 {
+		t.Errorf("status %d (%v), %s", status, err, stderr.String())
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// A build that pushes to a registry that never answers waits until a signal ends it.
+func TestSignals(t *testing.T) {
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		status int
+	}{
+		"SIGINT": {syscall.SIGINT, 130}, "SIGTERM": {syscall.SIGTERM, 143}, "SIGHUP": {syscall.SIGHUP, 129},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := workDir(t)
+			temp := t.TempDir()
+			silent, accepted := listen(t)
+			cmd := command(dir, "bindery", "build", "catalog", "cat", "-t", silent+"/a/b:v1", "--push", "--use-http")
+			cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-accepted
+			start := time.Now()
+			if err := cmd.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Wait()
+			if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(), "interrupted by") {
+				t.Errorf("status %d (%v), %s", status, err, stderr.String())
+			}
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("it took %s to end", d)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v (%v)", left, err)
+			}
+		})
+	}
+}
+
+func TestCompletionScriptsParse(t *testing.T) {
+	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
+		for _, name := range []string{"bindery", "opm"} {
+			got := runProgram(t, ".", name, "completion", shell)
+			if got.status != 0 || !strings.Contains(got.stdout, "__complete") || !strings.Contains(got.stdout, name) {
+				t.Errorf("%s: %+v", shell, got)
+			}
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Logf("%s is not installed: its script is not parsed", shell)
+				continue
+			}
+			cmd := exec.Command(path, check...)
+			cmd.Stdin = strings.NewReader(got.stdout)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s does not read its script: %v\n%s", shell, err, out)
+			}
+		}
+	}
+}
+
+func TestBashCompletes(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed: completion cannot be tried in it")
+	}
+	for line, want := range map[string]string{
+		"bindery list pa":              "packages",
+		"bindery render --migrate-l":   "--migrate-level",
+		"bindery render -o ":           "json yaml",
+		"bindery validate --output= y": "yaml",
+	} {
+		words := strings.Split(line, " ")
+		if i := strings.Index(line, "= "); i >= 0 { // as bash splits a line at its word breaks
+			words = []string{"bindery", "validate", "--output", "=", "y"}
+		}
+		script := `source <(bindery completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _bindery_complete; echo "${COMPREPLY[*]}"`
+		cmd := exec.Command(bash, append([]string{"-c", script, "-"}, words...)...)
+		cmd.Env = append(os.Environ(), "PATH="+binDir+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%q: got %q (%v), want %q", line, got, err, want)
+		}
+	}
+}
+
+func TestManualPage(t *testing.T) {
+	got := runProgram(t, ".", "bindery", "man")
+	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages", ".B \\-o, \\-\\-output"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(got.stdout, "__complete") {
+		t.Error("the page shows hidden commands")
+	}
+	man, err := exec.LookPath("man")
+	if err != nil {
+		t.Log("man is not installed: the page is not formatted")
+		return
+	}
+	cmd := exec.Command(man, "--warnings", "-E", "UTF-8", "-l", "-")
+	cmd.Stdin = strings.NewReader(got.stdout)
+	cmd.Env = append(os.Environ(), "MANWIDTH=100", "PAGER=cat", "MANPAGER=cat")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if out, err := cmd.Output(); err != nil || !bytes.Contains(out, []byte("EXAMPLES")) && !bytes.Contains(out, []byte("Examples:")) {
+		t.Errorf("man: %v %s\n%s", err, stderr.String(), out)
+	}
+}

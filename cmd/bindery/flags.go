@@ -1,0 +1,105 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// env is the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
+func env(flag string) []string {
+	return []string{"BINDERY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
+}
+
+// exactly refuses any number of arguments but n.
+func exactly(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() != n {
+			return cliutil.Usagef("accepts %d arg(s), received %d", n, c.NArg())
+		}
+		return action(c)
+	}
+}
+
+// atLeast refuses fewer arguments than n.
+func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() < n {
+			return cliutil.Usagef("requires at least %d arg(s), only received %d", n, c.NArg())
+		}
+		return action(c)
+	}
+}
+
+// between refuses fewer arguments than low and more than high.
+func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if n := c.NArg(); n < low || n > high {
+			return cliutil.Usagef("accepts between %d and %d arg(s), received %d", low, high, n)
+		}
+		return action(c)
+	}
+}
+
+// catalogFormatFlag is -o for commands whose answer is a catalog.
+func catalogFormatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml)"}
+}
+
+// catalogFormat reads the value of [catalogFormatFlag].
+func catalogFormat(c *cli.Context) (declcfg.Format, error) {
+	f, err := declcfg.ParseFormat(c.String("output"))
+	if err != nil {
+		return "", cliutil.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
+	}
+	return f, nil
+}
+
+// listFormat reads -o of commands whose answer is text for people or, on request, JSON.
+func listFormat(c *cli.Context, formats ...string) (string, error) {
+	v := c.String("output")
+	if v == "" {
+		return "", nil
+	}
+	for _, f := range formats {
+		if v == f {
+			return v, nil
+		}
+	}
+	return "", cliutil.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
+}
+
+// examples are the last part of a command's description. Each line is run by a test.
+func examples(lines ...string) string {
+	return "\n\nExamples:\n  " + strings.Join(lines, "\n  ")
+}
+
+// jobsFlag bounds the work done at once.
+func jobsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs")}
+}
+
+// migrateLevelFlag is how far bundles are brought towards the newest form.
+func migrateLevelFlag(group string) cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
+		Usage: "take all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
+}
+
+// compatFlag asks for another program's answer where a better one is known.
+func compatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compat", Usage: "answer as another `PROGRAM` does, also where it loses something (opm)"}
+}
+
+// inCategory puts a flag into a group of the help text.
+func inCategory(f cli.Flag, group string) cli.Flag {
+	switch f := f.(type) {
+	case *cli.IntFlag:
+		f.Category = group
+	case *cli.StringFlag:
+		f.Category = group
+	}
+	return f
+}

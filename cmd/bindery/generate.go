@@ -1,0 +1,61 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/generate"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+func (p *program) generateCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "generate",
+		Usage:       "generate files for a catalog",
+		Action:      p.group,
+		Subcommands: []*cli.Command{p.dockerfileCommand()},
+	}
+}
+
+func (p *program) dockerfileCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "dockerfile",
+		Usage:     "generate a Dockerfile for a catalog directory",
+		ArgsUsage: "DIR",
+		Description: "The file is written beside the directory, as DIR.Dockerfile; a file that exists is not replaced.\n" +
+			"\"build catalog\" makes the image without one." +
+			examples("bindery generate dockerfile catalog",
+				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: generate.DefaultImage, Usage: "`IMAGE` that serves the catalog; scratch for one that holds files only"},
+			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: generate.DefaultImage, Usage: "`IMAGE` of the build stage"},
+			&cli.StringFlag{Name: "binary-image", Usage: "`IMAGE` of both stages", Hidden: true},
+			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"}, Usage: "further `KEY=VALUE` labels of the image"},
+		},
+		Action: exactly(1, p.dockerfile),
+	}
+}
+
+func (p *program) dockerfile(c *cli.Context) error {
+	d := generate.Dockerfile{BaseImage: c.String("base-image"), BuilderImage: c.String("builder-image")}
+	if both := c.String("binary-image"); both != "" {
+		if c.IsSet("base-image") || c.IsSet("builder-image") {
+			return cliutil.Usagef("--binary-image stands for --base-image and --builder-image: it cannot be set with one of them")
+		}
+		d.BaseImage, d.BuilderImage = both, both
+	}
+	list, err := cliutil.List(c.StringSlice("extra-labels"))
+	if err != nil {
+		return err
+	}
+	if d.Labels, err = generate.ParseLabels(list); err != nil {
+		return &cliutil.Error{Class: cliutil.ClassUsage, Err: err, Hint: "labels have the form key=value"}
+	}
+	path, err := generate.WriteDockerfile(c.Args().First(), d)
+	if err != nil {
+		return err
+	}
+	if !p.opm {
+		p.log.Info("wrote " + path)
+	}
+	return nil
+}

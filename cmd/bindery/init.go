@@ -1,0 +1,38 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/generate"
+)
+
+func (p *program) initCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "init",
+		Usage:     "print the olm.package blob of a new package",
+		ArgsUsage: "PACKAGE",
+		Description: "The blob is the start of a catalog: channels and bundles come after it." +
+			examples("bindery init example-operator --default-channel stable",
+				"bindery init example-operator -c stable -d README.md -i icon.svg -o yaml"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"}, Usage: "`CHANNEL` that subscriptions follow when they name none"},
+			&cli.StringFlag{Name: "description", Aliases: []string{"d"}, Usage: "`FILE` with the description, usually Markdown"},
+			&cli.StringFlag{Name: "icon", Aliases: []string{"i"}, Usage: "`FILE` with the icon: PNG, JPEG, GIF, WebP, SVG, ..."},
+			catalogFormatFlag(),
+		},
+		Action: exactly(1, func(c *cli.Context) error {
+			format, err := catalogFormat(c)
+			if err != nil {
+				return err
+			}
+			pkg, err := generate.Package(c.Args().First(), generate.PackageOptions{
+				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"), IconFile: c.String("icon"),
+			})
+			if err != nil {
+				return err
+			}
+			return declcfg.NewEncoder(p.stdout, format).Encode(pkg)
+		}),
+	}
+}

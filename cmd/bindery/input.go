@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// catalogInput opens and validates the catalog that is to be built.
+func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
+	ref := c.Args().First()
+	info, err := os.Stat(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return build.CatalogInput{}, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: err,
+			Hint: "the argument is a catalog directory or an index database"}
+	}
+	if err != nil {
+		return build.CatalogInput{}, err
+	}
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return build.CatalogInput{}, err
+	}
+	if !info.IsDir() {
+		// A database is validated before its first blob comes out.
+		blobs, err := render.Reference(c.Context, ref, o)
+		return build.CatalogInput{Blobs: blobs}, err
+	}
+	if kind, err := render.Classify(ref); err != nil || kind != render.CatalogDirectory {
+		return build.CatalogInput{}, errors.Join(err, fmt.Errorf("%q is a %s, not a catalog", ref, kind))
+	}
+	root, err := declcfg.OpenDir(ref)
+	if err != nil {
+		return build.CatalogInput{}, err
+	}
+	catalog, err := declcfg.Load(c.Context, root, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs, Warn: p.warnAt})
+	if err != nil {
+		return build.CatalogInput{}, err
+	}
+	if err := declcfg.Validate(catalog); err != nil {
+		return build.CatalogInput{}, err
+	}
+	if o.Level != edit.LevelNone && o.Level != "" {
+		blobs, err := render.Reference(c.Context, ref, o)
+		return build.CatalogInput{Blobs: blobs}, err
+	}
+	files, err := build.FilesOf(catalog)
+	return build.CatalogInput{FS: root, Files: files}, err
+}

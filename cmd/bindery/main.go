@@ -1,0 +1,89 @@
+// Command bindery binds operator bundles into catalogs and catalogs into images.
+//
+// Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
+// Started under the name grpc_health_probe it is that probe.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// How long a command may take to end after a signal: a server has to let its clients finish.
+const (
+	grace       = 5 * time.Second
+	serverGrace = 20 * time.Second
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program: it returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{
+		name:   strings.TrimSuffix(filepath.Base(args[0]), ".exe"),
+		stdin:  stdin,
+		stdout: &cliutil.Pipe{W: stdout},
+		stderr: stderr,
+	}
+	p.opm = p.name == "opm"
+	p.log = cliutil.NewLogger(stderr, p.logFormat(""), 0)
+	app := newApp(p)
+	if p.name == "grpc_health_probe" {
+		args = append([]string{"bindery", "probe"}, args[1:]...)
+	}
+
+	line, err := cliutil.Parse(app, args)
+	wait := grace
+	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
+		wait = serverGrace
+	}
+	ctx, stop := cliutil.WithSignals(context.Background(), wait, os.Exit)
+	defer stop()
+	switch {
+	case err != nil:
+	case line.Help:
+		err = cliutil.WriteHelp(p.stdout, app, line)
+	default:
+		p.line = line
+		err = app.RunContext(ctx, line.Args)
+	}
+	return p.finish(ctx, app, line, args, err)
+}
+
+// finish shows the error and turns it into the exit status.
+func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, args []string, err error) int {
+	var status *cliutil.ExitStatus
+	asked := errors.As(err, &status)
+	switch {
+	case p.stdout.Broken():
+		return 141
+	case err == nil:
+		return 0
+	case asked && status.Err == nil:
+		return status.Status
+	}
+	var sig cliutil.Signal
+	interrupted := errors.As(context.Cause(ctx), &sig)
+	if interrupted {
+		err = sig
+	}
+	p.showError(app, line, args, withClass(err))
+	switch {
+	case interrupted:
+		return sig.Status()
+	case asked:
+		return status.Status
+	}
+	return 1
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each case was run with opm in a directory like that of workDir; its standard output, exit status and error are what
+// the program must give under opm's name.
+func TestOpmAnswers(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		stdout string // a file with the whole standard output; empty where there is none
+		stderr string // a file with the error in it
+	}{
+		{args: "version"},
+		{args: "init foo", stdout: "init-json.json"},
+		{args: "init foo -o yaml -c stable", stdout: "init-yaml.yaml"},
+		{args: "init foo -c stable -d README.md -i icon.png -o yaml", stdout: "init-full.yaml"},
+		{args: "init Bad|Name!", stdout: "init-badname.json"},
+		{args: "init foo -i icon.txt", status: 1, stderr: "init-badicon.stderr"},
+		{args: "init foo -o xml", status: 1, stderr: "init-badout.stderr"},
+		{args: "init foo -d nosuch.md", status: 1, stderr: "init-missing.stderr"},
+		{args: "init", status: 1, stderr: "init-noname.stderr"},
+		{args: "generate dockerfile cat -l novalue", status: 1, stderr: "dockerfile-badlabel.stderr"},
+		{args: "generate dockerfile cat/catalog.json", status: 1, stderr: "dockerfile-file.stderr"},
+		{args: "generate dockerfile nosuch", status: 1, stderr: "dockerfile-nodir.stderr"},
+		{args: "generate dockerfile cat -b scratch", status: 1, stderr: "dockerfile-scratch-builder.stderr"},
+		{args: "nosuchcmd", status: 1, stderr: "cli/nosuchcmd.stderr"},
+		{args: "validate", status: 1, stderr: "cli/validate.stderr"},
+		{args: "validate nosuch", status: 1, stderr: "cli/validate_nosuch.stderr"},
+		{args: "validate small.db", status: 1, stderr: "cli/validate_small.db.stderr"},
+		{args: "validate cat"},
+		{args: "render --nosuchflag", status: 1, stderr: "cli/render_--nosuchflag.stderr"},
+		{args: "render small.db -o xml", status: 1, stderr: "cli/render_small.db_-o_xml.stderr"},
+		{args: "render", status: 1, stderr: "render-none.stderr"},
+		{args: "render small.db --migrate-level nosuch", status: 1, stderr: "render-badlevel.stderr"},
+		{args: "render small.db --migrate --migrate-level none", status: 1, stderr: "render-bothmigrate.stderr"},
+		{args: "migrate small.db", status: 1, stderr: "cli/migrate_small.db.stderr"},
+		{args: "migrate small.db cat", status: 1, stderr: "migrate-nonempty.stderr"},
+		{args: "serve", status: 1, stderr: "cli/serve.stderr"},
+		{args: "registry serve -d nosuch.db -p 50999", status: 1, stderr: "cli/registry_serve_nosuch.stderr"},
+		{args: "alpha list packages", status: 1, stderr: "cli/alpha_list_packages.stderr"},
+		{args: "alpha list bundles small.db nosuchpkg", status: 1, stderr: "cli/alpha_list_bundles_small.db_nosuchpkg.stderr"},
+		{args: ""},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := workDir(t)
+			before := snapshot(t, dir)
+			args := strings.Fields(c.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "|", " ")
+			}
+			got := runProgram(t, dir, "opm", args...)
+			if got.status != c.status {
+				t.Errorf("status %d, want %d; %s", got.status, c.status, got.stderr)
+			}
+			switch {
+			case c.stdout != "":
+				if want := readFile(t, "testdata/opm/"+c.stdout); got.stdout != want {
+					t.Errorf("got\n%s\nwant\n%s", got.stdout, want)
+				}
+			case c.args != "version" && got.stdout != "":
+				t.Errorf("standard output has %q", got.stdout)
+			}
+			if c.stderr != "" {
+				if want := recordedError(t, "testdata/opm/"+c.stderr); !strings.Contains(got.stderr, want) {
+					t.Errorf("got\n%s\nwithout %s", got.stderr, want)
+				}
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+func TestOpmVersionLine(t *testing.T) {
+	got := runProgram(t, ".", "opm", "version")
+	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v0.1.0"`, 1)
+	// The recording is of amd64.
+	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) {
+		t.Errorf("got %q, want %q", got.stdout, want)
+	}
+}
+
+func TestOpmDockerfiles(t *testing.T) {
+	for name, args := range map[string][]string{
+		"default": nil,
+		"opts":    {"-i", "example.test/base:1", "-b", "example.test/builder:2", "-l", "a=b,c=d", "-l", "e=f g", "-l", "a=z"},
+		"scratch": {"-i", "scratch", "-b", "example.test/builder:2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := workDir(t)
+			args := append([]string{"generate", "dockerfile", "cat"}, args...)
+			if got := runProgram(t, dir, "opm", args...); got.status != 0 || got.stdout+got.stderr != "" {
+				t.Fatalf("%+v", got)
+			}
+			file := filepath.Join(dir, "cat.Dockerfile")
+			text := readFile(t, file)
+			if want := readFile(t, "testdata/opm/dockerfile-"+name+".Dockerfile"); text != want {
+				t.Errorf("got\n%s\nwant\n%s", text, want)
+			}
+			again := runProgram(t, dir, "opm", "generate", "dockerfile", "cat", "-i", "other")
+			if want := recordedError(t, "testdata/opm/dockerfile-exists.stderr"); again.status != 1 || !strings.Contains(again.stderr, want) {
+				t.Errorf("a second time: %+v, want %s", again, want)
+			}
+			if readFile(t, file) != text {
+				t.Error("the second run changed the file")
+			}
+		})
+	}
+}
+
+func TestOpmValidate(t *testing.T) {
+	cases, golden := "testdata/cases", "testdata/cases/golden"
+	if _, err := os.Stat("../../../shared/oracle/fbc-cases"); err == nil {
+		cases, golden = "../../../shared/oracle/fbc-cases", "../../../shared/oracle/golden-fbc-cases"
+	}
+	recorded, err := filepath.Glob(golden + "/*/validate-json.json")
+	if err != nil || len(recorded) == 0 {
+		t.Fatalf("no recorded answers in %s (%v)", golden, err)
+	}
+	for _, file := range recorded {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			var want, got verdict
+			text := readFile(t, file)
+			if err := json.Unmarshal([]byte(text), &want); err != nil {
+				t.Fatal(err)
+			}
+			status := 1
+			if want.Passed {
+				status = 0
+			}
+			dir := filepath.Join(cases, name)
+			if name == "bad-empty-dir" { // a collection of files has no empty directories
+				dir = t.TempDir()
+			}
+			answer := runProgram(t, ".", "opm", "validate", dir, "-o", "json")
+			if err := json.Unmarshal([]byte(answer.stdout), &got); err != nil {
+				t.Fatalf("%s: %v", answer.stdout, err)
+			}
+			if answer.status != status || got.Passed != want.Passed {
+				t.Errorf("got %+v, want status %d and\n%s", answer, status, text)
+			}
+			if plain := runProgram(t, ".", "opm", "validate", dir); plain.status != status || plain.stdout != "" || want.Passed && plain.stderr != "" {
+				t.Errorf("without -o: %+v", plain)
+			}
+			if strings.HasPrefix(golden, "testdata") && answer.stdout != text {
+				t.Errorf("got\n%s\nwant\n%s", answer.stdout, text)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// resultFlags say where the account of an image goes. They mean the same in every command that writes images.
+func resultFlags() []cli.Flag {
+	const group = "result"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
+		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`", Category: group},
+		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one a line", Category: group},
+		&cli.StringFlag{Name: "metadata-file", Usage: "write a JSON account of layers and destinations to `FILE`", Category: group},
+	}
+}
+
+// copyImage carries the image to its destinations.
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
+	if len(dests) == 0 {
+		return nil, nil
+	}
+	progress := cliutil.NewProgress(p.stderr, p.bars)
+	defer progress.Close()
+	results, err := images.Copy(ctx, image.Reference(), dests, images.CopyOptions{
+		Registry: registry,
+		Retries:  c.Int("retries"),
+		Timeout:  c.Duration("timeout"),
+		Events: func(e images.Event) {
+			id := e.Destination + " " + string(e.Blob)
+			switch e.Kind {
+			case images.EventBlobStart:
+				progress.Add("copying", e.Size)
+			case images.EventBlobProgress:
+				progress.Set(id, e.Done)
+			case images.EventBlobDone:
+				progress.Set(id, e.Size)
+				p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
+			case images.EventBlobReused:
+				p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+			case images.EventRetry:
+				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+			}
+		},
+	})
+	for _, r := range results {
+		text := "wrote " + r.Destination
+		if strings.HasPrefix(r.Destination, "docker:") {
+			text += fmt.Sprintf(": %d blobs sent, %d were there already", len(r.Written), len(r.Reused))
+		}
+		p.log.Info(text)
+	}
+	return results, err
+}
+
+// report writes the files that were asked for and, to standard output, where the image is and what it is.
+func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
+	d := image.Digest
+	var refs []string
+	for _, name := range t.names {
+		repository, _ := splitName(name)
+		refs = append(refs, repository+"@"+d.String())
+	}
+	for _, r := range results {
+		if len(t.names) == 0 {
+			refs = append(refs, r.Reference)
+			d = r.Digest
+		}
+	}
+	if len(refs) == 0 {
+		refs = []string{d.String()}
+	}
+	if err := writeResultFiles(c, image, d, refs, results); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintln(&b, r.Destination)
+	}
+	fmt.Fprintln(&b, refs[len(refs)-1])
+	_, err := p.stdout.Write([]byte(b.String()))
+	return err
+}
+
+// metadata is the content of --metadata-file.
+type metadata struct {
+	*build.Image
+	References   []string        `json:"references"`
+	Destinations []images.Result `json:"destinations"`
+}
+
+func writeResultFiles(c *cli.Context, image *build.Image, d digest.Digest, refs []string, results []images.Result) error {
+	id := d
+	if len(image.Platforms) == 1 {
+		id = image.Platforms[0].Config
+	}
+	account, err := json.MarshalIndent(metadata{image, refs, append([]images.Result{}, results...)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct{ flag, text string }{
+		{"digest-file", d.String()},
+		{"iid-file", id.String()},
+		{"image-refs", strings.Join(refs, "\n") + "\n"},
+		{"metadata-file", string(account) + "\n"},
+	} {
+		if path := c.String(f.flag); path != "" {
+			if err := atomicfs.WriteFile(path, []byte(f.text), 0o666); err != nil {
+				return fmt.Errorf("--%s: %w", f.flag, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/serverbin"
+)
+
+// platforms reads --platform.
+func platforms(c *cli.Context) ([]v1.Platform, error) {
+	list, err := cliutil.List(c.StringSlice("platform"))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, nil
+	}
+	var out []v1.Platform
+	for _, text := range list {
+		parts := strings.Split(text, "/")
+		if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
+			return nil, cliutil.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+		}
+		p := v1.Platform{OS: parts[0], Architecture: parts[1]}
+		if len(parts) == 3 {
+			p.Variant = parts[2]
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// servers are the programs that serve the catalog in the image, one for each platform.
+func (p *program) servers(c *cli.Context, of []v1.Platform) ([]build.Server, error) {
+	switch file := c.String("server"); {
+	case file == "none":
+		if len(of) > 1 {
+			return nil, cliutil.Usagef("--server none is for an image of one platform")
+		}
+		return nil, nil
+	case file != "":
+		if len(of) > 1 {
+			return nil, cliutil.Usagef("--server is for an image of one platform")
+		}
+		s, err := build.ServerFile(file, of[0])
+		return []build.Server{s}, err
+	}
+	var out []build.Server
+	for _, platform := range of {
+		s, err := p.embeddedServer(platform)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
+	found, err := serverbin.Find(platform.OS, platform.Architecture)
+	if err != nil {
+		return build.Server{}, &cliutil.Error{Class: cliutil.ClassUsage, Object: platform.Architecture, Err: err}
+	}
+	if found.Self {
+		p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")
+		path, err := os.Executable()
+		if err != nil {
+			return build.Server{}, fmt.Errorf("find this program: %w", err)
+		}
+		return build.ServerFile(path, platform)
+	}
+	r, err := found.Open()
+	if err != nil {
+		return build.Server{}, err
+	}
+	defer r.Close()
+	program, err := io.ReadAll(r)
+	if err != nil {
+		return build.Server{}, fmt.Errorf("server for %s/%s: %w", platform.OS, platform.Architecture, err)
+	}
+	return build.ServerBytes(program, platform)
+}

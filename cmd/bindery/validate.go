@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+func (p *program) validateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "validate",
+		Usage:     "check a catalog directory",
+		ArgsUsage: "DIR",
+		Description: "Every broken rule of the whole catalog is reported at once, with file and line. With -o the answer is on\n" +
+			"standard output, also when the catalog is invalid; the exit status is then 1 all the same." +
+			examples("bindery validate catalog", "bindery validate catalog -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json|yaml)"},
+			jobsFlag(),
+		},
+		Action: exactly(1, p.validate),
+	}
+}
+
+// verdict is the answer in opm's shape, with the list of problems that opm does not have.
+type verdict struct {
+	Passed   bool              `json:"passed"`
+	Error    *verdictError     `json:"error,omitempty"`
+	Problems []declcfg.Problem `json:"problems,omitempty"`
+}
+
+type verdictError struct {
+	Message string `json:"message"`
+}
+
+func (p *program) validate(c *cli.Context) error {
+	format, err := listFormat(c, "json", "yaml")
+	if err != nil {
+		return err
+	}
+	dir := c.Args().First()
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir)}
+	}
+	err = p.validateDir(c.Context, dir, c.Int("jobs"))
+	if err != nil && context.Cause(c.Context) != nil {
+		return err
+	}
+	if format == "" {
+		if err == nil && !p.opm {
+			p.log.Info(fmt.Sprintf("%q is a valid catalog", dir))
+		}
+		return p.opmMessage(err)
+	}
+	v := verdict{Passed: err == nil}
+	if err != nil {
+		v.Error = &verdictError{p.message(err)}
+		var problems *declcfg.ValidationError
+		if errors.As(err, &problems) && !p.opm {
+			v.Problems = problems.Problems
+		}
+	}
+	if err := p.writeVerdict(v, format); err != nil {
+		return err
+	}
+	if !v.Passed {
+		return &cliutil.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// validateDir loads what the rules look at and no more.
+func (p *program) validateDir(ctx context.Context, dir string, jobs int) error {
+	root, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: p.warnAt})
+	if err != nil {
+		return err
+	}
+	return declcfg.Validate(catalog)
+}
+
+// warnAt passes on what a loader accepts but finds odd.
+func (p *program) warnAt(pos declcfg.Position, text string) {
+	if where := pos.String(); where != "" {
+		text = where + ": " + text
+	}
+	p.log.Warn(text)
+}
+
+// message is what the answer says about an invalid catalog: opm's message.
+func (p *program) message(err error) string {
+	var problems *declcfg.ValidationError
+	if errors.As(err, &problems) {
+		return problems.OpmMessage()
+	}
+	return err.Error()
+}
+
+// opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
+func (p *program) opmMessage(err error) error {
+	var problems *declcfg.ValidationError
+	if p.opm && errors.As(err, &problems) {
+		return errors.New(problems.OpmMessage())
+	}
+	return err
+}
+
+func (p *program) writeVerdict(v verdict, format string) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if format == "yaml" {
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+	}
+	_, err = p.stdout.Write(text)
+	return err
+}

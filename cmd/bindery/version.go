@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/version"
+)
+
+func (p *program) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "version",
+		Usage:       "print the version",
+		Description: "Under the name opm the line has the form of opm's." + examples("bindery version", "bindery version -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json)"},
+		},
+		Action: exactly(0, func(c *cli.Context) error {
+			format, err := listFormat(c, "json")
+			if err != nil {
+				return err
+			}
+			return p.printVersion(format)
+		}),
+	}
+}
+
+func (p *program) printVersion(format string) error {
+	info := version.Get()
+	text := info.String()
+	switch {
+	case format == "json":
+		return json.NewEncoder(p.stdout).Encode(info)
+	case p.opm:
+		text = info.OPM()
+	}
+	_, err := fmt.Fprintln(p.stdout, text)
+	return err
+}

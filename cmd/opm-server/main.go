@@ -1,0 +1,79 @@
+// Command opm-server is the server of a catalog image, where it is /bin/opm: the commands "serve", "registry serve" and
+// "version" of opm and nothing else, so that it stays small. Started under the name grpc_health_probe it is that probe.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/operator-bindery/bindery/serve/probe"
+)
+
+// Set by the linker.
+var (
+	version   = "v0.0.0-dev"
+	commit    = "unknown"
+	buildDate = "unknown"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// run is the program: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	if name == "grpc_health_probe" {
+		return probe.Run(ctx, args[1:], stdout, stderr)
+	}
+	if err := command(ctx, args[1:], stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		if u, ok := asUsage(err); ok {
+			fmt.Fprintln(stderr, u)
+		}
+		return 1
+	}
+	return 0
+}
+
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	// The first word that is no flag is the command; opm lets its global flags stand before it.
+	for len(args) > 0 && isGlobalFlag(args[0]) {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	switch first, rest := args[0], args[1:]; first {
+	case "serve":
+		return serveCatalog(ctx, rest, stdout, stderr)
+	case "registry":
+		if len(rest) == 0 || rest[0] != "serve" {
+			return usageError{fmt.Errorf("unknown command %q for %q", strings.Join(rest, " "), "opm registry"), usageRegistryServe}
+		}
+		return serveDatabase(ctx, rest[1:], stdout, stderr)
+	case "version":
+		fmt.Fprintf(stdout, "Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q}\n",
+			version, commit, buildDate, runtime.GOOS, runtime.GOARCH)
+		return nil
+	case "help", "-h", "--help":
+		fmt.Fprintln(stdout, usage)
+		return nil
+	default:
+		if strings.HasPrefix(first, "-") {
+			return usageError{fmt.Errorf("unknown flag: %s", first), usage}
+		}
+		return usageError{fmt.Errorf("unknown command %q for %q", first, "opm"), usage}
+	}
+}

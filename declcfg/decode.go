@@ -1,0 +1,182 @@
+package declcfg
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// errNotPlain says that a blob is not of the plain form that the scanner reads.
+var errNotPlain = errors.New("not in plain form")
+
+// errNoObject is the error of a document without content, in opm's words.
+var errNoObject = errors.New("object '' is missing root schema field")
+
+// newMeta makes a Meta of a canonical JSON document, which it does not copy.
+func newMeta(doc []byte) (*Meta, error) {
+	if len(doc) == 0 || doc[0] != '{' {
+		if bytes.Equal(doc, []byte("null")) {
+			return nil, errNoObject
+		}
+		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s into Go value of type map[string]interface {}", jsonKind(doc))
+	}
+	m := &Meta{Blob: doc}
+	var err error
+	seen := map[string]bool{}
+	s := scanner{b: doc}
+	s.object(func(key []byte) {
+		for _, field := range [...]struct {
+			name string
+			into *string
+		}{{"schema", &m.Schema}, {"package", &m.Package}, {"name", &m.Name}} {
+			if !isKey(key, field.name) {
+				continue
+			}
+			switch {
+			case seen[field.name]:
+				err = errors.Join(err, fmt.Errorf("duplicate keys for key %q", field.name))
+			case s.peek() == '"':
+				*field.into = s.str()
+				seen[field.name] = true
+				return
+			case s.peek() == 'n':
+				seen[field.name] = true
+			default:
+				value := s.value()
+				err = errors.Join(err, fmt.Errorf("expected value for key %q to be a string, got %s: %.80s", field.name, jsonKind(value), value))
+				return
+			}
+		}
+		s.value()
+	})
+	switch {
+	case s.failed || s.i != len(doc):
+		return nil, fmt.Errorf("malformed object")
+	case err != nil:
+		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: %w", err)
+	case m.Schema == "":
+		return nil, fmt.Errorf("object '%.80s\n' is missing root schema field", doc)
+	}
+	return m, nil
+}
+
+func isKey(key []byte, name string) bool {
+	if string(key) == name {
+		return true
+	}
+	if !foldsTo(key, name) {
+		return false
+	}
+	var s string
+	if json.Unmarshal([]byte(`"`+string(key)+`"`), &s) != nil {
+		return false
+	}
+	return strings.EqualFold(s, name)
+}
+
+func jsonKind(value []byte) string {
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "bool"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
+// Parse turns a Meta of a known schema into its typed blob, and returns any other Meta as it is. The blob shares
+// memory with the Meta.
+func Parse(m *Meta) (Blob, error) {
+	switch m.Schema {
+	case SchemaPackage:
+		return parseAs(m, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields, func(f *jsonPackage, p *Package) { f.to(p) })
+	case SchemaChannel:
+		return parseAs(m, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields, func(f *jsonChannel, c *Channel) { f.to(c) })
+	case SchemaBundle:
+		return parseAs(m, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields, func(f *jsonBundle, b *Bundle) { f.to(b) })
+	case SchemaDeprecations:
+		return parseAs(m, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields, func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
+	}
+	return m, nil
+}
+
+// parseAs reads a blob with the scanner or, where that does not see its way, with encoding/json by way of a struct F,
+// which also gives the error of what is no such blob.
+func parseAs[T any, F any, P interface {
+	*T
+	Blob
+}](m *Meta, blob P, scan func(*scanner, P), known []string, to func(*F, P)) (Blob, error) {
+	pos := blob.Position()
+	s := scanner{b: m.Blob}
+	scan(&s, blob)
+	if !s.failed && s.i == len(m.Blob) {
+		return blob, nil
+	}
+	var fields F
+	if err := json.Unmarshal(m.Blob, &fields); err != nil {
+		return nil, fmt.Errorf("parse %s %q: %w", m.Schema, m.Name, err)
+	}
+	fresh := P(new(T))
+	to(&fields, fresh)
+	unknown, err := unknownFields(m.Blob, known)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s %q: %w", m.Schema, m.Name, err)
+	}
+	setOrigin(fresh, pos, unknown)
+	return fresh, nil
+}
+
+func setOrigin(b Blob, pos Position, unknown []Field) {
+	switch b := b.(type) {
+	case *Package:
+		b.Pos, b.Unknown = pos, unknown
+	case *Channel:
+		b.Pos, b.Unknown = pos, unknown
+	case *Bundle:
+		b.Pos, b.Unknown = pos, unknown
+	case *Deprecations:
+		b.Pos, b.Unknown = pos, unknown
+	}
+}
+
+var (
+	packageFields      = []string{"schema", "name", "defaultChannel", "icon", "description", "properties"}
+	channelFields      = []string{"schema", "name", "package", "entries", "properties"}
+	bundleFields       = []string{"schema", "name", "package", "image", "properties", "relatedImages"}
+	deprecationsFields = []string{"schema", "package", "entries"}
+)
+
+// unknownFields returns the members of an object that none of the known fields takes.
+func unknownFields(doc []byte, known []string) ([]Field, error) {
+	var fields []Field
+	s := scanner{b: doc}
+	s.object(func(key []byte) {
+		value := s.value()
+		for _, name := range known {
+			if isKey(key, name) {
+				return
+			}
+		}
+		var name string
+		if json.Unmarshal([]byte(`"`+string(key)+`"`), &name) != nil {
+			s.fail()
+			return
+		}
+		fields = append(fields, Field{Name: name, Value: value})
+	})
+	if s.failed {
+		return nil, errNotPlain
+	}
+	return fields, nil
+}

@@ -1,0 +1,290 @@
+package declcfg
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/operator-bindery/bindery/internal/yamlout"
+)
+
+// Format is how a catalog is written.
+type Format string
+
+// The formats of a catalog. FormatJSON is a sequence of objects, each indented by four spaces and followed by a
+// newline; FormatYAML is a sequence of documents, each after a "---" line, with sorted keys.
+const (
+	FormatJSON Format = "json"
+	FormatYAML Format = "yaml"
+)
+
+// ParseFormat reads the value of an --output flag.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(s); f {
+	case FormatJSON, FormatYAML:
+		return f, nil
+	}
+	return "", fmt.Errorf("invalid output format %q: expected %q or %q", s, FormatJSON, FormatYAML)
+}
+
+// Extension is the file name extension of the format, without a dot.
+func (f Format) Extension() string { return string(f) }
+
+// Encoder writes blobs one after another, byte for byte as opm writes them. It is not safe for concurrent use. An
+// encoder keeps one buffer, of the size of the largest blob it has written.
+type Encoder struct {
+	w      io.Writer
+	format Format
+	buf    []byte
+}
+
+// NewEncoder returns an encoder that writes to w.
+func NewEncoder(w io.Writer, f Format) *Encoder {
+	return &Encoder{w: w, format: f}
+}
+
+// Encode writes one blob with a single Write.
+func (e *Encoder) Encode(b Blob) error {
+	var err error
+	e.buf = e.buf[:0]
+	switch e.format {
+	case FormatJSON:
+		e.buf = AppendJSON(e.buf, b, true)
+		e.buf = append(e.buf, '\n')
+	case FormatYAML:
+		e.buf = append(e.buf, "---\n"...)
+		if e.buf, err = yamlout.AppendYAML(e.buf, AppendJSON(nil, b, false)); err != nil {
+			return fmt.Errorf("%s %q: write YAML: %w", b.BlobSchema(), b.BlobName(), err)
+		}
+	default:
+		return fmt.Errorf("invalid output format %q", e.format)
+	}
+	_, err = e.w.Write(e.buf)
+	return err
+}
+
+// AppendJSON appends a blob as one JSON object, its fields in the order of the specification: compact, or indented by
+// four spaces.
+func AppendJSON(dst []byte, b Blob, indented bool) []byte {
+	w := objectWriter{buf: dst, indented: indented}
+	switch b := b.(type) {
+	case *Package:
+		w.pkg(b)
+	case *Channel:
+		w.channel(b)
+	case *Bundle:
+		w.bundle(b)
+	case *Deprecations:
+		w.deprecations(b)
+	case *Meta:
+		w.value(b.Blob)
+	}
+	return w.buf
+}
+
+// MarshalJSON returns the compact JSON of the blob.
+func (p *Package) MarshalJSON() ([]byte, error) { return AppendJSON(nil, p, false), nil }
+
+// MarshalJSON returns the compact JSON of the blob.
+func (c *Channel) MarshalJSON() ([]byte, error) { return AppendJSON(nil, c, false), nil }
+
+// MarshalJSON returns the compact JSON of the blob.
+func (b *Bundle) MarshalJSON() ([]byte, error) { return AppendJSON(nil, b, false), nil }
+
+// MarshalJSON returns the compact JSON of the blob.
+func (d *Deprecations) MarshalJSON() ([]byte, error) { return AppendJSON(nil, d, false), nil }
+
+// MarshalJSON returns the blob's own JSON.
+func (m *Meta) MarshalJSON() ([]byte, error) { return m.Blob, nil }
+
+func (w *objectWriter) pkg(p *Package) {
+	w.open('{')
+	w.str("schema", SchemaPackage)
+	w.str("name", p.Name)
+	w.str("defaultChannel", p.DefaultChannel)
+	if p.Icon != nil {
+		w.key("icon")
+		w.open('{')
+		w.key("base64data")
+		w.buf = appendBase64(w.buf, p.Icon.Data)
+		w.str("mediatype", p.Icon.MediaType)
+		w.close('}')
+	}
+	w.strOmitEmpty("description", p.Description)
+	w.properties(p.Properties)
+	w.unknown(p.Unknown)
+	w.close('}')
+}
+
+func (w *objectWriter) channel(c *Channel) {
+	w.open('{')
+	w.str("schema", SchemaChannel)
+	w.str("name", c.Name)
+	w.strOmitEmpty("package", c.Package)
+	w.key("entries")
+	if c.Entries == nil {
+		w.buf = append(w.buf, "null"...)
+	} else {
+		w.open('[')
+		for i := range c.Entries {
+			e := &c.Entries[i]
+			w.element()
+			w.open('{')
+			w.str("name", e.Name)
+			w.strOmitEmpty("replaces", e.Replaces)
+			if len(e.Skips) > 0 {
+				w.key("skips")
+				w.open('[')
+				for _, s := range e.Skips {
+					w.element()
+					w.buf = appendString(w.buf, s)
+				}
+				w.close(']')
+			}
+			w.strOmitEmpty("skipRange", e.SkipRange)
+			w.close('}')
+		}
+		w.close(']')
+	}
+	w.properties(c.Properties)
+	w.unknown(c.Unknown)
+	w.close('}')
+}
+
+func (w *objectWriter) bundle(b *Bundle) {
+	w.open('{')
+	w.str("schema", SchemaBundle)
+	w.strOmitEmpty("name", b.Name)
+	w.strOmitEmpty("package", b.Package)
+	w.str("image", b.Image)
+	w.properties(b.Properties)
+	if len(b.RelatedImages) > 0 {
+		w.key("relatedImages")
+		w.open('[')
+		for _, r := range b.RelatedImages {
+			w.element()
+			w.open('{')
+			w.str("name", r.Name)
+			w.str("image", r.Image)
+			w.close('}')
+		}
+		w.close(']')
+	}
+	w.unknown(b.Unknown)
+	w.close('}')
+}
+
+func (w *objectWriter) deprecations(d *Deprecations) {
+	w.open('{')
+	w.str("schema", SchemaDeprecations)
+	w.strOmitEmpty("package", d.Package)
+	w.key("entries")
+	if d.Entries == nil {
+		w.buf = append(w.buf, "null"...)
+	} else {
+		w.open('[')
+		for _, e := range d.Entries {
+			w.element()
+			w.open('{')
+			w.key("reference")
+			w.open('{')
+			w.str("schema", e.Reference.Schema)
+			w.strOmitEmpty("name", e.Reference.Name)
+			w.close('}')
+			w.str("message", e.Message)
+			w.close('}')
+		}
+		w.close(']')
+	}
+	w.unknown(d.Unknown)
+	w.close('}')
+}
+
+func (w *objectWriter) properties(ps []Property) {
+	if len(ps) == 0 {
+		return
+	}
+	w.key("properties")
+	w.open('[')
+	for _, p := range ps {
+		w.element()
+		w.open('{')
+		w.str("type", p.Type)
+		w.key("value")
+		w.value(p.Value)
+		w.close('}')
+	}
+	w.close(']')
+}
+
+func (w *objectWriter) unknown(fields []Field) {
+	for _, f := range fields {
+		w.key(f.Name)
+		w.value(f.Value)
+	}
+}
+
+// objectWriter appends JSON to buf, compact or indented.
+type objectWriter struct {
+	buf      []byte
+	depth    int
+	indented bool
+	started  bool // the innermost object or array has an element already
+}
+
+func (w *objectWriter) open(c byte) {
+	w.buf = append(w.buf, c)
+	w.depth++
+	w.started = false
+}
+
+func (w *objectWriter) close(c byte) {
+	w.depth--
+	if w.indented && w.started {
+		w.buf = appendNewline(w.buf, w.depth)
+	}
+	w.buf = append(w.buf, c)
+	w.started = true
+}
+
+// element begins an element of an array, or a member of an object.
+func (w *objectWriter) element() {
+	if w.started {
+		w.buf = append(w.buf, ',')
+	}
+	if w.indented {
+		w.buf = appendNewline(w.buf, w.depth)
+	}
+	w.started = true
+}
+
+func (w *objectWriter) key(name string) {
+	w.element()
+	w.buf = appendString(w.buf, name)
+	w.buf = append(w.buf, ':')
+	if w.indented {
+		w.buf = append(w.buf, ' ')
+	}
+}
+
+func (w *objectWriter) str(name, value string) {
+	w.key(name)
+	w.buf = appendString(w.buf, value)
+}
+
+func (w *objectWriter) strOmitEmpty(name, value string) {
+	if value != "" {
+		w.str(name, value)
+	}
+}
+
+func (w *objectWriter) value(v json.RawMessage) {
+	switch {
+	case v == nil:
+		w.buf = append(w.buf, "null"...)
+	case w.indented:
+		w.buf = appendIndented(w.buf, v, w.depth)
+	default:
+		w.buf = append(w.buf, v...)
+	}
+}

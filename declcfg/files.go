@@ -1,0 +1,88 @@
+package declcfg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// OpenDir opens a catalog directory. Links within it are followed; links that lead out of it are errors when they are
+// read, so that a catalog from elsewhere cannot name the reader's own files. The directory itself may be a link.
+func OpenDir(dir string) (fs.FS, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a directory", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The root is closed by its finalizer: a catalog's file system lives as long as somebody reads it.
+	return root.FS(), nil
+}
+
+// Files lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file ignores,
+// whatever it is called. These are the files that [Load] reads.
+func Files(fsys fs.FS) ([]string, error) { return catalogFiles(fsys) }
+
+// catalogFiles lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file
+// ignores, whatever it is called.
+func catalogFiles(fsys fs.FS) ([]string, error) {
+	var files []string
+	var ig ignorer
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if isVolumeInternal(fsys, name) {
+				return fs.SkipDir
+			}
+			// The ignore file of a directory must be known before the files that sort before it.
+			if err := ig.read(fsys, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		}
+		if path.Base(name) == IgnoreFile || ig.ignores(name) {
+			return nil
+		}
+		mode := d.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := fs.Stat(fsys, name)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			mode = info.Mode()
+			if mode.IsDir() {
+				if isVolumeInternal(fsys, name) {
+					return nil
+				}
+				return fmt.Errorf("read %s: is a directory (a symbolic link to one, which is not followed)", name)
+			}
+		}
+		if !mode.IsRegular() {
+			return fmt.Errorf("read %s: not a regular file", name)
+		}
+		files = append(files, name)
+		return nil
+	})
+	return files, err
+}
+
+// isVolumeInternal reports whether a directory is one of those with which Kubernetes swaps the content of a ConfigMap
+// or projected volume ("..data" and what it points to): its files are seen through links beside it.
+func isVolumeInternal(fsys fs.FS, name string) bool {
+	base := path.Base(name)
+	if !strings.HasPrefix(base, "..") || name == "." {
+		return false
+	}
+	_, err := fs.Stat(fsys, path.Join(path.Dir(name), "..data"))
+	return err == nil
+}

@@ -1,0 +1,141 @@
+package declcfg
+
+import (
+	"bytes"
+	"encoding/base64"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string with the escapes that encoding/json uses when HTML escaping is off, which is
+// what opm's writers do.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b >= 0x20 && b != '"' && b != '\\' && b < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if b < utf8.RuneSelf {
+			dst = append(dst, s[start:i]...)
+			switch b {
+			case '"', '\\':
+				dst = append(dst, '\\', b)
+			case '\b':
+				dst = append(dst, '\\', 'b')
+			case '\f':
+				dst = append(dst, '\\', 'f')
+			case '\n':
+				dst = append(dst, '\\', 'n')
+			case '\r':
+				dst = append(dst, '\\', 'r')
+			case '\t':
+				dst = append(dst, '\\', 't')
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&0xf])
+			}
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, `\ufffd`...)
+			start = i + size
+		case r == '\u2028' || r == '\u2029':
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, '\\', 'u', '2', '0', '2', hexDigits[r&0xf])
+			start = i + size
+		}
+		i += size
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// appendBase64 appends data as a JSON string of standard base64.
+func appendBase64(dst, data []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, data)
+	return append(dst, '"')
+}
+
+// indentUnit is opm's JSON indentation.
+const indentUnit = "    "
+
+func appendNewline(dst []byte, depth int) []byte {
+	dst = append(dst, '\n')
+	for range depth {
+		dst = append(dst, indentUnit...)
+	}
+	return dst
+}
+
+// appendIndented appends the compact JSON value src, indented as a value that starts at the given depth. White space
+// that src has outside of strings is dropped. src must be valid JSON.
+func appendIndented(dst, src []byte, depth int) []byte {
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; c {
+		case '"':
+			end := stringEnd(src, i)
+			dst = append(dst, src[i:end]...)
+			i = end - 1
+		case '{', '[':
+			dst = append(dst, c)
+			j := skipSpace(src, i+1)
+			if j < len(src) && (src[j] == '}' || src[j] == ']') {
+				dst = append(dst, src[j])
+				i = j
+				continue
+			}
+			depth++
+			dst = appendNewline(dst, depth)
+		case '}', ']':
+			depth--
+			dst = appendNewline(dst, depth)
+			dst = append(dst, c)
+		case ',':
+			dst = append(dst, c)
+			dst = appendNewline(dst, depth)
+		case ':':
+			dst = append(dst, ':', ' ')
+		case ' ', '\t', '\n', '\r':
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the index after the closing quote of the string that starts at b[i]. It finds the quote by memory
+// search, since the strings of a catalog are long (base64, descriptions).
+func stringEnd(b []byte, i int) int {
+	j := i + 1
+	for {
+		k := bytes.IndexByte(b[j:], '"')
+		if k < 0 {
+			return len(b)
+		}
+		j += k
+		n := j - 1
+		for n > i && b[n] == '\\' {
+			n--
+		}
+		j++
+		if (j-2-n)%2 == 0 {
+			return j
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package declcfg
+
+import (
+	_ "crypto/sha256" // the digest algorithms that image references may use
+	_ "crypto/sha512"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.podman.io/image/v5/docker/reference"
+)
+
+var labelPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+const maxLabelLength = 63
+
+// labelErrors says why a name is not a DNS label (RFC 1123), which the name of a package must be.
+func labelErrors(name string) []string {
+	var errs []string
+	if strings.Contains(name, ".") {
+		errs = append(errs, "must not contain dots")
+	}
+	if len(name) > maxLabelLength {
+		errs = append(errs, fmt.Sprintf("must be no more than %d characters", maxLabelLength))
+	}
+	if len(errs) == 0 && !labelPattern.MatchString(name) {
+		errs = append(errs, "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"+
+			" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
+	}
+	return errs
+}
+
+// checkPullSpec checks the name of an image: a repository, with a tag and a digest of a known algorithm if it likes.
+func checkPullSpec(image string) error {
+	_, err := reference.ParseNormalizedNamed(image)
+	return err
+}

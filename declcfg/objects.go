@@ -1,0 +1,194 @@
+package declcfg
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+const csvKind = "ClusterServiceVersion"
+
+// AnnotationSubstitutesFor is the CSV annotation that names the bundle which a bundle substitutes for.
+const AnnotationSubstitutesFor = "olm.substitutesFor"
+
+// Objects decodes the bundle's olm.bundle.object properties into the JSON of its manifests, in the order of the
+// properties. A property that holds no data (old catalogs name a file instead) gives no object.
+func (b *Bundle) Objects() ([][]byte, error) {
+	var objects [][]byte
+	for i := range b.Properties {
+		if b.Properties[i].Type != PropertyBundleObject {
+			continue
+		}
+		object, err := bundleObjectJSON(b.Properties[i].Value)
+		if err != nil {
+			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+		}
+		if object != nil {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
+
+// bundleObjectJSON decodes the value of an olm.bundle.object property; nil if it has no data.
+func bundleObjectJSON(value []byte) ([]byte, error) {
+	data, err := bundleObjectData(value)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return objectJSON(data)
+}
+
+// bundleObjectData returns the manifest in a property value, JSON or YAML as it was stored.
+func bundleObjectData(value []byte) ([]byte, error) {
+	const prefix, suffix = `{"data":"`, `"}`
+	if rest, ok := bytes.CutPrefix(value, []byte(prefix)); ok {
+		if encoded, ok := bytes.CutSuffix(rest, []byte(suffix)); ok && bytes.IndexByte(encoded, '\\') < 0 && bytes.IndexByte(encoded, '"') < 0 {
+			data := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
+			n, err := base64.StdEncoding.Decode(data, encoded)
+			return data[:n], err
+		}
+	}
+	var v struct {
+		Data []byte `json:"data"`
+	}
+	err := json.Unmarshal(value, &v)
+	return v.Data, err
+}
+
+// objectJSON turns a manifest into JSON. JSON stays as it is.
+func objectJSON(data []byte) ([]byte, error) {
+	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return data, nil
+	}
+	return canon.AppendYAML(nil, data, canon.Limits{}, nil)
+}
+
+// CSV returns the JSON of the bundle's ClusterServiceVersion: its first object of that kind. It is nil where the
+// bundle has none, as in catalogs that keep an olm.csv.metadata property instead.
+func (b *Bundle) CSV() (json.RawMessage, error) {
+	for i := range b.Properties {
+		if b.Properties[i].Type != PropertyBundleObject {
+			continue
+		}
+		object, err := bundleObjectJSON(b.Properties[i].Value)
+		if err != nil {
+			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+		}
+		if object != nil && objectKind(object) == csvKind {
+			return object, nil
+		}
+	}
+	return nil, nil
+}
+
+// objectKind returns the kind of a manifest without decoding it.
+func objectKind(object []byte) string {
+	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return ""
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if name.String() != "kind" {
+			if dec.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		kind, err := dec.ReadToken()
+		if err != nil || kind.Kind() != '"' {
+			return ""
+		}
+		return kind.String()
+	}
+	return ""
+}
+
+// substitutes reports whether the bundle's CSV says that it substitutes for another. It is looked for in the CSV, or
+// else in the CSV's metadata. A CSV that cannot be read says nothing.
+func (b *Bundle) substitutes() bool {
+	if b.dropped {
+		return b.droppedSubstitutes
+	}
+	if csv, err := b.CSV(); err == nil && csv != nil {
+		var v struct {
+			Metadata struct {
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
+		}
+		if json.Unmarshal(csv, &v) == nil && v.Metadata.Annotations[AnnotationSubstitutesFor] != "" {
+			return true
+		}
+	}
+	for _, p := range b.Properties {
+		if p.Type != PropertyCSVMetadata {
+			continue
+		}
+		var v struct {
+			Annotations map[string]string `json:"annotations"`
+		}
+		if json.Unmarshal(p.Value, &v) == nil && v.Annotations[AnnotationSubstitutesFor] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// reduce checks the bundle's heavy properties and drops their values, for a skeleton load.
+func (b *Bundle) reduce() {
+	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
+		b.droppedSubstitutes = b.substitutes()
+	}
+	for i := range b.Properties {
+		p := &b.Properties[i]
+		switch p.Type {
+		case PropertyCSVMetadata:
+			if err := parseProperty(p); err != nil && b.droppedErr == nil {
+				b.droppedErr = &propertyError{i, p.Type, err}
+			}
+			p.Value = droppedValue
+		case PropertyBundleObject:
+			p.Value = droppedValue
+		}
+	}
+	b.dropped = true
+}
+
+var droppedValue = json.RawMessage("{}")
+
+// propertyError says which property of a bundle cannot be read.
+type propertyError struct {
+	index int
+	typ   string
+	err   error
+}
+
+func (e *propertyError) Error() string {
+	return fmt.Sprintf("parse property[%d] of type %q: %v", e.index, e.typ, e.err)
+}
+
+func (e *propertyError) Unwrap() error { return e.err }
+
+// checkObjects decodes every object of the bundle and keeps none.
+func (b *Bundle) checkObjects() error {
+	for i := range b.Properties {
+		if b.Properties[i].Type != PropertyBundleObject {
+			continue
+		}
+		b.HasObjects = true
+		if _, err := bundleObjectJSON(b.Properties[i].Value); err != nil {
+			return fmt.Errorf("read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package declcfg
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// The property types that have a meaning of their own. Properties of any other type are opaque.
+const (
+	PropertyPackage         = "olm.package"
+	PropertyPackageRequired = "olm.package.required"
+	PropertyGVK             = "olm.gvk"
+	PropertyGVKRequired     = "olm.gvk.required"
+	PropertyConstraint      = "olm.constraint"
+	PropertyBundleObject    = "olm.bundle.object"
+	PropertyCSVMetadata     = "olm.csv.metadata"
+	PropertyChannel         = "olm.channel"
+	PropertyLabel           = "olm.label"
+	PropertyDeprecated      = "olm.deprecated"
+)
+
+// PackageProperty is the value of an olm.package property: which version of which package a bundle is.
+type PackageProperty struct {
+	PackageName string `json:"packageName"`
+	Version     string `json:"version"`
+	Release     string `json:"release,omitempty"`
+}
+
+// PackageRequiredProperty is the value of an olm.package.required property.
+type PackageRequiredProperty struct {
+	PackageName  string `json:"packageName"`
+	VersionRange string `json:"versionRange"`
+}
+
+// GVKProperty is the value of an olm.gvk or olm.gvk.required property.
+type GVKProperty struct {
+	Group   string `json:"group"`
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+}
+
+// NewProperty makes a property with value as compact JSON, without HTML escaping.
+func NewProperty(typ string, value any) (Property, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return Property{}, fmt.Errorf("property %q: %w", typ, err)
+	}
+	return Property{Type: typ, Value: bytes.TrimSuffix(buf.Bytes(), []byte("\n"))}, nil
+}
+
+// NewBundleObject makes the olm.bundle.object property of one manifest.
+func NewBundleObject(object []byte) Property {
+	const prefix, suffix = `{"data":`, `}`
+	value := make([]byte, 0, len(prefix)+base64.StdEncoding.EncodedLen(len(object))+2+len(suffix))
+	value = append(value, prefix...)
+	value = appendBase64(value, object)
+	value = append(value, suffix...)
+	return Property{Type: PropertyBundleObject, Value: value}
+}
+
+// PackageProperty returns the bundle's olm.package property. A bundle has exactly one.
+func (b *Bundle) PackageProperty() (PackageProperty, error) {
+	var value PackageProperty
+	found := 0
+	for _, p := range b.Properties {
+		if p.Type != PropertyPackage {
+			continue
+		}
+		found++
+		if err := json.Unmarshal(p.Value, &value); err != nil {
+			return value, fmt.Errorf("property of type %q: %w", PropertyPackage, err)
+		}
+	}
+	if found != 1 {
+		return value, fmt.Errorf("must have exactly 1 %q property, found %d", PropertyPackage, found)
+	}
+	return value, nil
+}
+
+// parseProperty checks that the value of a property of a known type can be read as that type.
+func parseProperty(p *Property) error {
+	if sh, ok := shapeOf[p.Type]; ok {
+		s := scanner{b: p.Value}
+		if sh.conforms(&s) && s.i == len(p.Value) {
+			return nil
+		}
+	}
+	var into any
+	switch p.Type {
+	case PropertyPackage:
+		into = &PackageProperty{}
+	case PropertyPackageRequired:
+		into = &PackageRequiredProperty{}
+	case PropertyGVK, PropertyGVKRequired:
+		into = &GVKProperty{}
+	case PropertyCSVMetadata:
+		into = &CSVMetadata{}
+	default:
+		if len(p.Value) > 0 {
+			return nil
+		}
+		into = &json.RawMessage{}
+	}
+	return json.Unmarshal(p.Value, into)
+}

@@ -1,0 +1,203 @@
+package declcfg
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+	"sort"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// Sort puts the blobs of the catalog in the order in which they are written: each kind by package, then by name.
+// Blobs of unknown schemas are sorted by package and schema, and otherwise stay in the order they have.
+func (c *Catalog) Sort() {
+	slices.SortStableFunc(c.Packages, func(a, b Package) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.Channels, func(a, b Channel) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(c.Bundles, func(a, b Bundle) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(c.Others, func(a, b Meta) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Schema, b.Schema))
+	})
+	slices.SortStableFunc(c.Deprecations, func(a, b Deprecations) int { return cmp.Compare(a.Package, b.Package) })
+}
+
+// Blobs yields every blob of the catalog in the order in which it is written: per package, in ascending order of
+// names, the package, its channels by name, its bundles by name, its other blobs by schema, its deprecations; last
+// the blobs that belong to no package. The blobs point into the catalog. The error is always nil.
+//
+// As in opm, what is invalid for want of a package's name (an olm.package without name, an olm.channel or olm.bundle
+// without package) has no place in the order and is left out; [Validate] reports it.
+func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		byPackage := c.indexByPackage()
+		names := make([]string, 0, len(byPackage))
+		for name := range byPackage {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		sort.Strings(names)
+		for _, name := range names {
+			if !byPackage[name].yield(c, yield) {
+				return
+			}
+		}
+		if nameless := byPackage[""]; nameless != nil {
+			for _, i := range nameless.others {
+				if !yield(&c.Others[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// packageIndex holds the indices of one package's blobs, sorted.
+type packageIndex struct {
+	packages, channels, bundles, others, deprecations []int
+}
+
+func (p *packageIndex) yield(c *Catalog, yield func(Blob, error) bool) bool {
+	for _, i := range p.packages {
+		if !yield(&c.Packages[i], nil) {
+			return false
+		}
+	}
+	for _, i := range p.channels {
+		if !yield(&c.Channels[i], nil) {
+			return false
+		}
+	}
+	for _, i := range p.bundles {
+		if !yield(&c.Bundles[i], nil) {
+			return false
+		}
+	}
+	for _, i := range p.others {
+		if !yield(&c.Others[i], nil) {
+			return false
+		}
+	}
+	for _, i := range p.deprecations {
+		if !yield(&c.Deprecations[i], nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Catalog) indexByPackage() map[string]*packageIndex {
+	index := map[string]*packageIndex{}
+	at := func(name string) *packageIndex {
+		p := index[name]
+		if p == nil {
+			p = &packageIndex{}
+			index[name] = p
+		}
+		return p
+	}
+	for i := range c.Packages {
+		p := at(c.Packages[i].Name)
+		p.packages = append(p.packages, i)
+	}
+	for i := range c.Channels {
+		p := at(c.Channels[i].Package)
+		p.channels = append(p.channels, i)
+	}
+	for i := range c.Bundles {
+		p := at(c.Bundles[i].Package)
+		p.bundles = append(p.bundles, i)
+	}
+	for i := range c.Others {
+		p := at(c.Others[i].Package)
+		p.others = append(p.others, i)
+	}
+	for i := range c.Deprecations {
+		p := at(c.Deprecations[i].Package)
+		p.deprecations = append(p.deprecations, i)
+	}
+	for _, p := range index {
+		slices.SortStableFunc(p.channels, func(a, b int) int { return cmp.Compare(c.Channels[a].Name, c.Channels[b].Name) })
+		slices.SortStableFunc(p.bundles, func(a, b int) int { return cmp.Compare(c.Bundles[a].Name, c.Bundles[b].Name) })
+		slices.SortStableFunc(p.others, func(a, b int) int { return cmp.Compare(c.Others[a].Schema, c.Others[b].Schema) })
+	}
+	return index
+}
+
+// Write writes the whole catalog to w.
+func (c *Catalog) Write(w io.Writer, f Format) error { return Write(w, f, c.Blobs()) }
+
+// Write writes blobs to w in the order in which they come, and stops at the first error.
+func Write(w io.Writer, f Format, blobs iter.Seq2[Blob, error]) error {
+	enc := NewEncoder(w, f)
+	for b, err := range blobs {
+		if err != nil {
+			return err
+		}
+		if err := enc.Encode(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Collect gathers blobs into a catalog.
+func Collect(blobs iter.Seq2[Blob, error]) (*Catalog, error) {
+	c := &Catalog{}
+	for b, err := range blobs {
+		if err != nil {
+			return nil, err
+		}
+		c.Add(b)
+	}
+	return c, nil
+}
+
+// WriteFS writes blobs as a catalog directory: <dir>/<package>/catalog.<ext> for the blobs of each package, and
+// <dir>/catalog.<ext> for those of none. The blobs of a package must come one after another. dir must be absent or an
+// empty directory. Everything is written to a temporary sibling of dir, synced, and renamed into place, so that dir is
+// either complete or as it was before; the sibling is removed on every error and when ctx is cancelled.
+func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error]) error {
+	return WriteFSChecked(ctx, dir, f, blobs, nil)
+}
+
+// WriteFSChecked is WriteFS with a last look at what was written: check is called with the temporary directory when it
+// is complete, and an error of it ends everything as any other error does. A nil check is none.
+func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(dir string) error) (err error) {
+	if err := checkEmptyDir(dir); err != nil {
+		return err
+	}
+	out, err := atomicfs.NewDir(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	w := fsWriter{root: out.Path(), format: f}
+	for b, err := range blobs {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = w.write(b)
+		}
+		if err != nil {
+			return errors.Join(err, w.closeFile())
+		}
+	}
+	if err := w.closeFile(); err != nil {
+		return err
+	}
+	if check != nil {
+		if err := check(out.Path()); err != nil {
+			return err
+		}
+	}
+	return out.Commit()
+}

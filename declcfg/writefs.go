@@ -1,0 +1,96 @@
+package declcfg
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+func checkEmptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("output dir %q must be empty", dir)
+	}
+	return nil
+}
+
+// fsWriter writes blobs to one file per package below root.
+type fsWriter struct {
+	root   string
+	format Format
+
+	pkg  string
+	file *os.File
+	buf  *bufio.Writer
+	enc  *Encoder
+}
+
+func (w *fsWriter) write(b Blob) error {
+	if pkg := b.BlobPackage(); w.file == nil || pkg != w.pkg {
+		if err := w.closeFile(); err != nil {
+			return err
+		}
+		if err := w.openFile(pkg); err != nil {
+			return err
+		}
+	}
+	return w.enc.Encode(b)
+}
+
+func (w *fsWriter) openFile(pkg string) error {
+	dir := w.root
+	if pkg != "" {
+		if !isPathElement(pkg) {
+			return fmt.Errorf("package name %q must be a single local path element", pkg)
+		}
+		dir = filepath.Join(dir, pkg)
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return fmt.Errorf("package %q: %w", pkg, err)
+		}
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "catalog."+w.format.Extension()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	w.pkg, w.file = pkg, file
+	if w.buf == nil {
+		w.buf = bufio.NewWriterSize(nil, 64<<10)
+		w.enc = NewEncoder(w.buf, w.format)
+	}
+	w.buf.Reset(file)
+	return nil
+}
+
+func (w *fsWriter) closeFile() error {
+	if w.file == nil {
+		return nil
+	}
+	file := w.file
+	w.file = nil
+	err := w.buf.Flush()
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = atomicfs.SyncDir(filepath.Dir(file.Name()))
+	}
+	return err
+}
+
+// isPathElement reports whether a name can be a file name below the root, on every system.
+func isPathElement(name string) bool {
+	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")
+}

@@ -1,0 +1,162 @@
+package edit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Level names how far the bundles of a catalog are brought towards the newest form of file-based catalogs. A level
+// stands for all migrations up to its own. The empty Level is LevelNone.
+type Level string
+
+// The levels, as opm names them.
+const (
+	LevelNone        Level = "none"
+	LevelCSVMetadata Level = "bundle-object-to-csv-metadata"
+)
+
+// migration is one step on the way to a level.
+type migration struct {
+	level Level
+	apply func(*declcfg.Bundle) error
+}
+
+// migrations returns all steps, in the order in which they are taken.
+func migrations() []migration {
+	return []migration{
+		{LevelNone, func(*declcfg.Bundle) error { return nil }},
+		{LevelCSVMetadata, bundleObjectToCSVMetadata},
+	}
+}
+
+// Levels returns the known levels, each of which includes those before it.
+func Levels() []Level {
+	var levels []Level
+	for _, m := range migrations() {
+		levels = append(levels, m.level)
+	}
+	return levels
+}
+
+// LatestLevel is the level that includes all others.
+func LatestLevel() Level {
+	levels := Levels()
+	return levels[len(levels)-1]
+}
+
+// ParseLevel returns the level of that name. The empty name is LevelNone.
+func ParseLevel(name string) (Level, error) {
+	if name == "" {
+		return LevelNone, nil
+	}
+	if l := Level(name); slices.Contains(Levels(), l) {
+		return l, nil
+	}
+	return "", fmt.Errorf("unknown migration level %q", name)
+}
+
+// Includes reports whether l takes the steps of o.
+func (l Level) Includes(o Level) bool {
+	levels := Levels()
+	return max(slices.Index(levels, l), 0) >= slices.Index(levels, o)
+}
+
+// Apply brings a bundle to the level. Applying a level again changes nothing. A bundle that an error is returned for is
+// as it was.
+func (l Level) Apply(b *declcfg.Bundle) error {
+	if _, err := ParseLevel(string(l)); err != nil {
+		return err
+	}
+	for _, m := range migrations() {
+		if !l.Includes(m.level) {
+			break
+		}
+		if err := m.apply(b); err != nil {
+			return fmt.Errorf("bundle %q: migrate to %s: %w", b.Name, m.level, err)
+		}
+	}
+	return nil
+}
+
+// bundleObjectToCSVMetadata replaces the manifests of a bundle by what its ClusterServiceVersion tells about it. A bundle
+// without an image keeps its manifests, because nothing else has them.
+func bundleObjectToCSVMetadata(b *declcfg.Bundle) error {
+	if b.Image == "" || slices.ContainsFunc(b.Properties, hasType(declcfg.PropertyCSVMetadata)) {
+		return nil
+	}
+	object, err := b.CSV()
+	if err != nil {
+		return err
+	}
+	if object == nil {
+		return nil
+	}
+	metadata, err := csvMetadata(object)
+	if err != nil {
+		return err
+	}
+	property, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, metadata)
+	if err != nil {
+		return err
+	}
+	kept := make([]declcfg.Property, 0, len(b.Properties))
+	for _, p := range b.Properties {
+		if p.Type != declcfg.PropertyBundleObject {
+			kept = append(kept, p)
+		}
+	}
+	b.Properties = append(kept, property)
+	b.HasObjects = false
+	return nil
+}
+
+func hasType(typ string) func(declcfg.Property) bool {
+	return func(p declcfg.Property) bool { return p.Type == typ }
+}
+
+// csvMetadata reads what olm.csv.metadata keeps of a ClusterServiceVersion.
+func csvMetadata(object []byte) (*declcfg.CSVMetadata, error) {
+	var csv struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+			Labels      map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Spec struct {
+			APIServiceDefinitions     declcfg.APIServiceDefinitions     `json:"apiservicedefinitions"`
+			CustomResourceDefinitions declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
+			Description               string                            `json:"description"`
+			DisplayName               string                            `json:"displayName"`
+			InstallModes              []declcfg.InstallMode             `json:"installModes"`
+			Keywords                  []string                          `json:"keywords"`
+			Links                     []declcfg.AppLink                 `json:"links"`
+			Maintainers               []declcfg.Maintainer              `json:"maintainers"`
+			Maturity                  string                            `json:"maturity"`
+			MinKubeVersion            string                            `json:"minKubeVersion"`
+			NativeAPIs                []declcfg.GroupVersionKind        `json:"nativeAPIs"`
+			Provider                  declcfg.AppLink                   `json:"provider"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(object, &csv); err != nil {
+		return nil, fmt.Errorf("read ClusterServiceVersion: %w", err)
+	}
+	s := &csv.Spec
+	return &declcfg.CSVMetadata{
+		Annotations:               csv.Metadata.Annotations,
+		APIServiceDefinitions:     s.APIServiceDefinitions,
+		CustomResourceDefinitions: s.CustomResourceDefinitions,
+		Description:               s.Description,
+		DisplayName:               s.DisplayName,
+		InstallModes:              s.InstallModes,
+		Keywords:                  s.Keywords,
+		Labels:                    csv.Metadata.Labels,
+		Links:                     s.Links,
+		Maintainers:               s.Maintainers,
+		Maturity:                  s.Maturity,
+		MinKubeVersion:            s.MinKubeVersion,
+		NativeAPIs:                s.NativeAPIs,
+		Provider:                  s.Provider,
+	}, nil
+}

@@ -1,0 +1,103 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
+func (out *output) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	var err error
+	switch out.dest.Transport {
+	case OCI:
+		err = out.commitLayout(ctx)
+	case Directory:
+		err = out.commitDirectory(ctx)
+	default:
+		err = out.commitFile()
+	}
+	out.done = err == nil
+	return err
+}
+
+// commitLayout renames a layout that did not exist, or merges into the one that does: perhaps only since this run began.
+func (out *output) commitLayout(ctx context.Context) error {
+	dir := filepath.Clean(out.dest.Path)
+	staged := out.stage.join(stagedLayout)
+	for {
+		info, err := lstatOutput(dir)
+		if err != nil {
+			return err
+		}
+		if info != nil {
+			return mergeLayout(ctx, staged, dir)
+		}
+		// A rename cannot replace a layout that another run has put there meanwhile: that is not an empty directory.
+		err = os.Rename(staged, dir)
+		if err == nil {
+			return syncDir(filepath.Dir(dir))
+		}
+		if !occupied(err) {
+			return err
+		}
+	}
+}
+
+// occupied tells whether a rename failed because the target exists.
+func occupied(err error) bool {
+	return errors.Is(err, fs.ErrExist) || errors.Is(err, errNotEmpty)
+}
+
+// commitFile renames the file over the old one.
+func (out *output) commitFile() error {
+	path := filepath.Clean(out.dest.Path)
+	if err := out.check(); err != nil {
+		return err
+	}
+	if err := os.Rename(out.stage.join(stagedFile), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// commitDirectory exchanges the directory with the old one.
+func (out *output) commitDirectory(ctx context.Context) error {
+	dir := filepath.Clean(out.dest.Path)
+	lock, err := lockDir(ctx, filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	if err := out.check(); err != nil {
+		return err
+	}
+	staged := out.stage.join(stagedFile)
+	err = os.Rename(staged, dir)
+	if err != nil && occupied(err) {
+		err = exchange(staged, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("putting %s in place: %w", dir, err)
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// exchangeByRenames puts a directory in the place of another in two steps, where the system has none that does it in
+// one; the old directory goes back if the second step fails.
+func exchangeByRenames(staged, dir string) error {
+	old := staged + ".old"
+	if err := os.Rename(dir, old); err != nil {
+		return err
+	}
+	if err := os.Rename(staged, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/copy"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/signature"
+	"go.podman.io/image/v5/types"
+)
+
+// CopyOptions say how [Copy] works. The zero value copies the image, or every image of an index, once and without a
+// limit of time.
+type CopyOptions struct {
+	Registry Registry
+	// Retries is how many more times a registry is tried that is busy, failing, or whose connection breaks.
+	Retries int
+	// Backoff is the first pause between attempts; it doubles, up to 30 seconds. Zero means one second.
+	Backoff time.Duration
+	// Timeout, unless zero, ends everything.
+	Timeout time.Duration
+	// Temp is where temporary files go that belong beside no output; empty means the system's place for them.
+	Temp string
+	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
+	Policy *signature.Policy
+	// Events, unless nil, is told what happens. It is called by one goroutine at a time.
+	Events func(Event)
+}
+
+// Event is one step of a copy.
+type Event struct {
+	Kind EventKind
+	// Destination is the place that the step concerns, as text.
+	Destination string
+	// Blob and Size in bytes are set for blobs, Done is how much of one has been written.
+	Blob       digest.Digest
+	Size, Done int64
+	// Attempt counts from 1 and Err is why it failed, for EventRetry.
+	Attempt int
+	Err     error
+}
+
+// EventKind is what an [Event] is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventBlobStart    EventKind = "start"
+	EventBlobProgress EventKind = "progress"
+	EventBlobDone     EventKind = "done"
+	EventBlobReused   EventKind = "reused"
+	EventRetry        EventKind = "retry"
+)
+
+// Result is what was written to one destination.
+type Result struct {
+	// Destination is its text.
+	Destination string `json:"destination"`
+	// Reference is what the image can be had by again: with its digest where the transport knows digests.
+	Reference string        `json:"reference"`
+	Digest    digest.Digest `json:"digest"`
+	MediaType string        `json:"mediaType"`
+	// Written and Reused are the blobs that went there, the configuration among them, and those that were there already.
+	Written []digest.Digest `json:"written,omitempty"`
+	Reused  []digest.Digest `json:"reused,omitempty"`
+}
+
+// Copy writes the image to all destinations. Files and directories are first prepared beside their places, then
+// registries are written, then everything prepared is put in place by renames: if a step fails, no file or directory has
+// changed and no registry's tag names an incomplete image. Errors of the last step can leave some destinations done;
+// the results tell which. Errors do not show credentials.
+func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
+		defer cancel()
+	}
+	defer func() { err = withoutSecrets(err) }()
+	if err := checkDistinct(dests); err != nil {
+		return nil, err
+	}
+	c, err := newCopier(ctx, src, dests, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+
+	outputs := make([]*output, len(dests))
+	results = make([]Result, len(dests))
+	defer func() {
+		for _, out := range outputs {
+			if out != nil {
+				err = errors.Join(err, out.discard())
+			}
+		}
+	}()
+	for i, d := range dests {
+		if !d.local() {
+			continue
+		}
+		if outputs[i], err = c.prepare(ctx, d, &results[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+	}
+	for i, d := range dests {
+		if d.local() {
+			continue
+		}
+		if err := c.push(ctx, d, &results[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+	}
+	var done []Result
+	for i, d := range dests {
+		if out := outputs[i]; out != nil {
+			if err := out.commit(ctx); err != nil {
+				return done, fmt.Errorf("%s: %w", d, err)
+			}
+		}
+		done = append(done, results[i])
+	}
+	return done, nil
+}
+
+// checkDistinct refuses two images in one file: the second would replace the first.
+func checkDistinct(dests []Destination) error {
+	seen := map[string]bool{}
+	for _, d := range dests {
+		key := d.String()
+		if d.local() && d.Transport != OCI {
+			key = d.Path
+		}
+		if seen[key] {
+			return fmt.Errorf("%s: given twice", d)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// copier is one run of [Copy].
+type copier struct {
+	src     types.ImageReference
+	o       CopyOptions
+	sys     *types.SystemContext
+	policy  *signature.PolicyContext
+	scratch *Workspace
+}
+
+func newCopier(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (*copier, error) {
+	policy, err := newPolicyContext(o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	w, err := NewWorkspace(ctx, dests, o.Temp)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := o.Registry.System(w.Dir())
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return &copier{src: src, o: o, sys: sys, policy: policy, scratch: w}, nil
+}
+
+func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.Close()) }
+
+// push writes to a registry, several times if need be. Blobs that an earlier attempt has brought there are found again.
+func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
+	ref, err := d.reference("")
+	if err != nil {
+		return err
+	}
+	backoff := c.o.Backoff
+	if backoff == 0 {
+		backoff = time.Second
+	}
+	again := func(attempt int, err error) {
+		c.event(Event{Kind: EventRetry, Destination: d.String(), Attempt: attempt, Err: withoutSecrets(err)})
+	}
+	err = retry(ctx, c.o.Retries, backoff, again, func() error { return c.copyTo(ctx, d, ref, r) })
+	if err != nil {
+		return err
+	}
+	r.Reference = ref.DockerReference().Name() + "@" + r.Digest.String()
+	return nil
+}
+
+// copyTo copies the image to one reference of the library and fills the result.
+func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
+	progress := make(chan types.ProgressProperties, 16)
+	finished := make(chan struct{})
+	// What an earlier attempt has written counts as written, although this one finds it there.
+	*r = Result{Destination: d.String(), Reference: d.String(), Written: r.Written}
+	go func() {
+		defer close(finished)
+		for p := range progress {
+			c.progress(d, p, r)
+		}
+	}()
+	text, err := copy.Image(ctx, c.policy, to, c.src, &copy.Options{
+		SourceCtx:          c.sys,
+		DestinationCtx:     c.sys,
+		ImageListSelection: copy.CopyAllImages,
+		// Archives of docker are converted on the way; everything else keeps the digest that was announced.
+		PreserveDigests:  d.Transport != DockerArchive,
+		Progress:         progress,
+		ProgressInterval: 200 * time.Millisecond,
+	})
+	close(progress)
+	<-finished
+	if err != nil {
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		return err
+	}
+	r.Digest, err = manifest.Digest(text)
+	r.MediaType = manifest.GuessMIMEType(text)
+	return err
+}
+
+func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {
+	e := Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
+	switch p.Event {
+	case types.ProgressEventNewArtifact:
+		e.Kind = EventBlobStart
+	case types.ProgressEventRead:
+		e.Kind = EventBlobProgress
+	case types.ProgressEventDone:
+		e.Kind = EventBlobDone
+		if !slices.Contains(r.Written, e.Blob) {
+			r.Written = append(r.Written, e.Blob)
+		}
+	case types.ProgressEventSkipped:
+		e.Kind = EventBlobReused
+		if !slices.Contains(r.Written, e.Blob) {
+			r.Reused = append(r.Reused, e.Blob)
+		}
+	default:
+		return
+	}
+	c.event(e)
+}
+
+func (c *copier) event(e Event) {
+	if c.o.Events != nil {
+		c.o.Events(e)
+	}
+}

@@ -1,0 +1,143 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"go.podman.io/image/v5/directory"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/docker/archive"
+	"go.podman.io/image/v5/oci/layout"
+	"go.podman.io/image/v5/types"
+)
+
+// Transport names a way to keep or move an image, as the containers tools write it before the colon.
+type Transport string
+
+// The transports that images can be written to.
+const (
+	Docker        Transport = "docker"
+	OCI           Transport = "oci"
+	OCIArchive    Transport = "oci-archive"
+	DockerArchive Transport = "docker-archive"
+	Directory     Transport = "dir"
+)
+
+// Destination is a place that an image can be written to. Make it with [Parse].
+type Destination struct {
+	Transport Transport
+	// Path is the directory or file of a local transport.
+	Path string
+	// Name is the repository and tag of a registry, or what follows the path of the others. It may be empty for these.
+	Name string
+}
+
+// Parse reads TRANSPORT:DETAILS:
+//
+//	docker://HOST/REPOSITORY[:TAG]
+//	oci:DIR[:TAG]
+//	oci-archive:FILE[:TAG]
+//	docker-archive:FILE[:REPOSITORY[:TAG]]
+//	dir:DIR
+//
+// It looks at the text only; whether the place can be written is found out by [Copy].
+func Parse(text string) (Destination, error) {
+	name, rest, ok := strings.Cut(text, ":")
+	if !ok {
+		return Destination{}, fmt.Errorf("destination %q: want TRANSPORT:PATH with one of %s", text, transportNames)
+	}
+	d := Destination{Transport: Transport(name)}
+	switch d.Transport {
+	case Docker:
+		d.Name = strings.TrimPrefix(rest, "//")
+		if d.Name == rest {
+			return Destination{}, fmt.Errorf("destination %q: a registry is written docker://HOST/REPOSITORY:TAG", text)
+		}
+	case OCI, OCIArchive, DockerArchive:
+		d.Path, d.Name = splitPath(rest)
+	case Directory:
+		d.Path = rest
+	default:
+		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name, transportNames)
+	}
+	if err := d.check(); err != nil {
+		return Destination{}, fmt.Errorf("destination %q: %w", text, err)
+	}
+	return d, nil
+}
+
+const transportNames = "docker://, oci:, oci-archive:, docker-archive:, dir:"
+
+// splitPath cuts off what follows the path, leaving the colon of a Windows drive alone.
+func splitPath(rest string) (path, name string) {
+	drive := filepath.VolumeName(rest)
+	path, name, _ = strings.Cut(rest[len(drive):], ":")
+	return drive + path, name
+}
+
+func (d Destination) check() error {
+	if d.Transport == Docker {
+		_, err := docker.ParseReference("//" + d.Name)
+		return err
+	}
+	if d.Path == "" {
+		return errors.New("the path is empty")
+	}
+	if strings.ContainsRune(d.Path, 0) {
+		return errors.New("NUL in the path")
+	}
+	if strings.HasPrefix(d.Name, "@") {
+		return errors.New("an index of an image can be read but not written")
+	}
+	switch base := filepath.Base(d.Path); {
+	case d.Transport == DockerArchive:
+		_, err := archive.ParseReference("x:" + d.Name)
+		if d.Name == "" {
+			return nil
+		}
+		return err
+	case d.Transport == Directory:
+		return nil
+	case d.Transport == OCIArchive && (base == "." || base == string(filepath.Separator)):
+		return errors.New("the path is a directory")
+	}
+	return checkTag(d.Name)
+}
+
+// checkTag asks the library whether it would find an image under that name again.
+func checkTag(tag string) error {
+	_, err := layout.NewReference(".", tag)
+	return err
+}
+
+// String is the text that [Parse] reads.
+func (d Destination) String() string {
+	switch {
+	case d.Transport == Docker:
+		return "docker://" + d.Name
+	case d.Name == "":
+		return string(d.Transport) + ":" + d.Path
+	}
+	return string(d.Transport) + ":" + d.Path + ":" + d.Name
+}
+
+// local tells whether the destination is in the file system.
+func (d Destination) local() bool { return d.Transport != Docker }
+
+// reference is the library's reference to the destination with another path in place of its own.
+func (d Destination) reference(path string) (types.ImageReference, error) {
+	switch d.Transport {
+	case Docker:
+		return docker.ParseReference("//" + d.Name)
+	case DockerArchive:
+		if d.Name == "" {
+			return archive.NewReference(path, nil)
+		}
+		return archive.ParseReference(path + ":" + d.Name)
+	case Directory:
+		return directory.NewReference(path)
+	}
+	return layout.NewReference(path, d.Name)
+}

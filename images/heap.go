@@ -1,0 +1,61 @@
+package images
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+)
+
+// heap keeps the contents of files, the first ones in memory and what is more in a temporary file.
+type heap struct {
+	memory int64
+	temp   string
+	file   *os.File
+	at     int64
+}
+
+func newHeap(memory int64, temp string) *heap { return &heap{memory: memory, temp: temp} }
+
+// put copies a content of exactly n bytes.
+func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
+	if n <= h.memory {
+		h.memory -= n
+		// Room grows with what is really there, not with what a header claims.
+		var b bytes.Buffer
+		if _, err := io.CopyN(&b, r, n); err != nil {
+			return nil, shortRead(err)
+		}
+		return bytes.NewReader(b.Bytes()), nil
+	}
+	if h.file == nil {
+		f, err := os.CreateTemp(h.temp, "bindery-files-")
+		if err != nil {
+			return nil, err
+		}
+		h.file = f
+	}
+	if _, err := io.CopyN(h.file, r, n); err != nil {
+		return nil, shortRead(err)
+	}
+	at := h.at
+	h.at += n
+	return io.NewSectionReader(h.file, at, n), nil
+}
+
+func shortRead(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// close removes the temporary file.
+func (h *heap) close() error {
+	if h.file == nil {
+		return nil
+	}
+	f := h.file
+	h.file = nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

@@ -1,0 +1,102 @@
+package images
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// layoutIndex is the index.json of an OCI image layout. What this package does not know of it is kept.
+type layoutIndex struct {
+	fields      map[string]json.RawMessage
+	entries     []json.RawMessage
+	descriptors []v1.Descriptor
+}
+
+// readIndex reads the index.json of a layout; nil if there is none.
+func readIndex(dir string) (*layoutIndex, error) {
+	path := filepath.Join(dir, indexFile)
+	content, err := readRegular(path, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := &layoutIndex{}
+	if err := x.parse(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
+func (x *layoutIndex) parse(content []byte) error {
+	if err := json.Unmarshal(content, &x.fields); err != nil {
+		return fmt.Errorf("%w: not an OCI image index: %v", ErrInvalid, err)
+	}
+	var version int
+	if err := json.Unmarshal(x.fields["schemaVersion"], &version); err != nil || version != 2 {
+		return fmt.Errorf("%w: schemaVersion is not 2", ErrInvalid)
+	}
+	if raw, ok := x.fields["manifests"]; ok {
+		if err := json.Unmarshal(raw, &x.entries); err != nil {
+			return fmt.Errorf("%w: manifests: %v", ErrInvalid, err)
+		}
+	}
+	if len(x.entries) > maxIndexEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", ErrLimit, len(x.entries), maxIndexEntries)
+	}
+	for i, e := range x.entries {
+		var d v1.Descriptor
+		if err := json.Unmarshal(e, &d); err != nil {
+			return fmt.Errorf("%w: manifests[%d]: %v", ErrInvalid, i, err)
+		}
+		x.descriptors = append(x.descriptors, d)
+	}
+	return nil
+}
+
+// merge is the text of the index with the entries of another one added. An added entry takes the place of the entry
+// with the same tag; one without a tag takes the place of the others without.
+func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
+	if x == nil {
+		x = &layoutIndex{fields: added.fields}
+	}
+	var out []json.RawMessage
+	placed := make([]bool, len(added.entries))
+	for i, old := range x.descriptors {
+		keep := true
+		for j, d := range added.descriptors {
+			if d.Annotations[v1.AnnotationRefName] != old.Annotations[v1.AnnotationRefName] {
+				continue
+			}
+			keep = false
+			if !placed[j] {
+				placed[j] = true
+				out = append(out, added.entries[j])
+			}
+		}
+		if keep {
+			out = append(out, x.entries[i])
+		}
+	}
+	for j, e := range added.entries {
+		if !placed[j] {
+			out = append(out, e)
+		}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]json.RawMessage, len(x.fields))
+	for k, v := range x.fields {
+		fields[k] = v
+	}
+	fields["manifests"] = raw
+	return json.Marshal(fields)
+}

@@ -1,0 +1,57 @@
+package images
+
+import "errors"
+
+// ErrInvalid is the class of errors about input that breaks a rule of its format.
+var ErrInvalid = errors.New("invalid")
+
+// ErrLimit is the class of errors about input that is bigger than it may be.
+var ErrLimit = errors.New("limit exceeded")
+
+// ErrIntegrity is the class of errors about content that is not what its digest or size says.
+var ErrIntegrity = errors.New("integrity")
+
+// Limits that are no option: no real image comes near them.
+const (
+	maxManifest     = 4 << 20
+	maxIndexEntries = 1000
+	maxIndexDepth   = 4
+	maxLayers       = 512
+	maxComponent    = 255
+	maxPath         = 1024
+	maxDepth        = 32
+	maxZstdWindow   = 8 << 20
+	// Highly repetitive layers are real up to some size; beyond it a ratio like this is an attack.
+	maxRatio    = 200
+	ratioBeyond = 64 << 20
+)
+
+// Limits bound what is read out of an image. A zero field stands for its default. Sizes are in bytes.
+type Limits struct {
+	// Compressed bounds the sum of the layers as they are transported; 4 GiB by default.
+	Compressed int64
+	// Uncompressed bounds the sum of the layers as archives; 8 GiB by default.
+	Uncompressed int64
+	// File bounds one wanted file; 64 MiB by default.
+	File int64
+	// Entries bounds the entries of all archives; 200,000 by default.
+	Entries int
+	// Memory is how much of the wanted files is kept in memory; what is more goes to a temporary file. 16 MiB by default.
+	Memory int64
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&l.Compressed, 4<<30)
+	set(&l.Uncompressed, 8<<30)
+	set(&l.File, 64<<20)
+	set(&l.Memory, 16<<20)
+	if l.Entries == 0 {
+		l.Entries = 200_000
+	}
+	return l
+}

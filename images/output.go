@@ -1,0 +1,316 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/types"
+)
+
+// LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
+// system they get there by a hard link.
+type LocalBlobs interface {
+	// LocalBlob is the file of a blob, if there is one. Its content has been checked against the digest.
+	LocalBlob(d digest.Digest) (path string, ok bool)
+}
+
+// output is a local destination that is prepared in a stage.
+type output struct {
+	dest  Destination
+	stage *stage
+	made  []string
+	done  bool
+}
+
+// stagedFile is the name in its stage of a destination that is one file or one plain directory.
+const stagedFile = "out"
+
+// prepare writes the image into a stage of the destination.
+func (c *copier) prepare(ctx context.Context, d Destination, r *Result) (_ *output, err error) {
+	in, err := d.stageDir()
+	if err != nil {
+		return nil, err
+	}
+	out := &output{dest: d}
+	if out.made, err = parents(in); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.discard())
+		}
+	}()
+	if out.stage, err = newStage(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	path := out.stage.join(stagedFile)
+	if d.Transport == OCI || d.Transport == OCIArchive {
+		path = out.stage.join(stagedLayout)
+		if err := c.provide(ctx, d, path); err != nil {
+			return nil, err
+		}
+	}
+	ref, err := d.reference(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.copyTo(ctx, d, ref, r); err != nil {
+		return nil, err
+	}
+	if d.Transport == OCI || d.Transport == OCIArchive {
+		if err := normalizeIndex(path); err != nil {
+			return nil, err
+		}
+	}
+	if d.Transport == OCIArchive {
+		if err := archiveLayout(ctx, path, out.stage.join(stagedFile)); err != nil {
+			return nil, err
+		}
+	}
+	return out, out.sync()
+}
+
+// check refuses what is at the output path if it cannot be what an earlier run has written there.
+func (out *output) check() error {
+	info, err := lstatOutput(out.dest.Path)
+	if err != nil || info == nil {
+		return err
+	}
+	switch out.dest.Transport {
+	case OCI:
+		index, err := readIndex(out.dest.Path)
+		if err != nil {
+			return err
+		}
+		if index == nil {
+			return checkUsable(out.dest.Path)
+		}
+		return checkLayout(out.dest.Path)
+	case Directory:
+		if !info.IsDir() {
+			return fmt.Errorf("%s is not a directory", out.dest.Path)
+		}
+		return checkReplaceable(out.dest.Path)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", out.dest.Path)
+	}
+	return nil
+}
+
+// checkReplaceable refuses a directory that is neither empty nor an image in the "dir" format.
+func checkReplaceable(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if _, err := readRegular(filepath.Join(dir, "version"), maxManifest); err != nil {
+		return fmt.Errorf("%s is neither empty nor an image directory: it has no file \"version\"", dir)
+	}
+	return nil
+}
+
+// provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
+// has as files, and those that the layout at the destination has already.
+func (c *copier) provide(ctx context.Context, d Destination, layout string) error {
+	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
+	if err := os.MkdirAll(blobs, 0o755); err != nil {
+		return err
+	}
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	local, _ := src.(LocalBlobs)
+	infos, err := allLayers(ctx, src)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Digest.Validate() != nil || info.Digest.Algorithm() != digest.SHA256 {
+			continue
+		}
+		to := filepath.Join(blobs, info.Digest.Encoded())
+		if local != nil {
+			if from, ok := local.LocalBlob(info.Digest); ok {
+				if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
+					return err
+				}
+				continue
+			}
+		}
+		if d.Transport == OCI {
+			if err := reuse(ctx, blobPath(d.Path, info.Digest), to, info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reuse links a blob of the old layout into the new one if it is intact.
+func reuse(ctx context.Context, from, to string, info types.BlobInfo) error {
+	f, err := openRegular(from)
+	if err != nil {
+		return nil // not there, or not usable: it will be fetched
+	}
+	defer f.Close()
+	verifier := info.Digest.Verifier()
+	n, err := io.Copy(verifier, contextReader{ctx, f})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil || !verifier.Verified() || info.Size >= 0 && n != info.Size {
+		return nil
+	}
+	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// allLayers are the layers of the image, or of every image of the index.
+func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, error) {
+	text, kind, err := image.UnparsedInstance(src, nil).Manifest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	instances := []*digest.Digest{nil}
+	if manifest.MIMETypeIsMultiImage(kind) {
+		list, err := manifest.ListFromBlob(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		instances = nil
+		for _, d := range list.Instances() {
+			instances = append(instances, &d)
+		}
+	}
+	var infos []types.BlobInfo
+	for _, d := range instances {
+		text, kind, err := image.UnparsedInstance(src, d).Manifest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, err := manifest.FromBlob(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range m.LayerInfos() {
+			infos = append(infos, l.BlobInfo)
+		}
+	}
+	return infos, nil
+}
+
+// normalizeIndex writes the index of a staged layout as merges write it, so that the bytes do not tell which it was.
+func normalizeIndex(layout string) error {
+	index, err := readIndex(layout)
+	if err != nil {
+		return err
+	}
+	text, err := index.merge(&layoutIndex{})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(layout, indexFile)
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return writeSync(path, text)
+}
+
+// sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
+func (out *output) sync() error {
+	switch out.dest.Transport {
+	case OCI:
+		return syncLayout(out.stage.join(stagedLayout))
+	case Directory:
+		dir := out.stage.join(stagedFile)
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := syncFile(filepath.Join(dir, n.Name())); err != nil {
+				return err
+			}
+		}
+		return syncDir(dir)
+	}
+	path := out.stage.join(stagedFile)
+	if err := os.Chmod(path, 0o644); err != nil {
+		return err
+	}
+	return syncFile(path)
+}
+
+// syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.
+func syncLayout(layout string) error {
+	index, err := readIndex(layout)
+	if err != nil {
+		return err
+	}
+	if index == nil {
+		return fmt.Errorf("%w: the staged layout has no index", ErrInvalid)
+	}
+	files := []string{filepath.Join(layout, layoutFile)}
+	for _, d := range index.descriptors {
+		if err := d.Digest.Validate(); err != nil {
+			return err
+		}
+		files = append(files, blobPath(layout, d.Digest))
+		if d.MediaType == v1.MediaTypeImageIndex {
+			instances, err := indexInstances(blobPath(layout, d.Digest))
+			if err != nil {
+				return err
+			}
+			for _, i := range instances {
+				files = append(files, blobPath(layout, i))
+			}
+		}
+	}
+	for _, f := range files {
+		if err := syncFile(f); err != nil {
+			return err
+		}
+	}
+	return errors.Join(syncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), syncDir(filepath.Join(layout, blobsDir)), syncDir(layout))
+}
+
+func indexInstances(path string) ([]digest.Digest, error) {
+	text, err := readRegular(path, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	list, err := manifest.OCI1IndexFromManifest(text)
+	if err != nil {
+		return nil, err
+	}
+	return list.Instances(), nil
+}
+
+// discard removes the stage, and directories that were made for it and are empty. After commit it does the same.
+func (out *output) discard() error {
+	var err error
+	if out.stage != nil {
+		err = out.stage.close()
+	}
+	if !out.done {
+		removeEmpty(out.made)
+	}
+	return err
+}

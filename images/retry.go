@@ -1,0 +1,81 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/docker/distribution/registry/api/errcode"
+	"go.podman.io/image/v5/docker"
+)
+
+// maxBackoff is the longest pause between two attempts.
+const maxBackoff = 30 * time.Second
+
+// retry calls try until it succeeds, fails for good, or has been called attempts times more than once. Pauses begin
+// with backoff and double, with jitter so that many clients do not come back together.
+func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error), try func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil || attempt > retries || ctx.Err() != nil || !transient(err) {
+			return err
+		}
+		if again != nil {
+			again(attempt, err)
+		}
+		pause := backoff/2 + rand.N(backoff/2+1)
+		backoff = min(2*backoff, maxBackoff)
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// transient tells whether another attempt may succeed: the registry is busy or failing, or the connection broke.
+func transient(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if errors.Is(err, docker.ErrTooManyRequests) {
+		return true
+	}
+	var status docker.UnexpectedHTTPStatusError
+	if errors.As(err, &status) {
+		return transientStatus(status.StatusCode)
+	}
+	var many errcode.Errors
+	if errors.As(err, &many) {
+		for _, e := range many {
+			if !transient(e) {
+				return false
+			}
+		}
+		return len(many) > 0
+	}
+	var one errcode.Error
+	if errors.As(err, &one) {
+		return transientStatus(one.Code.Descriptor().HTTPStatusCode)
+	}
+	var coded interface{ ErrorCode() errcode.ErrorCode }
+	if errors.As(err, &coded) {
+		return transientStatus(coded.ErrorCode().Descriptor().HTTPStatusCode)
+	}
+	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.ECONNABORTED, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
+}
+
+func transientStatus(code int) bool {
+	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500 && code != http.StatusNotImplemented
+}

@@ -1,0 +1,34 @@
+package images
+
+import "regexp"
+
+// withoutSecrets is the error with a text in which no user information of a URL and no value of an Authorization header
+// is left. The errors below it can still be told apart with errors.Is and errors.As.
+func withoutSecrets(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, done := err.(*redacted); done {
+		return err
+	}
+	text := err.Error()
+	clean := redact(text)
+	if clean == text {
+		return err
+	}
+	return &redacted{text: clean, err: err}
+}
+
+type redacted struct {
+	text string
+	err  error
+}
+
+func (r *redacted) Error() string { return r.text }
+func (r *redacted) Unwrap() error { return r.err }
+
+func redact(text string) string {
+	text = regexp.MustCompile(`://[^/@\s"']*@`).ReplaceAllString(text, "://***@")
+	text = regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9+/=._~-]{8,}`).ReplaceAllString(text, "$1 ***")
+	return regexp.MustCompile(`(?i)\b(password|identitytoken|refresh_token|access_token|token)=[^&\s"']+`).ReplaceAllString(text, "$1=***")
+}

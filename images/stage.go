@@ -1,0 +1,131 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// stagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
+const stagePrefix = ".bindery-stage-"
+
+// stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It
+// is locked as long as its owner lives.
+type stage struct {
+	path string
+	lock *dirLock
+}
+
+// newStage makes a stage in the directory and removes the stages there whose owners are gone.
+func newStage(ctx context.Context, in string) (*stage, error) {
+	// Under the lock no other run can take a stage for an abandoned one between its creation and its locking.
+	lock, err := lockDir(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.unlock()
+	sweep(in)
+	path, err := os.MkdirTemp(in, stagePrefix)
+	if err != nil {
+		return nil, err
+	}
+	own, err := lockDir(ctx, path)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	return &stage{path: path, lock: own}, nil
+}
+
+// sweep removes abandoned stages. It is housekeeping: what cannot be removed now is left to a later run.
+func sweep(in string) {
+	names, err := os.ReadDir(in)
+	if err != nil {
+		return
+	}
+	for _, n := range names {
+		if !n.IsDir() || !strings.HasPrefix(n.Name(), stagePrefix) {
+			continue
+		}
+		path := filepath.Join(in, n.Name())
+		lock, abandoned := tryLockDir(path)
+		if !abandoned {
+			continue
+		}
+		forgetBlobs(in, filepath.Join(path, stagedLayout))
+		os.RemoveAll(path)
+		lock.unlock()
+	}
+}
+
+// close removes the stage and whatever is still in it.
+func (s *stage) close() error {
+	err := os.RemoveAll(s.path)
+	s.lock.unlock()
+	return err
+}
+
+// join is the path of a name in the stage.
+func (s *stage) join(name string) string { return filepath.Join(s.path, name) }
+
+// parents creates the missing directories that lead to an output and returns those that it made, outermost first.
+func parents(dir string) (made []string, err error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		info, err := os.Stat(d)
+		if err == nil {
+			if !info.IsDir() {
+				return nil, fmt.Errorf("%s is not a directory", d)
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		made = append([]string{d}, made...)
+	}
+	return made, os.MkdirAll(dir, 0o755)
+}
+
+// removeEmpty undoes [parents] for directories that nobody has used since.
+func removeEmpty(made []string) {
+	for i := len(made) - 1; i >= 0; i-- {
+		os.Remove(made[i])
+	}
+}
+
+// lstatOutput looks at an output path without following it. It returns nil information if nothing is there.
+func lstatOutput(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(filepath.Clean(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%s is a symbolic link; outputs are never written through one", path)
+	}
+	return info, nil
+}
+
+// syncFile brings a file's content to the disk.
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// writeSync writes a new file and brings it to the disk.
+func writeSync(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
+}

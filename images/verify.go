@@ -1,0 +1,55 @@
+package images
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/oci/layout"
+	"go.podman.io/image/v5/types"
+)
+
+// verifier passes bytes on and turns the end of the stream into an error if they are not what was announced. It never
+// reads more than the announced size and one byte.
+type verifier struct {
+	r    io.Reader
+	h    hash.Hash
+	want digest.Digest
+	size int64 // negative if it was not announced
+	n    int64
+}
+
+func newVerifier(r io.Reader, want digest.Digest, size int64) *verifier {
+	return &verifier{r: r, h: sha256.New(), want: want, size: size}
+}
+
+func (v *verifier) Read(p []byte) (int, error) {
+	n, err := v.r.Read(p)
+	v.h.Write(p[:n])
+	v.n += int64(n)
+	if v.size >= 0 && v.n > v.size {
+		return 0, fmt.Errorf("%s: %w: size is more than %d bytes", v.want, ErrIntegrity, v.size)
+	}
+	if err != io.EOF {
+		return n, err
+	}
+	if v.size >= 0 && v.n < v.size {
+		return n, fmt.Errorf("%s: %w: unexpected end: size is %d bytes and not %d", v.want, ErrIntegrity, v.n, v.size)
+	}
+	if got := digest.NewDigest(digest.SHA256, v.h); got != v.want {
+		return n, fmt.Errorf("%w: digest mismatch: %s instead of %s", ErrIntegrity, got, v.want)
+	}
+	return n, io.EOF
+}
+
+// layoutDescriptor is what the index of an OCI layout says of the image.
+func layoutDescriptor(ref types.ImageReference) (v1.Descriptor, bool) {
+	if ref.Transport().Name() != layout.Transport.Name() {
+		return v1.Descriptor{}, false
+	}
+	d, err := layout.LoadManifestDescriptor(ref)
+	return d, err == nil
+}

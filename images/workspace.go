@@ -1,0 +1,81 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
+// lies in that layout's file system, so that finished blobs get there by a hard link and are written to the disk once.
+type Workspace struct {
+	stage *stage
+	made  []string
+}
+
+// NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
+// lies in temp, or in the system's directory for temporary files if temp is empty. The caller must close it.
+func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Workspace, error) {
+	dir := temp
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	var made []string
+	for _, want := range []Transport{OCI, OCIArchive, DockerArchive, Directory} {
+		d, ok := first(dests, want)
+		if !ok {
+			continue
+		}
+		in, err := d.stageDir()
+		if err != nil {
+			return nil, err
+		}
+		if made, err = parents(in); err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+		dir = in
+		break
+	}
+	s, err := newStage(ctx, dir)
+	if err != nil {
+		removeEmpty(made)
+		return nil, fmt.Errorf("making a workspace: %w", err)
+	}
+	return &Workspace{stage: s, made: made}, nil
+}
+
+func first(dests []Destination, t Transport) (Destination, bool) {
+	for _, d := range dests {
+		if d.Transport == t {
+			return d, true
+		}
+	}
+	return Destination{}, false
+}
+
+// stageDir is the directory that the destination's stages are made in: the destination itself if it is a directory that
+// exists and is filled in place, because it may be a mount point under a parent that cannot be written.
+func (d Destination) stageDir() (string, error) {
+	info, err := lstatOutput(d.Path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", d, err)
+	}
+	if d.Transport == OCI && info != nil {
+		if !info.IsDir() {
+			return "", fmt.Errorf("%s: %s is not a directory", d, d.Path)
+		}
+		return filepath.Clean(d.Path), nil
+	}
+	return filepath.Dir(filepath.Clean(d.Path)), nil
+}
+
+// Dir is the directory to use. It is only accessible to the user.
+func (w *Workspace) Dir() string { return w.stage.path }
+
+// Close removes the workspace, and the directories that were made for it unless they are in use by now.
+func (w *Workspace) Close() error {
+	err := w.stage.close()
+	removeEmpty(w.made)
+	return err
+}

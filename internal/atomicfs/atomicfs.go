@@ -1,0 +1,212 @@
+// Package atomicfs makes files and directories appear whole or not at all: they are written under a temporary name
+// beside the target, synced, and renamed.
+//
+// A temporary name says whose it is (".NAME.bindery-RANDOM"), and is locked while its writer lives. What a killed
+// writer left is therefore recognised, and removed by the next writer of the same target.
+package atomicfs
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const infix = ".bindery-"
+
+// tempName returns a fresh temporary name beside target.
+func tempName(target string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+infix+hex.EncodeToString(b[:]))
+}
+
+// begin removes what dead writers of target have left, and calls create. Both happen under a lock of the directory, or
+// else a file between its creation and its own lock would pass for dead.
+func begin(target string, create func() error) error {
+	dir, err := os.Open(filepath.Dir(target))
+	if err != nil {
+		return err
+	}
+	if lock(dir) {
+		err = removeStale(target)
+	}
+	if err == nil {
+		err = create()
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// removeStale removes the temporary files and directories that dead writers of target have left.
+func removeStale(target string) error {
+	dir := filepath.Dir(target)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	prefix := "." + filepath.Base(target) + infix
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.Open(path)
+		if err != nil {
+			continue // gone already, or not ours to open
+		}
+		if tryLock(f) {
+			err = os.RemoveAll(path)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTarget refuses to write through a symbolic link: what it points to is not what the user named.
+func checkTarget(target string) error {
+	info, err := os.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return &fs.PathError{Op: "write", Path: target, Err: errors.New("is a symbolic link, which is not followed")}
+	}
+	return nil
+}
+
+// Dir is a directory in the making.
+type Dir struct {
+	path   string
+	target string
+	lock   *os.File
+}
+
+// NewDir begins a directory that will be called target. The parent of target is made if it is missing.
+func NewDir(target string) (*Dir, error) {
+	target = filepath.Clean(target)
+	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+		return nil, err
+	}
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	d := &Dir{path: tempName(target), target: target}
+	err := begin(target, func() (err error) {
+		if err := os.Mkdir(d.path, 0o777); err != nil {
+			return err
+		}
+		if d.lock, err = os.Open(d.path); err != nil {
+			return errors.Join(err, os.Remove(d.path))
+		}
+		tryLock(d.lock)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Path is where to write the directory's content.
+func (d *Dir) Path() string { return d.path }
+
+// Commit makes the directory durable under its target name, in place of an empty directory or of nothing. The files in
+// it must have been synced by who wrote them. After an error of Commit, Abort must be called.
+func (d *Dir) Commit() error {
+	if err := SyncDir(d.path); err != nil {
+		return err
+	}
+	if err := os.Rename(d.path, d.target); err != nil {
+		// Some systems do not rename over an empty directory.
+		if os.Remove(d.target) != nil {
+			return err
+		}
+		if err := os.Rename(d.path, d.target); err != nil {
+			return err
+		}
+	}
+	d.path = ""
+	return errors.Join(SyncDir(filepath.Dir(d.target)), d.lock.Close())
+}
+
+// Abort removes the directory. It does nothing after a successful Commit.
+func (d *Dir) Abort() error {
+	if d.path == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
+}
+
+// File is a file in the making. It is an [io.Writer].
+type File struct {
+	*os.File
+	target string
+	done   bool
+}
+
+// NewFile begins a file that will be called target, with the given permissions before umask.
+func NewFile(target string, perm fs.FileMode) (*File, error) {
+	target = filepath.Clean(target)
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("exists and is not a regular file")}
+	}
+	f := &File{target: target}
+	err := begin(target, func() (err error) {
+		f.File, err = os.OpenFile(tempName(target), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		if err == nil {
+			tryLock(f.File)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Commit makes the file durable under its target name, in place of the file that was there. After an error of Commit,
+// Abort must be called.
+func (f *File) Commit() error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), f.target); err != nil {
+		return err
+	}
+	f.done = true
+	return errors.Join(f.Close(), SyncDir(filepath.Dir(f.target)))
+}
+
+// Abort removes the file. It does nothing after a successful Commit.
+func (f *File) Abort() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// WriteFile writes a whole file, atomically.
+func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
+	f, err := NewFile(target, perm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	if _, err := f.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", target, err)
+	}
+	return f.Commit()
+}

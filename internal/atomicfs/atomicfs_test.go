@@ -1,0 +1,135 @@
+package atomicfs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	// As a child process, the test begins a file and a directory and waits to be killed.
+	if dir := os.Getenv("ATOMICFS_DIE_IN"); dir != "" {
+		d, err := NewDir(filepath.Join(dir, "tree"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(d.Path(), "half"), []byte("x"), 0o600)
+		}
+		f, fileErr := NewFile(filepath.Join(dir, "file"), 0o600)
+		if err == nil && fileErr == nil {
+			_, err = f.Write([]byte("half"))
+		}
+		fmt.Println("ready", err, fileErr)
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// What a killed process has left is removed by the next one; what a living one is writing is not.
+func TestLeftoversOfAKilledWriter(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "ATOMICFS_DIE_IN="+dir)
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	check(t, err)
+	if got := strings.TrimSpace(string(line[:n])); got != "ready <nil> <nil>" {
+		t.Fatalf("child says %q", got)
+	}
+	if names := list(t, dir); len(names) != 2 {
+		t.Fatalf("child made %q", names)
+	}
+	check(t, WriteFile(filepath.Join(dir, "file"), []byte("whole"), 0o600))
+	if names := list(t, dir); len(names) != 3 {
+		t.Errorf("the living child's files are gone: %q", names)
+	}
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	check(t, WriteFile(filepath.Join(dir, "file"), []byte("whole"), 0o600))
+	d, err := NewDir(filepath.Join(dir, "tree"))
+	check(t, err)
+	check(t, d.Commit())
+	check(t, d.Abort())
+	if names := strings.Join(list(t, dir), " "); names != "file tree" {
+		t.Errorf("left: %q", names)
+	}
+}
+
+func TestConcurrentWritersOfOneFile(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "file")
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			if err := WriteFile(target, []byte(strings.Repeat(string(rune('a'+i)), 10_000)), 0o600); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	data, err := os.ReadFile(target)
+	check(t, err)
+	if len(data) != 10_000 || strings.Trim(string(data), string(data[:1])) != "" {
+		t.Error("the file is a mixture")
+	}
+	if names := list(t, filepath.Dir(target)); len(names) != 1 {
+		t.Errorf("left: %q", names)
+	}
+}
+
+func TestAbortKeepsTheOldFile(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "file")
+	check(t, WriteFile(target, []byte("old"), 0o600))
+	f, err := NewFile(target, 0o600)
+	check(t, err)
+	_, err = f.Write([]byte("new"))
+	check(t, err)
+	check(t, f.Abort())
+	check(t, f.Abort())
+	if data, _ := os.ReadFile(target); string(data) != "old" {
+		t.Errorf("file holds %q", data)
+	}
+	if names := list(t, filepath.Dir(target)); len(names) != 1 {
+		t.Errorf("left: %q", names)
+	}
+}
+
+func TestLinksAndDirectoriesAreNotWrittenThrough(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, "real"), []byte("old"), 0o600))
+	check(t, os.Symlink("real", filepath.Join(dir, "link")))
+	if err := WriteFile(filepath.Join(dir, "link"), []byte("new"), 0o600); err == nil {
+		t.Error("wrote through a link")
+	}
+	if err := WriteFile(dir, []byte("new"), 0o600); err == nil {
+		t.Error("wrote over a directory")
+	}
+	if _, err := NewDir(filepath.Join(dir, "link")); err == nil {
+		t.Error("made a directory of a link")
+	}
+	if data, _ := os.ReadFile(filepath.Join(dir, "real")); string(data) != "old" {
+		t.Errorf("file holds %q", data)
+	}
+}
+
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	check(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

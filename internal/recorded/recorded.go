@@ -1,0 +1,104 @@
+// Package recorded gives tests the databases and catalogs that were made by opm, and what opm answered to them.
+//
+// The whole collection lies beside the project, in ../shared/oracle; a representative part of it is under testdata, so
+// that the project's tests stand without it.
+package recorded
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Collection is a directory with databases in db/ and opm's answers in golden/.
+type Collection string
+
+// root is the project's root directory.
+func root(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("the tests were built without file names")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// All returns the whole collection. It skips the test where that is absent.
+func All(t testing.TB) Collection {
+	t.Helper()
+	dir := filepath.Join(root(t), "..", "shared", "oracle")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("the collection of recorded answers is not there: %v", err)
+	}
+	return Collection(dir)
+}
+
+// Part returns the part of the collection that belongs to the project.
+func Part(t testing.TB) Collection {
+	t.Helper()
+	return Collection(filepath.Join(root(t), "testdata", "indexes"))
+}
+
+// Databases lists the names of the databases, without their extensions.
+func (c Collection) Databases(t testing.TB) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(string(c), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".zst"), ".db"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Database copies a database to a directory of the test's own and returns its path.
+func (c Collection) Database(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".db")
+	if err := os.WriteFile(path, c.File(t, "db/"+name+".db"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Has reports whether the collection has a file, compressed or not.
+func (c Collection) Has(name string) bool {
+	for _, suffix := range []string{"", ".zst"} {
+		if _, err := os.Stat(filepath.Join(string(c), name+suffix)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// File returns the content of a file, which may be compressed as name.zst.
+func (c Collection) File(t testing.TB, name string) []byte {
+	t.Helper()
+	path := filepath.Join(string(c), name)
+	if data, err := os.ReadFile(path); err == nil {
+		return data
+	}
+	data, err := os.ReadFile(path + ".zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	if data, err = dec.DecodeAll(data, nil); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return data
+}

@@ -1,0 +1,10 @@
+//go:build embedserver
+
+package serverbin
+
+import "embed"
+
+// embedded holds what "make servers" has built.
+//
+//go:embed bin/*.zst
+var embedded embed.FS

@@ -1,0 +1,47 @@
+// Package version says which build a program is.
+package version
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Release is the version of the source.
+const Release = "v0.1.0"
+
+// commit and date are set by the linker (-X), from the repository that the program was built in; the date is that of the
+// commit, so that two builds of one commit are the same.
+var commit, date string
+
+// Info is the answer to "which build is this".
+type Info struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// Get returns what is known about the running program.
+func Get() Info {
+	return Info{Version: Release, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+}
+
+// String is the one line that "bindery version" prints.
+func (i Info) String() string {
+	commit := i.Commit
+	if commit == "" {
+		commit = "unknown commit"
+	}
+	if i.Date != "" {
+		commit += " of " + i.Date
+	}
+	return fmt.Sprintf("bindery %s (%s, %s, %s/%s)", i.Version, commit, i.Go, i.OS, i.Arch)
+}
+
+// OPM is the line that "opm version" prints; programs around opm read the version out of it.
+func (i Info) OPM() string {
+	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q}",
+		i.Version, i.Commit, i.Date, i.OS, i.Arch)
+}

@@ -1,0 +1,153 @@
+package layers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is what an [Entry] is.
+type Kind uint8
+
+// The kinds of entries. A whiteout hides what lower layers have at a name.
+const (
+	KindFile Kind = iota
+	KindDir
+	KindSymlink
+	KindHardlink
+	KindWhiteout
+)
+
+// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Symlink], [Hardlink] and [Whiteout].
+type Entry struct {
+	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
+	Name string
+	Kind Kind
+	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize].
+	Mode fs.FileMode
+	// Size is the exact length of a file's content in bytes.
+	Size int64
+	// Link is the target of a link: any path for a symbolic link, a Name of the same layer for a hard link.
+	Link string
+	// Open gives the content of a file. It is called once for every time that the layer is written.
+	Open func() (io.ReadCloser, error)
+}
+
+// Normalize returns the mode that a file gets in a layer: 0755 for directories and for files that their owner may
+// execute, 0644 for other files. Set-uid, set-gid and the write bits of others never get in.
+func Normalize(mode fs.FileMode) fs.FileMode {
+	if mode.IsDir() || mode&0o100 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// File is the regular file at name in fsys, placed at target in the layer. Its size and mode are looked up now; its
+// content is opened when the layer is written, and the write fails with [ErrChanged] if its length or its modification
+// time is another by then.
+func File(target string, fsys fs.FS, name string) (Entry, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return Entry{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Entry{}, fmt.Errorf("%q is not a regular file", name)
+	}
+	return Entry{
+		Name: target,
+		Mode: Normalize(info.Mode()),
+		Size: info.Size(),
+		Open: func() (io.ReadCloser, error) {
+			f, err := fsys.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return &steadyFile{f, info}, nil
+		},
+	}, nil
+}
+
+// steadyFile is a file that can only be closed without an error if it is what it was when the layer was planned.
+type steadyFile struct {
+	fs.File
+	was fs.FileInfo
+}
+
+func (s *steadyFile) Close() error {
+	is, err := s.Stat()
+	if err == nil && (is.Size() != s.was.Size() || !is.ModTime().Equal(s.was.ModTime())) {
+		err = ErrChanged
+	}
+	return errors.Join(err, s.File.Close())
+}
+
+// Bytes is a file with the given content. The content must not change until the layer is written.
+func Bytes(target string, mode fs.FileMode, content []byte) Entry {
+	return Entry{
+		Name: target,
+		Mode: Normalize(mode),
+		Size: int64(len(content)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+	}
+}
+
+// Dir is a directory with exactly the given permission bits; [fs.ModeSticky] is kept. Directories that only lead to
+// other entries need not be given.
+func Dir(target string, mode fs.FileMode) Entry {
+	return Entry{Name: target, Kind: KindDir, Mode: mode & (fs.ModePerm | fs.ModeSticky)}
+}
+
+// Symlink is a symbolic link to the given path, which is not interpreted.
+func Symlink(target, to string) Entry {
+	return Entry{Name: target, Kind: KindSymlink, Mode: 0o777, Link: to}
+}
+
+// Hardlink is a second name of the file called to in the same layer. Hard links are written after everything else.
+func Hardlink(target, to string, mode fs.FileMode) Entry {
+	return Entry{Name: target, Kind: KindHardlink, Mode: Normalize(mode), Link: to}
+}
+
+// Whiteout removes what lower layers have at the name.
+func Whiteout(target string) Entry {
+	dir, base := path.Split(target)
+	return Entry{Name: dir + whiteoutPrefix + base, Kind: KindWhiteout, Mode: 0o644}
+}
+
+// whiteoutPrefix marks a removed name, as the OCI image specification, section "Whiteouts", has it.
+const whiteoutPrefix = ".wh."
+
+// The longest name of a file system's directory entry, and the longest path that readers of layers accept.
+const (
+	maxComponent = 255
+	maxPath      = 1024
+)
+
+// checkName refuses names that readers could take for another place, or for a whiteout.
+func (e Entry) checkName() error {
+	switch {
+	case e.Name == "" || e.Name == ".":
+		return fmt.Errorf("%q: empty name", e.Name)
+	case !utf8.ValidString(e.Name):
+		return fmt.Errorf("%q: name is not UTF-8", e.Name)
+	case strings.ContainsRune(e.Name, 0):
+		return fmt.Errorf("%q: NUL in the name", e.Name)
+	case !fs.ValidPath(e.Name):
+		return fmt.Errorf("%q: path leaves the image root or is not clean", e.Name)
+	case len(e.Name) > maxPath:
+		return fmt.Errorf("%.80q...: path longer than %d bytes", e.Name, maxPath)
+	}
+	for part := range strings.SplitSeq(e.Name, "/") {
+		if len(part) > maxComponent {
+			return fmt.Errorf("%.80q...: name longer than %d bytes", part, maxComponent)
+		}
+		if strings.HasPrefix(part, whiteoutPrefix) && e.Kind != KindWhiteout {
+			return fmt.Errorf("%q: a name that begins with %q would hide other files", e.Name, whiteoutPrefix)
+		}
+	}
+	return nil
+}

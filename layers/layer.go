@@ -1,0 +1,114 @@
+package layers
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// ErrChanged is the error of a file whose length changed between planning a layer and writing it.
+var ErrChanged = errors.New("the file changed while it was read")
+
+// Layer is what goes into one layer of an image.
+type Layer struct {
+	// Name tells layers apart in errors and progress; it is not part of the content.
+	Name    string
+	Entries []Entry
+	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
+	More func(context.Context) ([]Entry, error)
+}
+
+// Size is the number of bytes of the layer's files, an estimate of the work that writing it is.
+func (l Layer) Size() int64 {
+	var n int64
+	for _, e := range l.Entries {
+		n += e.Size
+	}
+	return n
+}
+
+// Options are what a layer's bytes depend on besides its entries.
+type Options struct {
+	Compression Compression
+	// Time is the modification time of every entry. The zero value means 1970-01-01T00:00:00Z.
+	Time time.Time
+	// UID and GID own every entry.
+	UID, GID int
+}
+
+// Blob is a written layer. Sizes are in bytes.
+type Blob struct {
+	Name         string
+	Digest       digest.Digest
+	DiffID       digest.Digest
+	Size         int64
+	Uncompressed int64
+	Compression  Compression
+}
+
+// Write writes the layer to w. Memory does not grow with the layer. It is safe for concurrent use with other writers.
+func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
+	c, err := newCodec(o.Compression)
+	if err != nil {
+		return Blob{}, err
+	}
+	return write(ctx, w, c, l, o)
+}
+
+// write writes the layer through a compressor that may have served before.
+func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob, error) {
+	entries := l.Entries
+	if l.More != nil {
+		more, err := l.More(ctx)
+		if err != nil {
+			return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+		}
+		entries = append(slices.Clone(entries), more...)
+	}
+	entries, err := order(entries)
+	if err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	packed := newMeter(w)
+	c.Reset(packed)
+	plain := newMeter(c)
+	if err := writeTar(ctx, plain, entries, o); err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	if err := c.Close(); err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	return Blob{
+		Name:         l.Name,
+		Digest:       packed.digest(),
+		DiffID:       plain.digest(),
+		Size:         packed.n,
+		Uncompressed: plain.n,
+		Compression:  o.Compression,
+	}, nil
+}
+
+// meter passes bytes on, counting and digesting them.
+type meter struct {
+	w io.Writer
+	h hash.Hash
+	n int64
+}
+
+func newMeter(w io.Writer) *meter { return &meter{w: w, h: sha256.New()} }
+
+func (m *meter) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.h.Write(p[:n])
+	m.n += int64(n)
+	return n, err
+}
+
+func (m *meter) digest() digest.Digest { return digest.NewDigest(digest.SHA256, m.h) }

@@ -1,0 +1,111 @@
+package layers
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Pool writes layers into a [Store], several at a time. Methods must be called from one goroutine.
+//
+// Each worker has one compressor for all its layers, because making one costs more memory than a layer needs.
+type Pool struct {
+	store  *Store
+	o      Options
+	group  *errgroup.Group
+	ctx    context.Context
+	codecs chan codec
+	done   func(Blob)
+
+	mu    sync.Mutex
+	blobs []Blob
+	n     int
+}
+
+// NewPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
+// one worker at a time.
+func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(Blob)) (*Pool, error) {
+	jobs = max(jobs, 1)
+	p := &Pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
+	for range jobs {
+		c, err := newCodec(o.Compression)
+		if err != nil {
+			return nil, err
+		}
+		p.codecs <- c
+	}
+	p.group, p.ctx = errgroup.WithContext(ctx)
+	p.group.SetLimit(jobs)
+	return p, nil
+}
+
+// Add has the layer written, waiting for a free worker. After a failure it does nothing: [Pool.Wait] tells. release,
+// unless nil, is called when the entries are needed no more, in any case.
+func (p *Pool) Add(l Layer, release func()) {
+	index := p.n
+	p.n++
+	p.group.Go(func() error {
+		if release != nil {
+			defer release()
+		}
+		if p.ctx.Err() != nil {
+			return context.Cause(p.ctx)
+		}
+		c := <-p.codecs
+		defer func() { p.codecs <- c }()
+		blob, err := p.store.write(p.ctx, c, l, p.o)
+		if err != nil {
+			return err
+		}
+		p.keep(index, blob)
+		return nil
+	})
+}
+
+func (p *Pool) keep(index int, b Blob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if missing := index + 1 - len(p.blobs); missing > 0 {
+		p.blobs = append(p.blobs, make([]Blob, missing)...)
+	}
+	p.blobs[index] = b
+	if p.done != nil {
+		p.done(b)
+	}
+}
+
+// Wait waits for all layers and returns them in the order of the Add calls, or the first error.
+func (p *Pool) Wait() ([]Blob, error) {
+	if err := p.group.Wait(); err != nil {
+		return nil, err
+	}
+	return p.blobs, nil
+}
+
+// WriteAll writes the layers, biggest first so that none is left to run alone at the end, and returns them in the given
+// order.
+func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int, done func(Blob)) ([]Blob, error) {
+	p, err := NewPool(ctx, s, o, jobs, done)
+	if err != nil {
+		return nil, err
+	}
+	byWork := make([]int, len(layers))
+	for i := range byWork {
+		byWork[i] = i
+	}
+	slices.SortStableFunc(byWork, func(a, b int) int { return int(min(1, max(-1, layers[b].Size()-layers[a].Size()))) })
+	for _, i := range byWork {
+		p.Add(layers[i], nil)
+	}
+	written, err := p.Wait()
+	if err != nil {
+		return nil, err
+	}
+	blobs := make([]Blob, len(layers))
+	for at, i := range byWork {
+		blobs[i] = written[at]
+	}
+	return blobs, nil
+}

@@ -1,0 +1,84 @@
+package layers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Store is a directory of written layers, each a file named by the hexadecimal part of its sha256 digest. A file is
+// complete and on disk before it has that name. It is safe for concurrent use, also by several processes.
+type Store struct {
+	dir string
+}
+
+// NewStore uses the directory, which must exist.
+func NewStore(dir string) *Store { return &Store{dir: dir} }
+
+// Path is where the blob is, if it is in the store.
+func (s *Store) Path(d digest.Digest) string { return filepath.Join(s.dir, d.Encoded()) }
+
+// Has tells whether the blob is in the store.
+func (s *Store) Has(d digest.Digest) bool {
+	info, err := os.Lstat(s.Path(d))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Write writes the layer into the store. On an error nothing of it is left there.
+func (s *Store) Write(ctx context.Context, l Layer, o Options) (Blob, error) {
+	c, err := newCodec(o.Compression)
+	if err != nil {
+		return Blob{}, err
+	}
+	return s.write(ctx, c, l, o)
+}
+
+func (s *Store) write(ctx context.Context, c codec, l Layer, o Options) (_ Blob, err error) {
+	f, err := os.CreateTemp(s.dir, "layer-")
+	if err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreClosed(f.Close()), os.Remove(f.Name()))
+		}
+	}()
+	w := bufio.NewWriterSize(f, bufferSize)
+	blob, err := write(ctx, w, c, l, o)
+	if err != nil {
+		return Blob{}, err
+	}
+	if err := finish(f, w); err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	if err := os.Rename(f.Name(), s.Path(blob.Digest)); err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	return blob, nil
+}
+
+// finish brings a blob to the disk, readable by everybody: it will be hard-linked into an image layout as it is.
+func finish(f *os.File, w *bufio.Writer) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := chmodReadable(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

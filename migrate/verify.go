@@ -1,0 +1,278 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// verifier compares what was written with the facts of a database, one package at a time.
+type verifier struct {
+	facts    *sqlite.Facts
+	findings []sqlite.Finding
+	level    edit.Level
+	result   Verification
+}
+
+// verify reads the catalog in dir again. Its result has all differences; the error is a *VerificationError if one of
+// them is not a finding.
+func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding, o Options) (*Verification, error) {
+	v := &verifier{facts: facts, findings: findings, level: o.Render.Level, result: Verification{Differences: []Difference{}}}
+	written, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range written {
+		if facts.Packages[e.Name()] == nil {
+			v.differ(Difference{Package: e.Name(), What: "package", Output: "written"}, false)
+		}
+	}
+	for _, name := range sortedKeys(facts.Packages) {
+		c, err := loadPackage(ctx, filepath.Join(dir, name), o)
+		if errors.Is(err, fs.ErrNotExist) {
+			v.differ(Difference{Package: name, What: "package", Source: "there"}, true)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("verify package %q: %w", name, err)
+		}
+		if err := v.pkg(name, c); err != nil {
+			return nil, fmt.Errorf("verify package %q: %w", name, err)
+		}
+	}
+	var failures []Difference
+	for _, d := range v.result.Differences {
+		if d.Reason == "" {
+			failures = append(failures, d)
+		}
+	}
+	v.result.Same = len(failures) == 0
+	if !v.result.Same {
+		return &v.result, &VerificationError{failures}
+	}
+	return &v.result, nil
+}
+
+func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	fsys, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Render.Jobs, Limits: o.Render.Limits})
+}
+
+// differ adds a difference. One that may be a finding gets the reason from there.
+func (v *verifier) differ(d Difference, explainable bool) {
+	if explainable {
+		for _, f := range v.findings {
+			lost := f.Kind == sqlite.Dropped || f.Kind == sqlite.Quarantined
+			if lost && (f.Package == d.Package || f.Package == "") && f.Bundle == d.Bundle && (f.Channel == "" || f.Channel == d.Channel) {
+				d.Reason = f.Reason
+				break
+			}
+		}
+	}
+	v.result.Differences = append(v.result.Differences, d)
+}
+
+// same compares one value of both sides.
+func (v *verifier) same(d Difference, source, output string) {
+	if source != output {
+		d.Source, d.Output = source, output
+		v.differ(d, false)
+	}
+}
+
+func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
+	facts := v.facts.Packages[name]
+	graph, err := declcfg.NewGraph(c)
+	if err != nil {
+		return err
+	}
+	node := graph.Package(name)
+	if len(graph.Packages) != 1 || node == nil {
+		return fmt.Errorf("its directory holds %d packages", len(graph.Packages))
+	}
+	v.same(Difference{Package: name, What: "default channel"}, facts.DefaultChannel, node.DefaultChannel)
+	for _, channel := range node.Channels {
+		if facts.Channels[channel.Name] == nil {
+			v.differ(Difference{Package: name, Channel: channel.Name, What: "channel", Output: "written"}, false)
+		}
+	}
+	for _, channel := range sortedKeys(facts.Channels) {
+		if written := node.Channel(channel); written != nil {
+			v.channel(name, facts.Channels[channel], written)
+		} else {
+			v.differ(Difference{Package: name, Channel: channel, What: "channel", Source: "there"}, true)
+		}
+	}
+	for i := range c.Bundles {
+		if err := v.bundle(name, &c.Bundles[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *declcfg.ChannelNode) {
+	at := Difference{Package: pkg, Channel: written.Name}
+	entries, edges := map[string]bool{}, map[sqlite.Edge]bool{}
+	for _, e := range written.Entries {
+		entries[e.Name] = true
+		if e.Replaces != "" {
+			edge := sqlite.Edge{From: e.Name, To: e.Replaces}
+			edges[edge] = true
+			if !facts.Chain[edge] {
+				d := at
+				d.Bundle, d.What, d.Output = e.Name, "replaces", e.Replaces
+				v.differ(d, false)
+			}
+		}
+		for _, skip := range e.Skips {
+			edges[sqlite.Edge{From: e.Name, To: skip}] = true
+		}
+		if b := v.facts.Bundles[e.Name]; b != nil {
+			d := at
+			d.Bundle, d.What = e.Name, "skipRange"
+			v.same(d, b.SkipRange, e.SkipRange)
+		}
+	}
+	v.sets(at, "entry", facts.Entries, entries)
+	for edge := range edges {
+		if !facts.Edges[edge] {
+			d := at
+			d.Bundle, d.What, d.Output = edge.From, "edge", edge.To
+			v.differ(d, false)
+		}
+	}
+	for edge := range facts.Edges {
+		if entries[edge.From] && !edges[edge] {
+			d := at
+			d.Bundle, d.What, d.Source = edge.From, "edge", edge.To
+			v.differ(d, false)
+		}
+	}
+	head := ""
+	if e, err := written.Head(); err == nil {
+		head = e.Name
+	}
+	if head != facts.Head {
+		d := at
+		d.Bundle, d.What, d.Source, d.Output = facts.Head, "head", facts.Head, head
+		v.differ(d, true)
+	}
+}
+
+// sets compares names of bundles: what was not written may be a finding, what was written must be there.
+func (v *verifier) sets(at Difference, what string, source, output map[string]bool) {
+	for _, name := range sortedKeys(source) {
+		if !output[name] {
+			d := at
+			d.Bundle, d.What, d.Source = name, what, "there"
+			v.differ(d, true)
+		}
+	}
+	for _, name := range sortedKeys(output) {
+		if !source[name] {
+			d := at
+			d.Bundle, d.What, d.Output = name, what, "written"
+			v.differ(d, false)
+		}
+	}
+}
+
+func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
+	at := Difference{Package: pkg, Bundle: b.Name}
+	facts := v.facts.Bundles[b.Name]
+	if facts == nil {
+		at.What, at.Output = "bundle", "written"
+		v.differ(at, false)
+		return nil
+	}
+	with := func(what string) Difference { d := at; d.What = what; return d }
+	v.same(with("image"), facts.Image, b.Image)
+	p, err := b.PackageProperty()
+	if err != nil {
+		return err
+	}
+	v.same(with("version"), facts.Version, p.Version)
+	properties, images := map[string]bool{}, map[string]bool{}
+	metadata := false
+	for _, p := range b.Properties {
+		switch {
+		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata):
+			metadata = true
+		case p.Type != declcfg.PropertyBundleObject:
+			properties[sqlite.PropertyText(p.Type, p.Value)] = true
+		}
+	}
+	for _, text := range sortedKeys(properties) {
+		// The property that says which version of which package a bundle is may be made from the columns.
+		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
+			d := with("property")
+			d.Output = text
+			v.differ(d, false)
+		}
+	}
+	for _, text := range sortedKeys(facts.Properties) {
+		if !properties[text] {
+			d := with("property")
+			d.Source = text
+			v.differ(d, true)
+		}
+	}
+	for _, image := range b.RelatedImages {
+		images[image.Image] = true
+	}
+	for _, image := range sortedKeys(facts.RelatedImages) {
+		if !images[image] {
+			d := with("related image")
+			d.Source = image
+			v.differ(d, false)
+		}
+	}
+	if metadata {
+		return nil
+	}
+	objects, err := b.Objects()
+	if err != nil {
+		return err
+	}
+	written := map[string]int{}
+	for _, object := range objects {
+		written[sqlite.ObjectDigest(object)]++
+	}
+	for digest, n := range facts.Objects {
+		v.same(with("manifest "+digest), fmt.Sprint(n), fmt.Sprint(written[digest]))
+	}
+	v.same(with("number of manifests"), fmt.Sprint(total(facts.Objects)), fmt.Sprint(total(written)))
+	return nil
+}
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

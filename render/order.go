@@ -1,0 +1,119 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+)
+
+// finish brings a blob into the form that rendering gives it, whatever it was read from: a bundle's manifests are its
+// last properties, its related images are sorted, and it is at the level that was asked for.
+func finish(b declcfg.Blob, level edit.Level) error {
+	bundle, ok := b.(*declcfg.Bundle)
+	if !ok {
+		return nil
+	}
+	slices.SortStableFunc(bundle.Properties, func(x, y declcfg.Property) int { return cmp.Compare(weight(x), weight(y)) })
+	slices.SortStableFunc(bundle.RelatedImages, func(x, y declcfg.RelatedImage) int { return cmp.Compare(x.Image, y.Image) })
+	return level.Apply(bundle)
+}
+
+// weight sorts the properties that hold manifests after all others.
+func weight(p declcfg.Property) int {
+	if p.Type == declcfg.PropertyBundleObject || p.Type == declcfg.PropertyCSVMetadata {
+		return 1
+	}
+	return 0
+}
+
+// References renders several references into one stream, in opm's writing order. What several references have in
+// common is in the stream as often; of equal blobs, those of the first reference come first.
+func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+	streams := make([]iter.Seq2[declcfg.Blob, error], len(refs))
+	for i, ref := range refs {
+		var err error
+		if streams[i], err = Reference(ctx, ref, o); err != nil {
+			return nil, err
+		}
+	}
+	if len(streams) == 1 {
+		return streams[0], nil
+	}
+	return func(yield func(declcfg.Blob, error) bool) { merge(streams, yield) }, nil
+}
+
+// merge merges streams that are in order. Nothing is yielded before the first blob of every stream is there, and so
+// every database has been checked.
+func merge(streams []iter.Seq2[declcfg.Blob, error], yield func(declcfg.Blob, error) bool) {
+	type head struct {
+		blob declcfg.Blob
+		next func() (declcfg.Blob, error, bool)
+	}
+	var heads []*head
+	for _, s := range streams {
+		next, stop := iter.Pull2(s)
+		defer stop()
+		b, err, ok := next()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if ok {
+			heads = append(heads, &head{b, next})
+		}
+	}
+	for len(heads) > 0 {
+		least := 0
+		for i := range heads {
+			if before(heads[i].blob, heads[least].blob) {
+				least = i
+			}
+		}
+		h := heads[least]
+		if !yield(h.blob, nil) {
+			return
+		}
+		b, err, ok := h.next()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if h.blob = b; !ok {
+			heads = slices.Delete(heads, least, least+1)
+		}
+	}
+}
+
+// before tells whether x is written before y: by package, with those of no package last, then by kind, then by name, or
+// by schema where the schema is not one of the known ones.
+func before(x, y declcfg.Blob) bool {
+	px, py := x.BlobPackage(), y.BlobPackage()
+	if (px == "") != (py == "") {
+		return py == ""
+	}
+	kx, nx := rank(x)
+	ky, ny := rank(y)
+	return cmp.Or(cmp.Compare(px, py), cmp.Compare(kx, ky), cmp.Compare(nx, ny)) < 0
+}
+
+func rank(b declcfg.Blob) (kind int, name string) {
+	switch b := b.(type) {
+	case *declcfg.Package:
+		return 0, ""
+	case *declcfg.Channel:
+		return 1, b.Name
+	case *declcfg.Bundle:
+		return 2, b.Name
+	case *declcfg.Deprecations:
+		return 4, ""
+	default:
+		if b.BlobPackage() == "" {
+			return 3, "" // these keep the order of their references
+		}
+		return 3, b.BlobSchema()
+	}
+}

@@ -1,0 +1,185 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// Options say how references are rendered. The zero value is useful.
+type Options struct {
+	// Level is how far bundles are migrated.
+	Level edit.Level
+	// Compat, KeepGoing and DatabaseLimits are for databases, see [sqlite.Options].
+	Compat         sqlite.Compat
+	KeepGoing      bool
+	DatabaseLimits sqlite.Limits
+	// Limits are for catalog directories.
+	Limits declcfg.Limits
+	// Jobs is how many files or bundles are parsed at once; 0 means one per processor.
+	Jobs int
+	// TempDir is where private copies go; empty means the system's.
+	TempDir string
+	// Warn is told of what is accepted but surely not meant. It may be called from several goroutines.
+	Warn func(declcfg.Position, string)
+	// Database is called with each database after its last blob, before it is closed. An error ends the rendering.
+	Database func(context.Context, *sqlite.DB) error
+	// Image renders references to images. If it is nil they are refused.
+	Image func(ctx context.Context, ref string) (iter.Seq2[declcfg.Blob, error], error)
+}
+
+// Kind is what a reference turns out to name.
+type Kind string
+
+// The kinds of references.
+const (
+	CatalogDirectory Kind = "catalog directory"
+	BundleDirectory  Kind = "bundle directory"
+	Database         Kind = "database"
+	Image            Kind = "image"
+)
+
+// imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
+var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
+
+// Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
+// begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
+// bundle, any other one a catalog.
+func Classify(ref string) (Kind, error) {
+	for _, transport := range imageTransports {
+		if strings.HasPrefix(ref, transport) {
+			return Image, nil
+		}
+	}
+	stat, err := os.Stat(ref)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Image, nil
+	case err != nil:
+		return "", err
+	case stat.IsDir():
+		if isDir(filepath.Join(ref, "manifests")) && isDir(filepath.Join(ref, "metadata")) {
+			return BundleDirectory, nil
+		}
+		return CatalogDirectory, nil
+	case !stat.Mode().IsRegular():
+		return "", fmt.Errorf("ref %q has unsupported file type: not a regular file", ref)
+	}
+	f, err := os.Open(ref)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	start := make([]byte, len(sqlite.Magic))
+	n, err := io.ReadFull(f, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	if !sqlite.IsDatabase(start[:n]) {
+		return "", fmt.Errorf("ref %q has unsupported file type: unknown", ref)
+	}
+	return Database, nil
+}
+
+func isDir(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && stat.IsDir()
+}
+
+// Reference renders one reference. The blobs come in opm's writing order; those of a database are valid together, those
+// of a directory are as they are. The reference is read anew in every iteration. What is read may be an error only in
+// the iteration, which ends with it; a database is checked as a whole before its first blob.
+func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+	blobs, err := reference(ctx, ref, o)
+	if err != nil {
+		return nil, fmt.Errorf("render reference %q: %w", ref, err)
+	}
+	return func(yield func(declcfg.Blob, error) bool) {
+		for b, err := range blobs {
+			if err == nil {
+				err = finish(b, o.Level)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("render reference %q: %w", ref, err))
+				return
+			}
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
+		return nil, err
+	}
+	kind, err := Classify(ref)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case CatalogDirectory:
+		return directory(ctx, ref, o), nil
+	case Database:
+		return database(ctx, ref, o), nil
+	case Image:
+		if o.Image == nil {
+			return nil, fmt.Errorf("no such file or directory, and images are not read here: a catalog directory or a SQLite database is needed instead of a reference such as %s", strings.Join(imageTransports[:], ", "))
+		}
+		return o.Image(ctx, ref)
+	default:
+		return nil, fmt.Errorf("cannot render %s %q", kind, ref)
+	}
+}
+
+func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+	return func(yield func(declcfg.Blob, error) bool) {
+		fsys, err := declcfg.OpenDir(dir)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		c.Blobs()(yield)
+	}
+}
+
+func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blob, error] {
+	return func(yield func(declcfg.Blob, error) bool) {
+		db, err := sqlite.Open(ctx, path, sqlite.Options{
+			Compat: o.Compat, KeepGoing: o.KeepGoing, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
+			Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
+		})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = db.Close() }() // a temporary copy that stays behind is no reason to refuse the catalog
+		for b, err := range db.Blobs(ctx) {
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+		if o.Database == nil {
+			return
+		}
+		if err := o.Database(ctx, db); err != nil {
+			yield(nil, err)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+)
+
+// answer is a message in wire form. Its buffers go to the transport as they are.
+type answer struct{ data mem.BufferSlice }
+
+// small makes an answer of a few bytes that were written for it.
+func small(b []byte) answer { return answer{mem.BufferSlice{mem.SliceBuffer(b)}} }
+
+// codec passes answers through and leaves all other messages (requests, health, reflection) to the standard codec.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
+
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if a, ok := v.(answer); ok {
+		return a.data, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// reader reads answers into memory that is counted until the transport has sent it: however many clients ask and
+// however slowly they read, no more than the budget is held for them.
+type reader struct {
+	budget *budget
+}
+
+// read returns one or more records of a package as one buffer, with tail after them.
+func (r reader) read(ctx context.Context, p *Package, tail []byte, records ...record) (answer, error) {
+	size := len(tail)
+	for _, rec := range records {
+		size += int(rec.length)
+	}
+	buf, pool, err := r.budget.get(ctx, size)
+	if err != nil {
+		return answer{}, err
+	}
+	at := 0
+	for _, rec := range records {
+		if err := p.read((*buf)[at:at+int(rec.length)], rec); err != nil {
+			pool.Put(buf)
+			return answer{}, status.Error(codes.DataLoss, err.Error())
+		}
+		at += int(rec.length)
+	}
+	copy((*buf)[at:], tail)
+	return answer{mem.BufferSlice{mem.NewBuffer(buf, pool)}}, nil
+}

@@ -1,0 +1,264 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// builder makes cache files of a catalog's blobs. Packages are loaded a few at a time, as many as there are
+// processors, so that the memory it takes is that of packages and not that of the catalog.
+type builder struct {
+	fsys fs.FS
+	sink sink
+	log  *slog.Logger
+	// fresh are packages whose cache files are good: blobs of them count only where they stand in a dirty file.
+	fresh map[string]*Package
+	dirty map[string]bool
+}
+
+// part is what was found of a package.
+type part struct {
+	sources []SourceFile
+	dirty   bool     // some source is
+	pkg     *Package // once it is encoded
+	err     error    // why it could not be
+}
+
+// encode validates and encodes a package and tells of answers that are too large.
+func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile) (*Package, error) {
+	if err := declcfg.Validate(c); err != nil {
+		return nil, fmt.Errorf("process package %q: %w", name, err)
+	}
+	e, err := encodePackage(c, sources)
+	if err != nil {
+		return nil, fmt.Errorf("process package %q: %w", name, err)
+	}
+	for _, l := range e.large {
+		b.log.Warn("an answer is larger than clients receive by default", "package", l.Package, "channel", l.Channel, "bundle", l.Bundle, "size", l.Size, "limit", ClientMessageLimit)
+	}
+	p, err := b.sink.put(e)
+	if err != nil {
+		return nil, fmt.Errorf("write cache of package %q: %w", name, err)
+	}
+	return p, nil
+}
+
+// files builds the packages of some files of the catalog.
+func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err error) {
+	var (
+		mu    sync.Mutex
+		found = map[string][]*part{}
+		errs  []error
+	)
+	defer func() {
+		if err != nil {
+			for _, parts := range found {
+				closeParts(parts)
+			}
+		}
+	}()
+	g := errgroup.Group{}
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, group := range groupFiles(files) {
+		g.Go(func() error {
+			parts, err := b.group(ctx, group)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+			}
+			for name, p := range parts {
+				found[name] = append(found[name], p)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(errs) > 0 {
+		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, errors.Join(errs...)
+	}
+	var packages []*Package
+	for _, name := range sortedNames(found) {
+		p, err := b.settle(ctx, name, found[name])
+		if err != nil {
+			errs = append(errs, err)
+		} else if p != nil {
+			packages = append(packages, p)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return packages, nil
+}
+
+func closeParts(parts []*part) {
+	for _, p := range parts {
+		if p.pkg != nil {
+			p.pkg.Close()
+		}
+	}
+}
+
+// settle returns a package that was found in one or more groups; nil where its cache file is good.
+func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Package, error) {
+	cached, fresh := b.fresh[name]
+	if fresh && !slices.ContainsFunc(parts, func(p *part) bool { return p.dirty }) {
+		return nil, nil
+	}
+	if len(parts) == 1 && !fresh {
+		return parts[0].pkg, parts[0].err
+	}
+	// The package is in several groups, or in files that were not looked at: now that all of them are known, it is
+	// loaded again as a whole.
+	names := map[string]bool{}
+	for _, p := range parts {
+		for _, s := range p.sources {
+			names[s.Name] = true
+		}
+	}
+	if fresh {
+		for _, s := range cached.sources {
+			names[s.Name] = true
+		}
+	}
+	closeParts(parts)
+	for _, p := range parts {
+		p.pkg = nil
+	}
+	var (
+		whole   declcfg.Catalog
+		sources []SourceFile
+	)
+	for _, file := range sortedNames(names) {
+		split, source, err := b.read(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		if c := split[name]; c != nil {
+			appendCatalog(&whole, c)
+			sources = append(sources, source)
+		}
+	}
+	return b.encode(name, &whole, sources)
+}
+
+// group loads files that probably hold whole packages and encodes those.
+func (b *builder) group(ctx context.Context, files []string) (map[string]*part, error) {
+	parts := map[string]*part{}
+	catalogs := map[string]*declcfg.Catalog{}
+	var errs []error
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		split, source, err := b.read(ctx, file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for name, c := range split {
+			p := parts[name]
+			if p == nil {
+				p = &part{}
+				parts[name], catalogs[name] = p, &declcfg.Catalog{}
+			}
+			appendCatalog(catalogs[name], c)
+			p.sources = append(p.sources, source)
+			p.dirty = p.dirty || b.dirty[file]
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	for _, name := range sortedNames(parts) {
+		if _, fresh := b.fresh[name]; !fresh {
+			p := parts[name]
+			p.pkg, p.err = b.encode(name, catalogs[name], p.sources)
+		}
+		delete(catalogs, name)
+	}
+	return parts, nil
+}
+
+// read loads one file and divides it by package.
+func (b *builder) read(ctx context.Context, name string) (map[string]*declcfg.Catalog, SourceFile, error) {
+	f, err := b.fsys.Open(name)
+	if err != nil {
+		return nil, SourceFile{}, err
+	}
+	defer f.Close()
+	counted := &digester{r: f, hash: sha256.New()}
+	c, err := declcfg.Read(ctx, counted, name, declcfg.LoadOptions{Warn: func(pos declcfg.Position, text string) {
+		b.log.Warn(text, "position", pos.String())
+	}})
+	if err != nil {
+		return nil, SourceFile{}, err
+	}
+	if _, err := io.Copy(io.Discard, counted); err != nil {
+		return nil, SourceFile{}, err
+	}
+	parts := split(c)
+	source := SourceFile{Name: name, Size: counted.size, Packages: len(parts)}
+	counted.hash.Sum(source.Digest[:0])
+	return parts, source, nil
+}
+
+func appendCatalog(dst, src *declcfg.Catalog) {
+	dst.Packages = append(dst.Packages, src.Packages...)
+	dst.Channels = append(dst.Channels, src.Channels...)
+	dst.Bundles = append(dst.Bundles, src.Bundles...)
+	dst.Deprecations = append(dst.Deprecations, src.Deprecations...)
+	dst.Others = append(dst.Others, src.Others...)
+}
+
+// groupFiles divides files by the first element of their names below the directory that they all are in: most catalogs
+// have a directory or a file for each package.
+func groupFiles(files []string) [][]string {
+	prefix := ""
+	for len(files) > 0 {
+		first, _, ok := strings.Cut(files[0][len(prefix):], "/")
+		if !ok {
+			break
+		}
+		deeper := prefix + first + "/"
+		if slices.ContainsFunc(files, func(f string) bool { return !strings.HasPrefix(f, deeper) }) {
+			break
+		}
+		prefix = deeper
+	}
+	var groups [][]string
+	at := map[string]int{}
+	for _, f := range files {
+		key, _, _ := strings.Cut(f[len(prefix):], "/")
+		key = path.Join(prefix, key)
+		i, ok := at[key]
+		if !ok {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], f)
+	}
+	return groups
+}

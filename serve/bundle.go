@@ -1,0 +1,169 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// properties are a bundle's properties as the service shows them.
+type properties struct {
+	provided     []gvk
+	required     []gvk
+	dependencies [][2]string // type and JSON value
+	shown        []declcfg.Property
+	csv          *csvMetadata
+}
+
+// csvMetadata is the bundle's olm.csv.metadata property, if it has one.
+type csvMetadata = declcfg.CSVMetadata
+
+// dependencyPackage is the value of a dependency of type olm.package, which calls a range a version.
+type dependencyPackage struct {
+	PackageName string `json:"packageName"`
+	Version     string `json:"version"`
+}
+
+// readProperties sorts a bundle's properties by their use. Manifests and the metadata of a CSV are not shown: they are
+// in the answer as csvJson and object.
+func readProperties(b *declcfg.Bundle) (*properties, error) {
+	p := &properties{}
+	for i := range b.Properties {
+		prop := &b.Properties[i]
+		if err := p.add(prop); err != nil {
+			return nil, fmt.Errorf("parse properties: property of type %q: %w", prop.Type, err)
+		}
+		if prop.Type != declcfg.PropertyBundleObject && prop.Type != declcfg.PropertyCSVMetadata {
+			p.shown = append(p.shown, *prop)
+		}
+	}
+	return p, nil
+}
+
+func (p *properties) add(prop *declcfg.Property) error {
+	switch prop.Type {
+	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
+		var v declcfg.GVKProperty
+		if err := json.Unmarshal(prop.Value, &v); err != nil {
+			return err
+		}
+		k := gvk{v.Group, v.Version, v.Kind}
+		if prop.Type == declcfg.PropertyGVK {
+			p.provided = append(p.provided, k)
+			return nil
+		}
+		p.required = append(p.required, k)
+		p.dependencies = append(p.dependencies, [2]string{declcfg.PropertyGVK, string(prop.Value)})
+	case declcfg.PropertyPackageRequired:
+		var v declcfg.PackageRequiredProperty
+		if err := json.Unmarshal(prop.Value, &v); err != nil {
+			return err
+		}
+		dependency, err := declcfg.NewProperty(declcfg.PropertyPackage, dependencyPackage{v.PackageName, v.VersionRange})
+		if err != nil {
+			return err
+		}
+		p.dependencies = append(p.dependencies, [2]string{dependency.Type, string(dependency.Value)})
+	case declcfg.PropertyCSVMetadata:
+		if p.csv != nil {
+			return fmt.Errorf("expected at most 1 property")
+		}
+		p.csv = &csvMetadata{}
+		return json.Unmarshal(prop.Value, p.csv)
+	}
+	return nil
+}
+
+// lightBundle returns the fields of an api.Bundle that are the same in every channel, without the manifests.
+func lightBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, p *properties) []byte {
+	m := appendString(nil, bundleCSVName, b.Name)
+	m = appendString(m, bundlePackageName, pkg.Name)
+	m = appendString(m, bundlePath, b.Image)
+	for _, k := range p.provided {
+		m = appendGVK(m, bundleProvidedAPIs, k)
+	}
+	for _, k := range p.required {
+		m = appendGVK(m, bundleRequiredAPIs, k)
+	}
+	m = appendString(m, bundleVersion, b.PackageProperty.Version)
+	for _, d := range p.dependencies {
+		m = appendPair(m, bundleDependencies, d[0], d[1])
+	}
+	for _, prop := range p.shown {
+		m = appendPair(m, bundleProperties, prop.Type, string(prop.Value))
+	}
+	return appendDeprecation(m, bundleDeprecation, b.Deprecation)
+}
+
+// heavyBundle returns the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV made of
+// its metadata, if it has that.
+func heavyBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) ([]byte, error) {
+	if b.HasObjects && !hasValues(b.Bundle) {
+		return nil, fmt.Errorf("its manifests were not loaded")
+	}
+	objects, err := b.Objects()
+	if err != nil {
+		return nil, err
+	}
+	csv, err := b.CSV()
+	if err != nil {
+		return nil, err
+	}
+	if csv == nil && metadata != nil {
+		if csv, err = synthesizeCSV(pkg, b, metadata); err != nil {
+			return nil, err
+		}
+		if len(objects) == 0 {
+			objects = [][]byte{csv}
+		}
+	}
+	size := len(csv) + 16
+	for _, o := range objects {
+		size += len(o) + 8
+	}
+	m := make([]byte, 0, size)
+	if len(csv) > 0 {
+		m = appendMessage(m, bundleCSVJSON, csv)
+	}
+	for _, o := range objects {
+		m = appendMessage(m, bundleObject, o)
+	}
+	return m, nil
+}
+
+// hasValues is false for a bundle whose manifests a skeleton load has dropped.
+func hasValues(b *declcfg.Bundle) bool {
+	for i := range b.Properties {
+		if b.Properties[i].Type == declcfg.PropertyBundleObject {
+			return true
+		}
+	}
+	return false
+}
+
+// appendEntry appends the fields of an api.Bundle that depend on the channel. Only the list of all bundles has edges.
+func appendEntry(dst []byte, channel string, e *indexEntry, edges bool) []byte {
+	dst = appendString(dst, bundleChannelName, channel)
+	dst = appendString(dst, bundleSkipRange, e.skipRange)
+	if !edges {
+		return dst
+	}
+	dst = appendString(dst, bundleReplaces, e.replaces)
+	for _, s := range e.skips {
+		dst = appendElement(dst, bundleSkips, s)
+	}
+	return dst
+}
+
+// structMessage returns the google.protobuf.Struct of a blob.
+func structMessage(blob []byte) ([]byte, error) {
+	var s structpb.Struct
+	if err := s.UnmarshalJSON(blob); err != nil {
+		return nil, err
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(&s)
+}

@@ -1,0 +1,191 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// CacheFileExtension is the end of a cache file's name.
+const CacheFileExtension = ".cache"
+
+// CacheFileName returns the name of a package's file in a cache directory. The names of packages need no change; other
+// bytes are escaped, and what is too long for a file name is replaced by its digest. The blobs of no package are in
+// "_.cache".
+func CacheFileName(pkg string) string {
+	if pkg == "" {
+		return "_" + CacheFileExtension
+	}
+	var b strings.Builder
+	for i := range len(pkg) {
+		switch c := pkg[i]; {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	if b.Len() > 200 {
+		sum := sha256.Sum256([]byte(pkg))
+		return "_" + hex.EncodeToString(sum[:]) + CacheFileExtension
+	}
+	return b.String() + CacheFileExtension
+}
+
+// OpenCache opens all cache files of a directory and checks every byte of them. It does not ask whether they match a
+// catalog. Any file that cannot be used is an error, and so is a directory without cache files.
+func OpenCache(ctx context.Context, fsys fs.FS) (Store, error) {
+	dir, err := readCacheDir(ctx, fsys)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(dir.errors()...); err != nil {
+		return nil, errors.Join(err, dir.close())
+	}
+	if len(dir.packages) == 0 {
+		return nil, errors.New("no cache files found")
+	}
+	packages := make([]*Package, 0, len(dir.packages))
+	for _, name := range sortedNames(dir.packages) {
+		packages = append(packages, dir.packages[name])
+	}
+	return NewStore(packages), nil
+}
+
+// cacheDir is what was found in a cache directory.
+type cacheDir struct {
+	packages map[string]*Package // that can be used, by package
+	bad      map[string]error    // cache files that cannot be used, by file name
+	foreign  []string            // whatever else is there, sorted
+}
+
+// readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
+func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
+	dir := &cacheDir{packages: map[string]*Package{}, bad: map[string]error{}}
+	entries, err := fs.ReadDir(fsys, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case strings.HasPrefix(name, "."):
+			// A file in the making, or one that the file system keeps there.
+			continue
+		case e.IsDir() || !strings.HasSuffix(name, CacheFileExtension):
+			mu.Lock()
+			dir.foreign = append(dir.foreign, name)
+			mu.Unlock()
+			continue
+		}
+		g.Go(func() error {
+			p, err := openCacheFile(ctx, fsys, name)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				dir.bad[name] = err
+			} else {
+				dir.packages[p.name] = p
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, errors.Join(err, dir.close())
+	}
+	return dir, nil
+}
+
+func (d *cacheDir) close() error {
+	var errs []error
+	for _, p := range d.packages {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (d *cacheDir) empty() bool {
+	return len(d.packages) == 0 && len(d.bad) == 0 && len(d.foreign) == 0
+}
+
+// errors returns everything in the directory that should not be there.
+func (d *cacheDir) errors() []error {
+	var errs []error
+	if len(d.foreign) > 0 {
+		errs = append(errs, d.unexpected())
+	}
+	for _, name := range sortedNames(d.bad) {
+		errs = append(errs, fmt.Errorf("%s: %w", name, d.bad[name]))
+	}
+	return errs
+}
+
+func (d *cacheDir) unexpected() error {
+	return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
+}
+
+// openCacheFile opens one file of a cache directory and checks all of it. The file must be named for its package, so
+// that there is at most one of each.
+func openCacheFile(ctx context.Context, fsys fs.FS, name string) (_ *Package, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	p, err := openFile(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if want := CacheFileName(p.name); want != name {
+		return nil, corrupt("it holds package %q, which belongs in %s", p.name, want)
+	}
+	return p, p.Verify(ctx)
+}
+
+// openFile opens a cache file that closes f. A file that cannot be read at an offset is read into memory.
+func openFile(f fs.File, size int64) (*Package, error) {
+	r, ok := f.(io.ReaderAt)
+	if !ok {
+		data, err := io.ReadAll(io.LimitReader(f, size+1))
+		if err != nil {
+			return nil, err
+		}
+		r, size = bytes.NewReader(data), int64(len(data))
+	}
+	p, err := OpenPackage(r, size)
+	if err != nil {
+		return nil, err
+	}
+	p.close = f.Close
+	return p, nil
+}

@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// catalog is a store with what questions across packages need. It counts the calls that use it, so that a catalog which
+// was replaced is closed when the last of them has ended, and no call sees parts of two catalogs.
+type catalog struct {
+	store    Store
+	packages []*Package // sorted by name, those that have an olm.package blob
+	byName   map[string]*Package
+	customs  map[string]*Package // also those of no package
+	channels []channelRef        // sorted by channel, then package: the order of ListBundles
+
+	mu      sync.Mutex
+	users   int
+	retired bool
+}
+
+type channelRef struct {
+	pkg     *Package
+	channel *indexChannel
+}
+
+func newCatalog(s Store) *catalog {
+	c := &catalog{store: s, byName: map[string]*Package{}, customs: map[string]*Package{}}
+	for _, p := range s.Packages() {
+		c.customs[p.name] = p
+		if p.hasPackage {
+			c.byName[p.name] = p
+			c.packages = append(c.packages, p)
+		}
+	}
+	sortPackages(c.packages)
+	for _, p := range c.packages {
+		for i := range p.channels {
+			c.channels = append(c.channels, channelRef{p, &p.channels[i]})
+		}
+	}
+	slices.SortStableFunc(c.channels, func(a, b channelRef) int { return cmp.Compare(a.channel.name, b.channel.name) })
+	return c
+}
+
+// acquire counts a user; false if the catalog is already closed or about to be.
+func (c *catalog) acquire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.retired {
+		return false
+	}
+	c.users++
+	return true
+}
+
+func (c *catalog) release() {
+	c.mu.Lock()
+	c.users--
+	last := c.retired && c.users == 0
+	c.mu.Unlock()
+	if last {
+		c.store.Close()
+	}
+}
+
+// retire closes the store as soon as nobody uses it.
+func (c *catalog) retire() {
+	c.mu.Lock()
+	last := !c.retired && c.users == 0
+	c.retired = true
+	c.mu.Unlock()
+	if last {
+		c.store.Close()
+	}
+}
+
+// replacing yields the entries of a package that replace or skip a bundle, as wire-form channel entries.
+func replacing(p *Package, name string, yield func([]byte) bool) bool {
+	for i := range p.channels {
+		c := &p.channels[i]
+		for j := range c.entries {
+			e := &c.entries[j]
+			if e.replaces == name && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
+				return false
+			}
+			// A skip of what is replaced anyway is no second way.
+			if e.replaces != name && slices.Contains(e.skips, name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// replacement returns the entry of a channel that replaces a bundle, or else one that skips it: among several the
+// first by name.
+func replacement(c *indexChannel, name string) *indexEntry {
+	var skipping *indexEntry
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.replaces == name {
+			return e
+		}
+		if skipping == nil && slices.Contains(e.skips, name) {
+			skipping = e
+		}
+	}
+	return skipping
+}
+
+// providing yields a package's entries that provide an API: each bundle, and each skip of it as a way to it. With
+// heads, only the heads of channels count, and only skips of bundles that are in the channel.
+func providing(p *Package, k gvk, heads bool, yield func(c *indexChannel, e *indexEntry, replaces string) bool) bool {
+	providers := p.providers(k)
+	if len(providers) == 0 {
+		return true
+	}
+	for i := range p.channels {
+		c := &p.channels[i]
+		for j := range c.entries {
+			e := &c.entries[j]
+			if heads && j != c.head {
+				continue
+			}
+			if _, ok := slices.BinarySearch(providers, e.bundle); !ok {
+				continue
+			}
+			if !yield(c, e, e.replaces) {
+				return false
+			}
+			for _, s := range e.skips {
+				if s == e.replaces || heads && p.entry(c, s) == nil {
+					continue
+				}
+				if !yield(c, e, s) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"encoding/json"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// clusterServiceVersion is the part of a ClusterServiceVersion that a catalog knows, in the field order of the type
+// of the Operator Lifecycle Manager, whose JSON the answers have.
+type clusterServiceVersion struct {
+	Kind       string    `json:"kind"`
+	APIVersion string    `json:"apiVersion"`
+	Metadata   csvMeta   `json:"metadata"`
+	Spec       csvSpec   `json:"spec"`
+	Status     csvStatus `json:"status"`
+}
+
+type csvMeta struct {
+	Name string `json:"name,omitempty"`
+	// CreationTimestamp is always null.
+	CreationTimestamp *string           `json:"creationTimestamp"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
+}
+
+type csvSpec struct {
+	Install                   csvInstall                        `json:"install"`
+	Version                   string                            `json:"version"`
+	Maturity                  string                            `json:"maturity,omitempty"`
+	CustomResourceDefinitions declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
+	APIServiceDefinitions     declcfg.APIServiceDefinitions     `json:"apiservicedefinitions"`
+	NativeAPIs                []declcfg.GroupVersionKind        `json:"nativeAPIs,omitempty"`
+	MinKubeVersion            string                            `json:"minKubeVersion,omitempty"`
+	DisplayName               string                            `json:"displayName"`
+	Description               string                            `json:"description,omitempty"`
+	Keywords                  []string                          `json:"keywords,omitempty"`
+	Maintainers               []declcfg.Maintainer              `json:"maintainers,omitempty"`
+	Provider                  declcfg.AppLink                   `json:"provider"`
+	Links                     []declcfg.AppLink                 `json:"links,omitempty"`
+	Icon                      []csvIcon                         `json:"icon,omitempty"`
+	InstallModes              []declcfg.InstallMode             `json:"installModes,omitempty"`
+	Cleanup                   struct {
+		Enabled bool `json:"enabled"`
+	} `json:"cleanup"`
+	RelatedImages []csvRelatedImage `json:"relatedImages,omitempty"`
+}
+
+// csvInstall names a strategy without deployments. Consumers write into the strategy without a check, so it must be there.
+type csvInstall struct {
+	Strategy string `json:"strategy"`
+	Spec     struct {
+		Deployments []struct{} `json:"deployments"`
+	} `json:"spec"`
+}
+
+type csvIcon struct {
+	Data      []byte `json:"base64data"`
+	MediaType string `json:"mediatype"`
+}
+
+type csvRelatedImage struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
+type csvStatus struct {
+	Cleanup struct{} `json:"cleanup"`
+}
+
+// synthesizeCSV makes a ClusterServiceVersion of the metadata that a catalog keeps of one, as compact JSON.
+func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, m *csvMetadata) (json.RawMessage, error) {
+	csv := clusterServiceVersion{
+		Kind:       "ClusterServiceVersion",
+		APIVersion: "operators.coreos.com/v1alpha1",
+		Metadata:   csvMeta{Name: b.Name, Labels: m.Labels, Annotations: m.Annotations},
+		Spec: csvSpec{
+			Version:                   b.Version.Version.String(),
+			Maturity:                  m.Maturity,
+			CustomResourceDefinitions: m.CustomResourceDefinitions,
+			APIServiceDefinitions:     m.APIServiceDefinitions,
+			NativeAPIs:                m.NativeAPIs,
+			MinKubeVersion:            m.MinKubeVersion,
+			DisplayName:               m.DisplayName,
+			Description:               m.Description,
+			Keywords:                  m.Keywords,
+			Maintainers:               m.Maintainers,
+			Provider:                  m.Provider,
+			Links:                     m.Links,
+			InstallModes:              m.InstallModes,
+		},
+	}
+	csv.Spec.Install.Strategy = "deployment"
+	if csv.Spec.Description == "" {
+		csv.Spec.Description = pkg.Description
+	}
+	if pkg.Icon != nil {
+		csv.Spec.Icon = []csvIcon{{Data: pkg.Icon.Data, MediaType: pkg.Icon.MediaType}}
+	}
+	for _, r := range b.RelatedImages {
+		csv.Spec.RelatedImages = append(csv.Spec.RelatedImages, csvRelatedImage{Name: r.Name, Image: r.Image})
+	}
+	return json.Marshal(csv)
+}

@@ -1,0 +1,36 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// Database is the catalog in an index database. It is opened when it is loaded and closed again after that: the
+// answers come from cache files like those of any other catalog.
+func Database(ctx context.Context, path string, o sqlite.Options) Source {
+	return Blobs(path, databaseBlobs(ctx, path, o))
+}
+
+func databaseBlobs(ctx context.Context, path string, o sqlite.Options) iter.Seq2[declcfg.Blob, error] {
+	return func(yield func(declcfg.Blob, error) bool) {
+		db, err := sqlite.Open(ctx, path, o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		stopped := false
+		for blob, err := range db.Blobs(ctx) {
+			if !yield(blob, err) {
+				stopped = true
+				break
+			}
+		}
+		if err := db.Close(); err != nil && !stopped {
+			yield(nil, errors.Join(errors.New("close database"), err))
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package serve
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// EncodePackage returns the cache file of a package: deterministic bytes that depend on nothing but its arguments. All
+// blobs of the catalog must belong to one package, or none of them to any. The catalog should have passed
+// [declcfg.Validate]; an error tells of whatever keeps it from being served. It must not be a skeleton.
+//
+// The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
+// catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
+func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
+	b, err := encodePackage(c, sources)
+	if err != nil {
+		return nil, err
+	}
+	return b.file, nil
+}
+
+// encoded is a cache file with what is to be told about it.
+type encoded struct {
+	name  string
+	file  []byte
+	large []LargeBundle
+}
+
+// LargeBundle is a bundle whose answer is larger than [ClientMessageLimit]: clients with the usual limit fail to
+// receive it.
+type LargeBundle struct {
+	Package, Channel, Bundle string
+	Size                     int // of the largest answer, in bytes
+}
+
+// ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives unless told otherwise.
+const ClientMessageLimit = 4 << 20
+
+func encodePackage(c *declcfg.Catalog, sources []SourceFile) (*encoded, error) {
+	name, err := onlyPackage(c)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := declcfg.NewGraph(c)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{index: index{name: name, sources: slices.Clone(sources)}, file: make([]byte, headerSize)}
+	slices.SortFunc(e.index.sources, func(a, b SourceFile) int { return cmp.Compare(a.Name, b.Name) })
+	if len(graph.Packages) == 0 {
+		e.index.pkg = e.record(nil)
+	}
+	for _, pkg := range graph.Packages {
+		if err := e.pkg(pkg); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.Others {
+		if err := e.custom(&c.Others[i]); err != nil {
+			return nil, err
+		}
+	}
+	file, err := e.finish()
+	return &encoded{name: name, file: file, large: e.large}, err
+}
+
+// onlyPackage returns the name of the package that all blobs of a catalog belong to.
+func onlyPackage(c *declcfg.Catalog) (string, error) {
+	var name string
+	first := true
+	for b, err := range c.Blobs() {
+		switch {
+		case err != nil:
+			return "", err
+		case first:
+			name, first = b.BlobPackage(), false
+		case b.BlobPackage() != name:
+			return "", fmt.Errorf("a cache file holds one package, not both %q and %q", name, b.BlobPackage())
+		}
+	}
+	return name, nil
+}
+
+type encoder struct {
+	index index
+	file  []byte
+	large []LargeBundle
+}
+
+// record appends a message to the file.
+func (e *encoder) record(message []byte) record {
+	r := record{offset: uint64(len(e.file)), length: uint32(min(len(message), math.MaxUint32)), crc: crc32.Checksum(message, castagnoli)}
+	e.file = append(e.file, message...)
+	return r
+}
+
+func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
+	e.index.hasPackage = true
+	e.index.defaultChannel = pkg.DefaultChannel
+	if pkg.Default() == nil {
+		return fmt.Errorf("package %q: default channel %q not found", pkg.Name, pkg.DefaultChannel)
+	}
+	position := make(map[string]int, len(pkg.Bundles))
+	for i, b := range pkg.Bundles {
+		position[b.Name] = i
+	}
+	for _, c := range pkg.Channels {
+		ic, err := encodeChannel(c, position)
+		if err != nil {
+			return fmt.Errorf("package %q, channel %q: %w", pkg.Name, c.Name, err)
+		}
+		e.index.channels = append(e.index.channels, ic)
+	}
+	e.index.pkg = e.record(e.packageMessage(pkg))
+	if err := e.bundles(pkg); err != nil {
+		return err
+	}
+	e.findLarge()
+	return nil
+}
+
+// encodeChannel turns a channel's entries into positions. The entries stay sorted, as bundles are sorted by name too.
+func encodeChannel(c *declcfg.ChannelNode, position map[string]int) (indexChannel, error) {
+	ic := indexChannel{name: c.Name, entries: make([]indexEntry, len(c.Entries))}
+	head, err := c.Head()
+	if err != nil {
+		return ic, err
+	}
+	for i, entry := range c.Entries {
+		if entry.Bundle == nil {
+			return ic, fmt.Errorf("no bundle for entry %q", entry.Name)
+		}
+		ic.entries[i] = indexEntry{
+			bundle:    position[entry.Name],
+			skipRange: entry.SkipRange,
+			replaces:  entry.Replaces,
+			skips:     entry.Skips,
+		}
+		if entry == head {
+			ic.head = i
+		}
+	}
+	return ic, nil
+}
+
+// packageMessage returns the api.Package of a package.
+func (e *encoder) packageMessage(pkg *declcfg.PackageNode) []byte {
+	m := appendString(nil, 1, pkg.Name)
+	for i, c := range pkg.Channels {
+		ic := &e.index.channels[i]
+		channel := appendString(nil, 1, c.Name)
+		channel = appendString(channel, 2, c.Entries[ic.head].Name)
+		channel = appendDeprecation(channel, 3, c.Deprecation)
+		m = appendMessage(m, 2, channel)
+	}
+	m = appendString(m, 3, pkg.DefaultChannel)
+	return appendDeprecation(m, 4, pkg.Deprecation)
+}
+
+// bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
+func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
+	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
+	providers := map[gvk][]int{}
+	csvs := make([]*csvMetadata, len(pkg.Bundles))
+	for i, b := range pkg.Bundles {
+		props, err := readProperties(b.Bundle)
+		if err != nil {
+			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
+		}
+		csvs[i] = props.csv
+		e.index.bundles[i] = indexBundle{name: b.Name, hasImage: b.Image != "", light: e.record(lightBundle(pkg, b, props))}
+		for _, k := range props.provided {
+			if at := providers[k]; len(at) == 0 || at[len(at)-1] != i {
+				providers[k] = append(at, i)
+			}
+		}
+	}
+	for i, b := range pkg.Bundles {
+		heavy, err := heavyBundle(pkg, b, csvs[i])
+		if err != nil {
+			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
+		}
+		e.index.bundles[i].heavy = e.record(heavy)
+	}
+	for k, at := range providers {
+		e.index.gvks = append(e.index.gvks, indexGVK{gvk: k, bundles: at})
+	}
+	slices.SortFunc(e.index.gvks, func(a, b indexGVK) int { return a.gvk.compare(b.gvk) })
+	return nil
+}
+
+// findLarge collects the bundles whose largest answer a client may not receive.
+func (e *encoder) findLarge() {
+	for i := range e.index.channels {
+		c := &e.index.channels[i]
+		for j := range c.entries {
+			entry := &c.entries[j]
+			b := &e.index.bundles[entry.bundle]
+			size := int(b.light.length) + int(b.heavy.length) + len(appendEntry(nil, c.name, entry, !b.hasImage))
+			if size > ClientMessageLimit {
+				e.large = append(e.large, LargeBundle{Package: e.index.name, Channel: c.name, Bundle: b.name, Size: size})
+			}
+		}
+	}
+}
+
+func (e *encoder) custom(m *declcfg.Meta) error {
+	message, err := structMessage(m.Blob)
+	if err != nil {
+		return fmt.Errorf("blob of schema %q, package %q, name %q: %w", m.Schema, m.Package, m.Name, err)
+	}
+	e.index.customs = append(e.index.customs, indexCustom{schema: m.Schema, record: e.record(message)})
+	return nil
+}
+
+// finish appends the index and writes the header.
+func (e *encoder) finish() ([]byte, error) {
+	h := header{indexOffset: uint64(len(e.file))}
+	encodedIndex := e.index.encode()
+	if len(encodedIndex) > maxIndexSize || len(e.file) > math.MaxInt32 {
+		return nil, fmt.Errorf("package %q: %w", e.index.name, ErrTooLarge)
+	}
+	e.file = append(e.file, encodedIndex...)
+	h.indexLength = uint64(len(encodedIndex))
+	h.fileSize = uint64(len(e.file))
+	h.indexSum = sha256.Sum256(encodedIndex)
+	h.append(e.file[:0])
+	return e.file, nil
+}

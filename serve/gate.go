@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// greetingSize is the length of the fixed text with which an HTTP/2 client begins (RFC 9113 section 3.4). A TLS client
+// begins with something longer.
+const greetingSize = 24
+
+// gate is a listener in front of the gRPC server. It hands a connection over only when the client has sent its first
+// bytes, because from then on a connection costs many times as much memory; and no more than a number of connections at
+// once, so that file descriptors and memory are bounded.
+type gate struct {
+	net.Listener
+	wait  time.Duration
+	slots chan struct{}
+	ready chan net.Conn
+
+	mu      sync.Mutex
+	waiting map[net.Conn]struct{}
+	closed  chan struct{}
+	err     error
+}
+
+func newGate(l net.Listener, connections int, wait time.Duration) *gate {
+	g := &gate{
+		Listener: l,
+		wait:     wait,
+		slots:    make(chan struct{}, connections),
+		ready:    make(chan net.Conn),
+		waiting:  map[net.Conn]struct{}{},
+		closed:   make(chan struct{}),
+	}
+	go g.run()
+	return g
+}
+
+// run accepts connections. Beyond the limit the kernel's queue holds them until one is closed.
+func (g *gate) run() {
+	delay := 5 * time.Millisecond
+	for {
+		select {
+		case g.slots <- struct{}{}:
+		case <-g.closed:
+			return
+		}
+		conn, err := g.Listener.Accept()
+		if err != nil {
+			<-g.slots
+			var netErr net.Error
+			//lint:ignore SA1019 no other way tells a full file table from a closed listener
+			if errors.As(err, &netErr) && netErr.Temporary() {
+				select {
+				case <-time.After(delay):
+					delay = min(2*delay, time.Second)
+					continue
+				case <-g.closed:
+					return
+				}
+			}
+			g.fail(err)
+			return
+		}
+		delay = 5 * time.Millisecond
+		go g.greet(&gatedConn{Conn: conn, slots: g.slots, first: make([]byte, greetingSize)})
+	}
+}
+
+// greet waits for the first bytes of a client.
+func (g *gate) greet(c *gatedConn) {
+	g.mu.Lock()
+	if g.err != nil {
+		g.mu.Unlock()
+		c.Close()
+		return
+	}
+	g.waiting[c] = struct{}{}
+	g.mu.Unlock()
+	c.SetReadDeadline(time.Now().Add(g.wait))
+	_, err := io.ReadFull(c.Conn, c.first)
+	g.mu.Lock()
+	delete(g.waiting, c)
+	g.mu.Unlock()
+	if err != nil {
+		c.Close()
+		return
+	}
+	c.SetReadDeadline(time.Time{})
+	select {
+	case g.ready <- c:
+	case <-g.closed:
+		c.Close()
+	}
+}
+
+func (g *gate) Accept() (net.Conn, error) {
+	select {
+	case c := <-g.ready:
+		return c, nil
+	case <-g.closed:
+		return nil, g.err
+	}
+}
+
+// Close closes the listener and the connections that nobody has taken.
+func (g *gate) Close() error {
+	g.fail(net.ErrClosed)
+	return g.Listener.Close()
+}
+
+func (g *gate) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return
+	}
+	g.err = err
+	close(g.closed)
+	for c := range g.waiting {
+		c.Close()
+	}
+}
+
+// gatedConn gives the first bytes back and frees its place when it is closed.
+type gatedConn struct {
+	net.Conn
+	slots chan struct{}
+	first []byte
+	once  sync.Once
+}
+
+func (c *gatedConn) Read(b []byte) (int, error) {
+	if len(c.first) > 0 {
+		n := copy(b, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *gatedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { <-c.slots })
+	return err
+}

@@ -1,0 +1,358 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// LoadOptions say how a store is made of a source.
+type LoadOptions struct {
+	// CacheDir is a directory of cache files. What matches the catalog is used, the rest is built: in that directory
+	// where it can be written, in a temporary file otherwise. A directory with anything but cache files in it is left
+	// alone. Empty means that the catalog's own cache is used, if it has one.
+	CacheDir string
+	// EnforceIntegrity makes it an error when the cache does not match the catalog as a whole.
+	EnforceIntegrity bool
+	// MustWrite makes it an error when CacheDir cannot be written.
+	MustWrite bool
+	// Log is told what is done with the cache and what is odd in the catalog. Nil drops it.
+	Log *slog.Logger
+}
+
+// Errors of [Load] that a caller tells apart.
+var (
+	// ErrIntegrity is a cache that does not match its catalog, where that is not allowed.
+	ErrIntegrity = errors.New("integrity check failed")
+	// ErrNoCacheDir is integrity asked for without a cache.
+	ErrNoCacheDir = errors.New("--cache-dir must be specified")
+)
+
+// Load makes a store of a source. The caller closes it.
+func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &loader{src: src, LoadOptions: o}
+	defer debug.FreeOSMemory()
+	switch {
+	case src.blobs != nil && o.CacheDir == "":
+		return l.fromBlobs(ctx)
+	case src.blobs != nil:
+		return nil, fmt.Errorf("%s: a cache directory belongs to a file-based catalog", src.name)
+	case o.CacheDir == "" && src.cache == nil && o.EnforceIntegrity:
+		return nil, ErrNoCacheDir
+	}
+	return l.fromFiles(ctx)
+}
+
+type loader struct {
+	src Source
+	LoadOptions
+}
+
+// fromBlobs builds every package as soon as its last blob has come.
+func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
+	b := &builder{sink: newScratch(l.Log), log: l.Log}
+	s := &store{closers: []func() error{b.sink.close}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	part, name := &declcfg.Catalog{}, ""
+	seen := map[string]bool{}
+	flush := func() error {
+		if len(part.Packages)+len(part.Channels)+len(part.Bundles)+len(part.Deprecations)+len(part.Others) == 0 {
+			return nil
+		}
+		if seen[name] {
+			return fmt.Errorf("the blobs of package %q are not together", name)
+		}
+		seen[name] = true
+		p, err := b.encode(name, part, nil)
+		if err != nil {
+			return err
+		}
+		s.packages = append(s.packages, p)
+		return nil
+	}
+	for blob, err := range l.src.blobs {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if blob.BlobPackage() != name {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+			part, name = &declcfg.Catalog{}, blob.BlobPackage()
+		}
+		part.Add(blob)
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// fromFiles uses what is good of the cache and builds what is missing.
+func (l *loader) fromFiles(ctx context.Context) (_ Store, err error) {
+	cache, err := l.openCache(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, cache.close(), s.Close())
+		}
+	}()
+	check, err := l.check(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	if l.EnforceIntegrity && len(check.reasons) > 0 {
+		return nil, fmt.Errorf("%w: cache does not match: %s", ErrIntegrity, strings.Join(check.reasons, "; "))
+	}
+	if len(check.build) > 0 || len(check.reasons) > 0 {
+		if err := l.build(ctx, s, cache, check); err != nil {
+			return nil, err
+		}
+	}
+	built := map[string]bool{}
+	for _, p := range s.packages {
+		built[p.name] = true
+	}
+	for _, name := range sortedNames(cache.packages) {
+		p := cache.packages[name]
+		if check.fresh[name] == nil || built[name] {
+			if err := p.Close(); err != nil {
+				return nil, err
+			}
+			delete(cache.packages, name)
+			continue
+		}
+		s.packages = append(s.packages, p)
+		delete(cache.packages, name)
+	}
+	return s, nil
+}
+
+// openCache reads the cache directory, or the cache that came with the catalog.
+func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
+	fsys := l.src.cache
+	if l.CacheDir != "" {
+		info, err := os.Stat(l.CacheDir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			fsys = nil
+		case err != nil:
+			return nil, fmt.Errorf("cache directory: %w", err)
+		case !info.IsDir():
+			return nil, fmt.Errorf("cache directory: %s is not a directory", l.CacheDir)
+		default:
+			if fsys, err = declcfg.OpenDir(l.CacheDir); err != nil {
+				return nil, fmt.Errorf("cache directory: %w", err)
+			}
+		}
+	}
+	if fsys == nil {
+		return &cacheDir{packages: map[string]*Package{}}, nil
+	}
+	dir, err := readCacheDir(ctx, fsys)
+	if err != nil {
+		return nil, fmt.Errorf("cache directory: %w", err)
+	}
+	return dir, nil
+}
+
+// cacheCheck is how a cache compares with its catalog.
+type cacheCheck struct {
+	fresh   map[string]*Package
+	build   []string        // the files to build from, sorted
+	dirty   map[string]bool // those of them whose content no cache file knows
+	reasons []string        // why the cache is not good as it is
+}
+
+// check compares the cache with the catalog's files by content, which parses none of them.
+func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error) {
+	files, err := declcfg.Files(l.src.fsys)
+	if err != nil {
+		return nil, err
+	}
+	c := &cacheCheck{fresh: map[string]*Package{}, dirty: map[string]bool{}}
+	for _, err := range cache.errors() {
+		c.reasons = append(c.reasons, err.Error())
+	}
+	there := make(map[string]bool, len(files))
+	for _, f := range files {
+		there[f] = true
+	}
+	listed := map[string]bool{}
+	for _, p := range cache.packages {
+		for _, s := range p.sources {
+			listed[s.Name] = true
+		}
+	}
+	now, err := digestFiles(ctx, l.src.fsys, slices.DeleteFunc(sortedNames(listed), func(f string) bool { return !there[f] }))
+	if err != nil {
+		return nil, err
+	}
+	// A file is known when all the packages that it has a part of have listed it as it is.
+	listings := map[string]int{}
+	for _, name := range sortedNames(cache.packages) {
+		p := cache.packages[name]
+		reason := ""
+		for _, s := range p.sources {
+			digest, ok := now[s.Name]
+			switch {
+			case !ok:
+				reason = fmt.Sprintf("%s is not there", s.Name)
+			case digest.Size != s.Size || digest.Digest != s.Digest:
+				reason = fmt.Sprintf("cache reports digest of %s as %q, but computed digest is %q", s.Name, shortDigest(s), shortDigest(digest))
+			default:
+				digest.Packages = s.Packages
+				now[s.Name] = digest
+				listings[s.Name]++
+			}
+		}
+		if len(p.sources) == 0 {
+			reason = "it does not say what it was made of"
+		}
+		if reason == "" {
+			c.fresh[name] = p
+		} else {
+			c.reasons = append(c.reasons, fmt.Sprintf("package %q: %s", name, reason))
+		}
+	}
+	build := map[string]bool{}
+	for _, f := range files {
+		if n := listings[f]; n == 0 || n != now[f].Packages {
+			c.dirty[f], build[f] = true, true
+			if n > 0 || !listed[f] {
+				c.reasons = append(c.reasons, fmt.Sprintf("%s is not in the cache", f))
+			}
+		}
+	}
+	for name, p := range cache.packages {
+		if c.fresh[name] == nil {
+			for _, s := range p.sources {
+				build[s.Name] = build[s.Name] || there[s.Name]
+			}
+		}
+	}
+	for _, f := range sortedNames(build) {
+		if build[f] {
+			c.build = append(c.build, f)
+		}
+	}
+	return c, nil
+}
+
+func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Digest[:8]) }
+
+// build makes what the cache lacks and adds it to the store.
+func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) error {
+	l.tell(cache, check)
+	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
+	writable := l.CacheDir != "" && len(cache.foreign) == 0
+	if writable {
+		sink := dirSink{dir: l.CacheDir}
+		if !l.MustWrite {
+			sink.fallback = newScratch(l.Log)
+		}
+		b.sink = sink
+		err := probeWrite(l.CacheDir)
+		if err != nil && l.MustWrite {
+			return fmt.Errorf("cache directory: %w", err)
+		}
+		if err != nil {
+			l.Log.Warn("the cache directory cannot be written: a temporary cache is used", "cache", l.CacheDir, "error", err)
+			writable = false
+		}
+	} else if l.MustWrite {
+		return fmt.Errorf("cache directory: %w", cache.unexpected())
+	}
+	if !writable {
+		b.sink = newScratch(l.Log)
+	}
+	s.closers = append(s.closers, b.sink.close)
+	packages, err := b.files(ctx, check.build)
+	s.packages = packages
+	if err != nil {
+		return err
+	}
+	if writable {
+		return l.removeStale(cache, check, packages)
+	}
+	return nil
+}
+
+// tell logs why something has to be built.
+func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
+	log := l.Log.With("configs", l.src.name)
+	if l.CacheDir != "" {
+		log = log.With("cache", l.CacheDir)
+	}
+	if cache.empty() {
+		log.Info("building cache")
+		return
+	}
+	const shown = 5
+	for i, reason := range check.reasons {
+		if i == shown {
+			log.Warn("cache requires rebuild", "more", len(check.reasons)-shown)
+			break
+		}
+		log.Warn("cache requires rebuild", "reason", reason)
+	}
+	log.Info("building cache", "files", len(check.build), "packages in cache", len(check.fresh))
+}
+
+// probeWrite makes the cache directory if need be and tries whether files can be made in it.
+func probeWrite(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".bindery-probe-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// removeStale removes the cache files of packages that the catalog no longer has and those that could not be used.
+func (l *loader) removeStale(cache *cacheDir, check *cacheCheck, built []*Package) error {
+	keep := map[string]bool{}
+	for name := range check.fresh {
+		keep[CacheFileName(name)] = true
+	}
+	for _, p := range built {
+		keep[CacheFileName(p.name)] = true
+	}
+	remove := sortedNames(cache.bad)
+	for _, name := range sortedNames(cache.packages) {
+		remove = append(remove, CacheFileName(name))
+	}
+	for _, name := range remove {
+		if keep[name] {
+			continue
+		}
+		if err := os.Remove(filepath.Join(l.CacheDir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cache directory: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Package is an opened cache file: the index in memory, the answers where they are. It is safe for concurrent use.
+type Package struct {
+	index
+	r     io.ReaderAt
+	close func() error
+}
+
+// OpenPackage opens a cache file of size bytes. It reads and checks the header and the index; the answers are checked
+// when they are read, or all at once by [Package.Verify]. The errors are [ErrCorrupt], [ErrVersion] and those of r,
+// which must stay readable until Close.
+func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
+	if size < headerSize {
+		return nil, corrupt("%d bytes are less than a header", size)
+	}
+	head := make([]byte, headerSize)
+	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	var h header
+	if err := h.parse(head, size); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, h.indexLength)
+	if n, err := r.ReadAt(raw, int64(h.indexOffset)); err != nil && (err != io.EOF || n != len(raw)) {
+		return nil, err
+	}
+	if sha256.Sum256(raw) != h.indexSum {
+		return nil, corrupt("the index's checksum does not match")
+	}
+	x, err := decodeIndex(raw, h.indexOffset)
+	if err != nil {
+		return nil, err
+	}
+	return &Package{index: *x, r: r}, nil
+}
+
+// Name returns the package's name; empty for the blobs of no package.
+func (p *Package) Name() string { return p.name }
+
+// Sources returns the files that the cache file was made of, sorted by name. The slice must not be changed.
+func (p *Package) Sources() []SourceFile { return p.sources }
+
+// Close releases what the package reads from.
+func (p *Package) Close() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}
+
+// Verify reads all answers once, in the order of the file, and checks them.
+func (p *Package) Verify(ctx context.Context) error {
+	var buf []byte
+	for rec := range p.records() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if cap(buf) < int(rec.length) {
+			buf = make([]byte, max(int(rec.length), 64<<10))
+		}
+		if err := p.read(buf[:rec.length], rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read fills buf with a record and checks it, so that a file which changed underneath never gives a wrong answer.
+func (p *Package) read(buf []byte, rec record) error {
+	if n, err := p.r.ReadAt(buf, int64(rec.offset)); n != len(buf) {
+		if err == nil || err == io.EOF {
+			err = corrupt("the file ends in an answer")
+		}
+		return fmt.Errorf("package %q: %w", p.name, err)
+	}
+	if crc32.Checksum(buf, castagnoli) != rec.crc {
+		return fmt.Errorf("package %q: %w", p.name, corrupt("an answer's checksum does not match"))
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/operator-bindery/bindery/serve/api"
+)
+
+// registry answers the calls of api.Registry and api.ExperimentalRegistry. Its texts are opm's; unlike opm's, errors
+// about what is not there have the code NotFound.
+type registry struct {
+	current func() (*catalog, error) // the catalog, acquired
+	reader  reader
+}
+
+func notFound(format string, args ...any) error {
+	return status.Errorf(codes.NotFound, format, args...)
+}
+
+func (r *registry) listPackages(_ context.Context, c *catalog, _ *api.ListPackageRequest, send func(answer) error) error {
+	for _, p := range c.packages {
+		if err := send(small(packageName(p.name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *registry) getPackage(ctx context.Context, c *catalog, req *api.GetPackageRequest) (answer, error) {
+	p, ok := c.byName[req.GetName()]
+	if !ok {
+		return answer{}, notFound("package %q not found", req.GetName())
+	}
+	return r.reader.read(ctx, p, nil, p.pkg)
+}
+
+func (c *catalog) channel(pkg, channel string) (*Package, *indexChannel, error) {
+	p, ok := c.byName[pkg]
+	if !ok {
+		return nil, nil, notFound("package %q not found", pkg)
+	}
+	ch := p.channel(channel)
+	if ch == nil {
+		return nil, nil, notFound("package %q, channel %q not found", pkg, channel)
+	}
+	return p, ch, nil
+}
+
+// bundle returns the whole api.Bundle of an entry, without its edges.
+func (r *registry) bundle(ctx context.Context, p *Package, c *indexChannel, e *indexEntry) (answer, error) {
+	b := &p.bundles[e.bundle]
+	return r.reader.read(ctx, p, appendEntry(nil, c.name, e, false), b.light, b.heavy)
+}
+
+func (r *registry) getBundle(ctx context.Context, c *catalog, req *api.GetBundleRequest) (answer, error) {
+	p, ch, err := c.channel(req.GetPkgName(), req.GetChannelName())
+	if err != nil {
+		return answer{}, err
+	}
+	e := p.entry(ch, req.GetCsvName())
+	if e == nil {
+		return answer{}, notFound("package %q, channel %q, bundle %q not found", req.GetPkgName(), req.GetChannelName(), req.GetCsvName())
+	}
+	return r.bundle(ctx, p, ch, e)
+}
+
+func (r *registry) getBundleForChannel(ctx context.Context, c *catalog, req *api.GetBundleInChannelRequest) (answer, error) {
+	p, ch, err := c.channel(req.GetPkgName(), req.GetChannelName())
+	if err != nil {
+		return answer{}, err
+	}
+	return r.bundle(ctx, p, ch, &ch.entries[ch.head])
+}
+
+func (r *registry) getBundleThatReplaces(ctx context.Context, c *catalog, req *api.GetReplacementRequest) (answer, error) {
+	if _, ok := c.byName[req.GetPkgName()]; !ok {
+		return answer{}, notFound("package %s not found", req.GetPkgName())
+	}
+	p, ch, err := c.channel(req.GetPkgName(), req.GetChannelName())
+	if err != nil {
+		return answer{}, err
+	}
+	e := replacement(ch, req.GetCsvName())
+	if e == nil {
+		return answer{}, notFound("no entry found for package %q, channel %q", req.GetPkgName(), req.GetChannelName())
+	}
+	return r.bundle(ctx, p, ch, e)
+}
+
+func (r *registry) getChannelEntriesThatReplace(ctx context.Context, c *catalog, req *api.GetAllReplacementsRequest, send func(answer) error) error {
+	found := false
+	for _, p := range c.packages {
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		var err error
+		replacing(p, req.GetCsvName(), func(entry []byte) bool {
+			found = true
+			err = send(small(entry))
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !found {
+		return notFound("no channel entries found that replace %s", req.GetCsvName())
+	}
+	return nil
+}
+
+// providersRequest is what the three requests for providers have in common. The plural has never had a meaning.
+type providersRequest interface {
+	GetGroup() string
+	GetVersion() string
+	GetKind() string
+}
+
+func requestedAPI(req providersRequest) gvk {
+	return gvk{req.GetGroup(), req.GetVersion(), req.GetKind()}
+}
+
+func (k gvk) String() string {
+	return fmt.Sprintf("group:%q version:%q kind:%q", k.group, k.version, k.kind)
+}
+
+// sendProviders sends the entries that provide an API, of heads only or of all bundles.
+func sendProviders(ctx context.Context, c *catalog, k gvk, heads bool, send func(answer) error) error {
+	found := false
+	for _, p := range c.packages {
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		var err error
+		providing(p, k, heads, func(ch *indexChannel, e *indexEntry, replaces string) bool {
+			found = true
+			err = send(small(channelEntry(p.name, ch.name, p.entryName(e), replaces)))
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !found {
+		return notFound("no channel entries found that provide %v", k)
+	}
+	return nil
+}
+
+func (r *registry) getChannelEntriesThatProvide(ctx context.Context, c *catalog, req *api.GetAllProvidersRequest, send func(answer) error) error {
+	return sendProviders(ctx, c, requestedAPI(req), false, send)
+}
+
+func (r *registry) getLatestChannelEntriesThatProvide(ctx context.Context, c *catalog, req *api.GetLatestProvidersRequest, send func(answer) error) error {
+	return sendProviders(ctx, c, requestedAPI(req), true, send)
+}
+
+func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog, req *api.GetDefaultProviderRequest) (answer, error) {
+	k, any := requestedAPI(req), false
+	for _, p := range c.packages {
+		var head *indexEntry
+		channel := p.channel(p.defaultChannel)
+		providing(p, k, true, func(ch *indexChannel, e *indexEntry, _ string) bool {
+			any = true
+			if ch == channel {
+				head = e
+			}
+			return head == nil
+		})
+		if head != nil {
+			return r.bundle(ctx, p, channel, head)
+		}
+	}
+	if any {
+		return answer{}, notFound("no entry found that provides %v", k)
+	}
+	return answer{}, notFound("no channel entries found that provide %v", k)
+}
+
+func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest, send func(answer) error) error {
+	for _, ref := range c.channels {
+		for i := range ref.channel.entries {
+			e := &ref.channel.entries[i]
+			b := &ref.pkg.bundles[e.bundle]
+			edges := appendEntry(nil, ref.channel.name, e, true)
+			var (
+				a   answer
+				err error
+			)
+			if b.hasImage {
+				// Whoever lists bundles takes the manifests from the image.
+				a, err = r.reader.read(ctx, ref.pkg, edges, b.light)
+			} else {
+				a, err = r.reader.read(ctx, ref.pkg, edges, b.light, b.heavy)
+			}
+			if err != nil {
+				return err
+			}
+			if err := send(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// register adds the services to a gRPC server. The generated handlers would decode and encode every answer, so the
+// services get handlers of their own under the generated descriptions.
+func (r *registry) register(s grpc.ServiceRegistrar) {
+	desc := api.Registry_ServiceDesc
+	desc.HandlerType = nil
+	desc.Methods = []grpc.MethodDesc{
+		unary(r, api.Registry_GetPackage_FullMethodName, r.getPackage),
+		unary(r, api.Registry_GetBundle_FullMethodName, r.getBundle),
+		unary(r, api.Registry_GetBundleForChannel_FullMethodName, r.getBundleForChannel),
+		unary(r, api.Registry_GetBundleThatReplaces_FullMethodName, r.getBundleThatReplaces),
+		unary(r, api.Registry_GetDefaultBundleThatProvides_FullMethodName, r.getDefaultBundleThatProvides),
+	}
+	desc.Streams = []grpc.StreamDesc{
+		stream(r, api.Registry_ListPackages_FullMethodName, r.listPackages),
+		stream(r, api.Registry_GetChannelEntriesThatReplace_FullMethodName, r.getChannelEntriesThatReplace),
+		stream(r, api.Registry_GetChannelEntriesThatProvide_FullMethodName, r.getChannelEntriesThatProvide),
+		stream(r, api.Registry_GetLatestChannelEntriesThatProvide_FullMethodName, r.getLatestChannelEntriesThatProvide),
+		stream(r, api.Registry_ListBundles_FullMethodName, r.listBundles),
+	}
+	s.RegisterService(&desc, nil)
+
+	experimental := api.ExperimentalRegistry_ServiceDesc
+	experimental.HandlerType = nil
+	experimental.Methods = nil
+	experimental.Streams = []grpc.StreamDesc{
+		stream(r, api.ExperimentalRegistry_ExperimentalListPackageCustomSchemas_FullMethodName, r.listPackageCustomSchemas),
+	}
+	s.RegisterService(&experimental, nil)
+}

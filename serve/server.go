@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// Server answers over gRPC. It may be started before it has a catalog: until then it is not healthy and its answers
+// have the code Unavailable. It is safe for concurrent use.
+type Server struct {
+	limits  Limits
+	log     *slog.Logger
+	health  *health
+	grpc    *grpc.Server
+	current atomic.Pointer[catalog]
+	stop    sync.Once
+}
+
+// New makes a server without a catalog. log gets one record for each panic; nil drops them.
+func New(limits Limits, log *slog.Logger) *Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{limits: limits.withDefaults(), log: log, health: newHealth()}
+	options := append(s.limits.serverOptions(),
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.UnaryInterceptor(s.recoverUnary),
+		grpc.StreamInterceptor(s.recoverStream),
+	)
+	s.grpc = grpc.NewServer(options...)
+	r := &registry{
+		current: s.catalog,
+		reader:  reader{budget: &budget{limit: s.limits.AnswerMemory, wait: s.limits.AnswerWait}},
+	}
+	r.register(s.grpc)
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	return s
+}
+
+// SetStore gives the server a catalog, which it closes when it is done with it, and makes it healthy. Calls that are
+// under way keep the catalog that they began with.
+func (s *Server) SetStore(store Store) {
+	old := s.current.Swap(newCatalog(store))
+	if old != nil {
+		old.retire()
+	}
+	s.health.set(true)
+}
+
+// catalog returns the catalog, acquired for one call.
+func (s *Server) catalog() (*catalog, error) {
+	for {
+		c := s.current.Load()
+		if c == nil {
+			return nil, status.Error(codes.Unavailable, "the catalog is being loaded")
+		}
+		if c.acquire() {
+			return c, nil
+		}
+		if s.current.Load() == c {
+			return nil, status.Error(codes.Unavailable, "the server is stopping")
+		}
+	}
+}
+
+// Serve answers on a listener, which it closes, until ctx ends. Then it takes no more calls, waits for the open ones as
+// long as the limits say, ends those that are left and closes the catalog. It returns nil after that, or the
+// listener's error. It must be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	done := make(chan struct{})
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		select {
+		case <-ctx.Done():
+			s.drain()
+		case <-done:
+			s.grpc.Stop()
+		}
+	}()
+	err := s.grpc.Serve(newGate(l, s.limits.Connections, s.limits.Handshake))
+	close(done)
+	<-drained
+	s.stop.Do(s.health.stop)
+	if c := s.current.Load(); c != nil {
+		c.retire()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// drain stops the server in good order, but in bounded time whatever its clients do.
+func (s *Server) drain() {
+	s.stop.Do(s.health.stop)
+	timer := time.AfterFunc(s.limits.Drain, s.grpc.Stop)
+	defer timer.Stop()
+	s.grpc.GracefulStop()
+}
+
+func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	defer s.recover(info.FullMethod, &err)
+	return handler(ctx, req)
+}
+
+func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer s.recover(info.FullMethod, &err)
+	return handler(srv, stream)
+}
+
+// recover turns a panic into an error of one call. The log gets the method and the stack, nothing of the request.
+func (s *Server) recover(method string, err *error) {
+	if p := recover(); p != nil {
+		s.log.Error("panic in a call", "method", method, "panic", p, "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "internal error")
+	}
+}

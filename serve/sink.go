@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// sink takes the cache files that are built and opens them. It may be used concurrently.
+type sink interface {
+	put(e *encoded) (*Package, error)
+	// close releases what the packages read from. It must come after their own Close.
+	close() error
+}
+
+// dirSink writes a cache directory. What cannot be written goes to another sink, if there is one.
+type dirSink struct {
+	dir      string
+	fallback *scratch
+}
+
+func (s dirSink) put(e *encoded) (*Package, error) {
+	p, err := s.write(e)
+	if err != nil && s.fallback != nil {
+		s.fallback.log.Warn("a package cannot be written to the cache directory: a temporary cache is used for it", "package", e.name, "error", err)
+		return s.fallback.put(e)
+	}
+	return p, err
+}
+
+func (s dirSink) write(e *encoded) (*Package, error) {
+	path := filepath.Join(s.dir, CacheFileName(e.name))
+	// Group and others may read: a pod's user is rarely the one who wrote the file.
+	if err := atomicfs.WriteFile(path, e.file, 0o644); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := openFile(f, int64(len(e.file)))
+	if err != nil {
+		f.Close()
+	}
+	return p, err
+}
+
+func (s dirSink) close() error {
+	if s.fallback == nil {
+		return nil
+	}
+	return s.fallback.close()
+}
+
+// scratch keeps cache files in one temporary file that has no name, so that nothing is left behind however the program
+// ends. What cannot be written there stays in memory.
+type scratch struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	opened bool
+	file   *os.File // nil where none could be made
+	size   int64
+}
+
+func newScratch(log *slog.Logger) *scratch { return &scratch{log: log} }
+
+// open makes the file when it is needed.
+func (s *scratch) open() {
+	if s.opened {
+		return
+	}
+	s.opened = true
+	f, err := os.CreateTemp("", ".bindery-serve-*")
+	if err != nil {
+		s.log.Warn("no temporary file can be made: the catalog is kept in memory", "error", err)
+		return
+	}
+	s.file = f
+	// Systems that do not remove open files remove it when it is closed.
+	_ = os.Remove(f.Name())
+}
+
+func (s *scratch) put(e *encoded) (*Package, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open()
+	var r io.ReaderAt = bytes.NewReader(e.file)
+	if s.file != nil {
+		if _, err := s.file.WriteAt(e.file, s.size); err != nil {
+			s.log.Warn("a package is kept in memory", "package", e.name, "error", fmt.Errorf("write temporary file: %w", err))
+		} else {
+			r = io.NewSectionReader(s.file, s.size, int64(len(e.file)))
+			s.size += int64(len(e.file))
+		}
+	}
+	return OpenPackage(r, int64(len(e.file)))
+}
+
+func (s *scratch) close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	if removed := os.Remove(s.file.Name()); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// assemble makes the blobs of one package, but for the manifests. It returns nil for a package that is left out with a
+// finding. Bundles that were deprecated become entries of an olm.deprecations blob, if the package is valid with them;
+// opm leaves them out.
+func (db *DB) assemble(g *graph, p *pkg) (*assembled, error) {
+	if len(p.channels) == 0 || !p.declared {
+		return nil, db.incomplete(g, p)
+	}
+	edges := g.readEdges(p, db.options.Compat)
+	included, deprecated, err := db.choose(g, p)
+	if err != nil {
+		return nil, err
+	}
+	if len(deprecated) > 0 {
+		all := map[string]bool{}
+		for _, set := range []map[string]bool{included, deprecated} {
+			for name := range set {
+				all[name] = true
+			}
+		}
+		a, err := db.build(g, p, edges, all, sortedKeys(deprecated))
+		if err == nil {
+			return a, nil
+		}
+		for _, name := range sortedKeys(deprecated) {
+			db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: name,
+				Reason: "the bundle is deprecated, and the package is not valid with it: " + err.Error()})
+		}
+	}
+	return db.build(g, p, edges, included, nil)
+}
+
+// incomplete decides about a package without a row of its own or without channels. opm refuses the whole database for
+// such a package.
+func (db *DB) incomplete(g *graph, p *pkg) error {
+	if db.options.Compat == CompatOPM && p.declared {
+		return fmt.Errorf("package %s not found", p.name)
+	}
+	healthy := slices.ContainsFunc(p.entries, func(e *entry) bool {
+		b := g.bundles[e.bundle]
+		return b != nil && !b.deprecated
+	})
+	if healthy {
+		return fmt.Errorf("%w: its bundles are in channels that are not in the database", ErrInvalid)
+	}
+	if p.declared {
+		db.findings.add(Finding{Kind: Dropped, Package: p.name, Reason: "the package has no channels"})
+		return nil
+	}
+	for _, e := range p.entries {
+		db.findings.add(Finding{Kind: Dropped, Package: p.name, Channel: e.channel, Bundle: e.bundle,
+			Reason: "the bundle is deprecated, and its package is not in the database any more"})
+	}
+	if len(p.channels) > 0 {
+		db.findings.add(Finding{Kind: Dropped, Package: p.name, Reason: "the database has channels of this package, but not the package"})
+	}
+	return nil
+}
+
+// choose returns the bundles of a package that are delivered, and the deprecated ones that can be.
+func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, err error) {
+	included, deprecated = map[string]bool{}, map[string]bool{}
+	inChannel := map[string]bool{}
+	names := map[string]bool{}
+	var problems []error
+	for _, e := range p.entries {
+		b := g.bundles[e.bundle]
+		if b == nil {
+			continue
+		}
+		names[e.bundle] = true
+		if p.channels[e.channel] != nil {
+			inChannel[e.bundle] = true
+		} else if !b.deprecated {
+			problems = append(problems, fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, quote(e.channel), quote(e.bundle)))
+		}
+	}
+	for _, name := range sortedKeys(names) {
+		b := g.bundles[name]
+		dropped := func(reason string) {
+			db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: name, Reason: reason})
+		}
+		if db.options.Compat == CompatOPM {
+			switch {
+			case b.hasProperty(declcfg.PropertyDeprecated):
+				dropped("opm leaves out deprecated bundles")
+			case b.version.null || b.path.null && db.schema.hasColumn("operatorbundle", "bundlepath"):
+				dropped("opm leaves out bundles without a version or an image")
+			default:
+				included[name] = true
+			}
+			continue
+		}
+		switch {
+		case b.deprecated && !inChannel[name]:
+			dropped("the bundle is deprecated, and none of its channels is left")
+		case b.version.null:
+			dropped("the bundle has no version, neither in the database nor in a ClusterServiceVersion")
+		case b.path.null && b.problem == nil && len(b.manifests.objects) == 0:
+			dropped("the bundle has neither an image nor manifests")
+		case b.deprecated:
+			deprecated[name] = true
+		default:
+			included[name] = true
+		}
+	}
+	return included, deprecated, errors.Join(problems...)
+}
+
+func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bool, deprecated []string) (*assembled, error) {
+	a := &assembled{}
+	a.catalog.Packages = []declcfg.Package{{Name: p.name, DefaultChannel: p.defaultChannel}}
+	a.catalog.Channels = g.channelBlobs(p, edges, names)
+	var problems []error
+	for _, name := range sortedKeys(names) {
+		b := g.bundles[name]
+		blob, err := db.bundleBlob(p, b)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("bundle %s: %w", quote(name), err))
+			continue
+		}
+		a.catalog.Bundles = append(a.catalog.Bundles, blob)
+		a.rows = append(a.rows, b)
+	}
+	if len(deprecated) > 0 {
+		d := declcfg.Deprecations{Package: p.name}
+		for _, name := range deprecated {
+			d.Entries = append(d.Entries, declcfg.DeprecationEntry{
+				Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: name},
+				Message:   fmt.Sprintf("%s is deprecated. Upgrade to a newer version.", name),
+			})
+		}
+		a.catalog.Deprecations = []declcfg.Deprecations{d}
+	}
+	if c := p.channels[p.defaultChannel]; c != nil {
+		a.iconOf = g.bundles[c.head]
+		if db.options.Compat == CompatOPM && a.iconOf != nil && !a.iconOf.hasCSV {
+			problems = append(problems, fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, quote(c.head)))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if err := a.validate(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// validate checks the package's blobs, of which the manifests are missing. All that the rules need of those is the
+// annotation that makes a release of a version's build metadata.
+func (a *assembled) validate() error {
+	c := a.catalog
+	c.Bundles = slices.Clone(c.Bundles)
+	for i, b := range a.rows {
+		if m := b.manifests; m.csv == nil || m.csv.substitutesFor == "" {
+			continue
+		}
+		p, err := declcfg.NewProperty(declcfg.PropertyCSVMetadata, declcfg.CSVMetadata{
+			Annotations: map[string]string{declcfg.AnnotationSubstitutesFor: b.manifests.csv.substitutesFor},
+		})
+		if err != nil {
+			return err
+		}
+		c.Bundles[i].Properties = append(slices.Clone(c.Bundles[i].Properties), p)
+	}
+	return declcfg.Validate(&c)
+}
+
+func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
+	if b.problem != nil {
+		return declcfg.Bundle{}, b.problem
+	}
+	if _, err := semver.Parse(b.version.s); err != nil {
+		return declcfg.Bundle{}, fmt.Errorf("%w: parse version %s: %w", ErrInvalid, quote(b.version.s), err)
+	}
+	properties, err := db.propertiesOf(p, b)
+	if err != nil {
+		return declcfg.Bundle{}, err
+	}
+	if b.path.null && db.schema.hasColumn("operatorbundle", "bundlepath") {
+		db.findings.add(Finding{Kind: Repaired, Package: p.name, Bundle: b.name, Field: "bundlepath",
+			Reason: "the bundle has no image; its manifests were kept"})
+	}
+	return declcfg.Bundle{
+		Name: b.name, Package: p.name, Image: b.path.s, Properties: properties,
+		RelatedImages: imagesOf(b, db.options.Compat), HasObjects: len(b.manifests.objects) > 0,
+	}, nil
+}

@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	driver "modernc.org/sqlite"
+)
+
+// The kinds of errors that a caller may want to tell apart, for use with [errors.Is].
+var (
+	// ErrNotDatabase is returned for a file that is not a SQLite database.
+	ErrNotDatabase = errors.New("not a SQLite database")
+	// ErrDamaged is returned for a database whose structure is broken.
+	ErrDamaged = errors.New("database is damaged")
+	// ErrUnsupported is returned for a database that is intact but not an index database, or that holds objects which
+	// an index database never has.
+	ErrUnsupported = errors.New("not an index database")
+	// ErrLocked is returned when another process is writing to the database and does not stop.
+	ErrLocked = errors.New("database is locked by another process")
+	// ErrLimit is returned when a limit of [Limits] is exceeded.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrInvalid is returned for rows that make no sense: broken JSON, a version that does not parse, and the like.
+	ErrInvalid = errors.New("invalid data")
+)
+
+// Primary result codes of SQLite, see https://www.sqlite.org/rescode.html.
+const (
+	codeBusy      = 5
+	codeLocked    = 6
+	codeNoMemory  = 7
+	codeInterrupt = 9
+	codeCorrupt   = 11
+	codeTooBig    = 18
+	codeNotADB    = 26
+)
+
+// classify gives an error of the SQLite library its kind.
+func classify(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var se *driver.Error
+	if !errors.As(err, &se) {
+		return err
+	}
+	switch se.Code() & 0xff {
+	case codeBusy, codeLocked:
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	case codeCorrupt, codeNotADB:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case codeTooBig, codeNoMemory:
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return err
+}
+
+// quote quotes text from a database for an error message, and cuts it at 80 bytes.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + "..."
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,297 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// source is the file that is handed to the SQLite library: the user's own, or a private copy of it.
+type source struct {
+	path    string
+	mode    string // the "mode" and "immutable" parameters of the URI
+	tempDir string // to be removed; empty if the user's own file is read
+
+	original string // the user's file, links resolved
+	stat     fs.FileInfo
+	unlocked bool // no lock protects the original while it is read: check that it did not change
+}
+
+// openSource decides how a database file can be read without writing to it or to anything beside it.
+//
+// A file in rollback-journal mode is read in place, under SQLite's own shared lock. Reading a file in write-ahead-log
+// mode would create files beside it: if it has no log it is read as immutable, else file and log are copied. A rollback
+// journal beside the file may have to be played back, so both are copied too.
+func openSource(ctx context.Context, path string, o Options) (_ *source, err error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	if resolved, err = filepath.Abs(resolved); err != nil {
+		return nil, err
+	}
+	// Opening a FIFO would block: look before opening.
+	stat, err := os.Lstat(resolved)
+	if err != nil {
+		return nil, err
+	}
+	if !stat.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: not a regular file", ErrNotDatabase)
+	}
+	f, err := os.Open(resolved)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, err := readHeader(f)
+	if err != nil {
+		return nil, err
+	}
+	if stat, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if stat.Size() > o.Limits.FileBytes {
+		return nil, fmt.Errorf("%w: the database has %d bytes (limit %d)", ErrLimit, stat.Size(), o.Limits.FileBytes)
+	}
+	s := &source{path: resolved, mode: "mode=ro", original: resolved, stat: stat}
+	companions, err := findCompanions(resolved)
+	if err != nil {
+		return nil, err
+	}
+	if len(companions) > 0 {
+		return s, s.copyPrivately(ctx, companions, o)
+	}
+	if h.wal {
+		s.mode = "mode=ro&immutable=1"
+		s.unlocked = true
+	}
+	return s, h.checkSize(stat.Size())
+}
+
+// findCompanions returns the suffixes of the files beside a database that may hold a part of its content.
+func findCompanions(path string) ([]string, error) {
+	var found []string
+	for _, suffix := range []string{"-wal", "-journal"} {
+		stat, err := os.Lstat(path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !stat.Mode().IsRegular() {
+			return nil, fmt.Errorf("%w: %s beside it is not a regular file", ErrUnsupported, suffix)
+		}
+		pending := stat.Size() > 0
+		if pending && suffix == "-journal" {
+			if pending, err = checkJournal(path + suffix); err != nil {
+				return nil, err
+			}
+		}
+		if pending {
+			found = append(found, suffix)
+		}
+	}
+	return found, nil
+}
+
+// journalMagic begins a rollback journal that may have to be played back. A journal that is being kept for the next
+// transaction has zeros there.
+var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
+
+// checkJournal reports whether a rollback journal may have to be played back. It refuses one that names a
+// super-journal: SQLite would open, read and delete the file of that name, wherever it is.
+func checkJournal(path string) (pending bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	n := int64(len(journalMagic))
+	if stat.Size() < n {
+		return false, nil
+	}
+	start, end := make([]byte, n), make([]byte, n)
+	if _, err := f.ReadAt(start, 0); err != nil {
+		return false, err
+	}
+	if _, err := f.ReadAt(end, stat.Size()-n); err != nil {
+		return false, err
+	}
+	if bytes.Equal(end, journalMagic) && stat.Size() > n {
+		return false, fmt.Errorf("%w: its rollback journal belongs to a transaction over several databases", ErrUnsupported)
+	}
+	return bytes.Equal(start, journalMagic), nil
+}
+
+// copyPrivately copies the database and its companions to a private directory, and lets SQLite apply them to the
+// database there. Nothing locks the files together, so they are copied again if they changed meanwhile.
+func (s *source) copyPrivately(ctx context.Context, companions []string, o Options) (err error) {
+	if s.tempDir, err = os.MkdirTemp(o.TempDir, "bindery-sqlite-"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.remove())
+		}
+	}()
+	s.path = filepath.Join(s.tempDir, "index.db")
+	files := append([]string{""}, companions...)
+	const attempts = 3
+	for range attempts {
+		before, err := statAll(s.original, files)
+		if err != nil {
+			return err
+		}
+		for _, suffix := range files {
+			if err := copyFile(ctx, s.original+suffix, s.path+suffix, o.Limits.FileBytes); err != nil {
+				return err
+			}
+		}
+		after, err := statAll(s.original, files)
+		if err != nil {
+			return err
+		}
+		if slices.Equal(before, after) {
+			return s.settle(ctx)
+		}
+	}
+	return fmt.Errorf("%w: it changed %d times while it was being copied", ErrLocked, attempts)
+}
+
+// settle plays back the journal or the log of the private copy, and leaves a database that stands alone.
+func (s *source) settle(ctx context.Context) (err error) {
+	s.mode = "mode=rw"
+	db, err := sql.Open("sqlite", s.uri())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	var mode string
+	var objects int
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects)
+	if err == nil {
+		err = db.QueryRowContext(ctx, "PRAGMA journal_mode=delete").Scan(&mode)
+	}
+	if err == nil && mode != "delete" {
+		err = fmt.Errorf("%w: its write-ahead log cannot be applied", ErrDamaged)
+	}
+	s.mode = "mode=ro&immutable=1"
+	return errors.Join(classify(ctx, err), db.Close())
+}
+
+// fileState tells whether a file has changed.
+type fileState struct {
+	size int64
+	time time.Time
+}
+
+func statAll(path string, suffixes []string) ([]fileState, error) {
+	states := make([]fileState, len(suffixes))
+	for i, suffix := range suffixes {
+		stat, err := os.Stat(path + suffix)
+		if errors.Is(err, fs.ErrNotExist) && suffix != "" {
+			continue // its writer has just finished
+		}
+		if err != nil {
+			return nil, err
+		}
+		states[i] = fileState{stat.Size(), stat.ModTime()}
+	}
+	return states, nil
+}
+
+func copyFile(ctx context.Context, from, to string, limit int64) (err error) {
+	in, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.RemoveAll(to)
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	n, err := io.Copy(out, io.LimitReader(ctxReader{ctx, in}, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("%w: %s has more than %d bytes", ErrLimit, from, limit)
+	}
+	return err
+}
+
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r ctxReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// unchanged checks that a file that was read without a lock is still what it was.
+func (s *source) unchanged() error {
+	if !s.unlocked {
+		return nil
+	}
+	now, err := os.Stat(s.original)
+	if err != nil {
+		return err
+	}
+	if now.Size() != s.stat.Size() || !now.ModTime().Equal(s.stat.ModTime()) {
+		return fmt.Errorf("%w: it was written to while it was being read", ErrLocked)
+	}
+	return nil
+}
+
+func (s *source) remove() error {
+	if s.tempDir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.tempDir)
+}
+
+// uri is the name under which the SQLite library opens the file. The path is escaped, so that no character of it can
+// become a parameter.
+func (s *source) uri() string {
+	path := filepath.ToSlash(s.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	u := url.URL{Scheme: "file", Path: path}
+	params := []string{
+		s.mode,
+		"_defensive=1",
+		"_dqs=0",
+		"_busy_timeout=2000",
+		"_pragma=trusted_schema(0)",
+		"_pragma=cell_size_check(1)",
+		"_pragma=ignore_check_constraints(1)", // a check constraint is code of the database's author
+		"_pragma=temp_store(2)",
+		"_pragma=mmap_size(0)",
+		"_pragma=cache_size(-4096)",
+	}
+	if s.mode != "mode=rw" {
+		params = append(params, "_query_only=1")
+	}
+	return u.String() + "?" + strings.Join(params, "&")
+}

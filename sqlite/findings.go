@@ -1,0 +1,57 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// FindingKind says what became of something in a database.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// Derived: the database lacks a column or a table, and its content was worked out from what is there.
+	Derived FindingKind = "derived"
+	// Repaired: the database has a value that is wrong or missing, and the right one was found.
+	Repaired FindingKind = "repaired"
+	// Dropped: something in the database has no place in the catalog.
+	Dropped FindingKind = "dropped"
+	// Quarantined: a package is broken and was left out (see Options.KeepGoing).
+	Quarantined FindingKind = "quarantined"
+)
+
+// Finding is something that a reader of the catalog should know about how it came out of the database. Package,
+// Channel and Bundle say where; those that do not apply are empty.
+type Finding struct {
+	Kind    FindingKind `json:"kind"`
+	Package string      `json:"package,omitempty"`
+	Channel string      `json:"channel,omitempty"`
+	Bundle  string      `json:"bundle,omitempty"`
+	Field   string      `json:"field,omitempty"`
+	Reason  string      `json:"reason"`
+}
+
+type findings struct {
+	mu   sync.Mutex
+	list []Finding
+}
+
+func (f *findings) add(found ...Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, found...)
+}
+
+// Findings returns what was derived, repaired, dropped and quarantined so far, sorted. It is complete after
+// [DB.Load].
+func (db *DB) Findings() []Finding {
+	db.findings.mu.Lock()
+	list := slices.Clone(db.findings.list)
+	db.findings.mu.Unlock()
+	slices.SortFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Reason, b.Reason))
+	})
+	return slices.Compact(list)
+}

@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// loadOnce keeps the result of loading.
+type loadOnce struct {
+	mu       sync.Mutex
+	done     bool
+	packages []*assembled
+	err      error
+}
+
+// assembled is one package as it is going to be delivered; the bundles lack their manifests.
+type assembled struct {
+	catalog declcfg.Catalog
+	rows    []*bundle // of catalog.Bundles
+	iconOf  *bundle   // whose ClusterServiceVersion has the package's icon; nil if there is none
+}
+
+// Load reads everything but the manifests of bundles, which it only checks, and works out what the catalog will be.
+// Calls after the first one return its result, unless that was cancelled. The error joins the problems of all broken
+// packages, unless Options.KeepGoing is set.
+func (db *DB) Load(ctx context.Context) error {
+	_, err := db.loaded(ctx)
+	return db.wrap(err)
+}
+
+// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects tells of those. The
+// catalog is in opm's writing order and shares memory with the database; it is not to be modified.
+func (db *DB) Skeleton(ctx context.Context) (*declcfg.Catalog, error) {
+	packages, err := db.loaded(ctx)
+	if err != nil {
+		return nil, db.wrap(err)
+	}
+	c := &declcfg.Catalog{}
+	for _, p := range packages {
+		c.Packages = append(c.Packages, p.catalog.Packages...)
+		c.Channels = append(c.Channels, p.catalog.Channels...)
+		c.Bundles = append(c.Bundles, p.catalog.Bundles...)
+		c.Deprecations = append(c.Deprecations, p.catalog.Deprecations...)
+	}
+	return c, nil
+}
+
+func (db *DB) loaded(ctx context.Context) ([]*assembled, error) {
+	db.load.mu.Lock()
+	defer db.load.mu.Unlock()
+	if !db.load.done {
+		limited, cancel := db.deadline(ctx)
+		defer cancel()
+		packages, err := db.readAll(limited)
+		if err = classify(limited, err); ctx.Err() != nil {
+			return nil, err
+		}
+		db.load.packages, db.load.err, db.load.done = packages, err, true
+	}
+	return db.load.packages, db.load.err
+}
+
+func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
+	r := &reader{ctx: ctx, conn: db.base, limits: db.options.Limits, names: map[string]string{}}
+	bundles, err := db.readBundles(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := db.readGraph(r, bundles)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.source.unchanged(); err != nil {
+		return nil, err
+	}
+	db.derive(g)
+	var out []*assembled
+	var broken []error
+	for _, name := range sortedKeys(g.packages) {
+		p := g.packages[name]
+		a, err := db.assemble(g, p)
+		switch {
+		case err == nil && a != nil:
+			out = append(out, a)
+		case err == nil:
+		case db.options.KeepGoing:
+			db.findings.add(Finding{Kind: Quarantined, Package: name, Reason: err.Error()})
+		default:
+			broken = append(broken, fmt.Errorf("package %s: %w", quote(name), err))
+		}
+	}
+	for _, name := range sortedKeys(g.bundles) {
+		if b := g.bundles[name]; !b.inSomeChannel {
+			reason := "the bundle is in no channel of any package"
+			if b.problem != nil {
+				reason += "; " + b.problem.Error()
+			}
+			db.findings.add(Finding{Kind: Dropped, Bundle: name, Reason: reason})
+		}
+	}
+	return out, errors.Join(broken...)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,274 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/base64"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// span is where a value lies in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
+type span struct{ start, end int32 }
+
+// manifests is what the first reading of a bundle's csv and bundle columns finds out, so that the second one, which
+// delivers them, has nothing to parse.
+type manifests struct {
+	objects []span // in the bundle column, in stored order
+	csvAt   int    // index in objects of the first ClusterServiceVersion; -1 if there is none
+	csv     *csv   // nil if neither column has a ClusterServiceVersion
+}
+
+type gvk struct{ group, version, kind string }
+
+// property is a row of the properties or the dependencies table.
+type property struct{ typ, value string }
+
+// csv is what is used of a ClusterServiceVersion.
+type csv struct {
+	version        string
+	skipRange      string
+	substitutesFor string
+	relatedImages  []declcfg.RelatedImage
+	operatorImages []string // of the deployments' containers
+	owned          []gvk
+	required       []gvk
+	properties     []property // of the olm.properties annotation; nil if that is not JSON
+}
+
+// readManifests parses the two columns of one bundle. Empty and NULL columns are the same.
+func readManifests(csvColumn, bundleColumn []byte) (*manifests, error) {
+	m := &manifests{csvAt: -1}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(bundleColumn))
+	for {
+		value, err := dec.ReadValue()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, len(m.objects), shorten(err))
+		}
+		if value.Kind() != '{' {
+			return nil, fmt.Errorf("%w: column bundle: object %d: not a JSON object", ErrInvalid, len(m.objects))
+		}
+		end := int32(dec.InputOffset())
+		m.objects = append(m.objects, span{end - int32(len(value)), end})
+		if m.csvAt < 0 && objectKind(value) == "ClusterServiceVersion" {
+			m.csvAt = len(m.objects) - 1
+		}
+	}
+	inBundle := jsontext.Value(nil)
+	if m.csvAt >= 0 {
+		inBundle = m.objects[m.csvAt].of(bundleColumn)
+	}
+	csvColumn = bytes.TrimSpace(csvColumn)
+	if len(csvColumn) > 0 && !bytes.Equal(csvColumn, inBundle) {
+		fromColumn, err := readCSV(csvColumn)
+		if err != nil {
+			return nil, fmt.Errorf("%w: column csv: %w", ErrInvalid, shorten(err))
+		}
+		m.csv = fromColumn
+	}
+	if inBundle != nil {
+		var err error
+		if m.csv, err = readCSV(inBundle); err != nil {
+			return nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, m.csvAt, shorten(err))
+		}
+	}
+	return m, nil
+}
+
+func (s span) of(column []byte) []byte { return column[s.start:s.end] }
+
+// shorten keeps an error of the JSON library from quoting much of the input.
+func shorten(err error) error {
+	if text := err.Error(); len(text) > 160 {
+		return errors.New(text[:160] + "...")
+	}
+	return err
+}
+
+// objectKind returns the top-level "kind" of a valid JSON object.
+func objectKind(object jsontext.Value) string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return ""
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if name.String() != "kind" {
+			if dec.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		if kind, err := dec.ReadToken(); err == nil && kind.Kind() == '"' {
+			return kind.String()
+		}
+		return ""
+	}
+	return ""
+}
+
+type csvDocument struct {
+	Metadata struct {
+		Annotations map[string]jsontext.Value `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Version       jsontext.Value `json:"version"`
+		RelatedImages []struct {
+			Name  string `json:"name"`
+			Image string `json:"image"`
+		} `json:"relatedImages"`
+		CRDs struct {
+			Owned    []csvAPI `json:"owned"`
+			Required []csvAPI `json:"required"`
+		} `json:"customresourcedefinitions"`
+		APIServices struct {
+			Owned    []csvAPI `json:"owned"`
+			Required []csvAPI `json:"required"`
+		} `json:"apiservicedefinitions"`
+		Install struct {
+			Spec jsontext.Value `json:"spec"`
+		} `json:"install"`
+	} `json:"spec"`
+}
+
+type csvAPI struct {
+	Name    string `json:"name"`
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+type csvDeployments struct {
+	Deployments []struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers     []csvContainer `json:"containers"`
+					InitContainers []csvContainer `json:"initContainers"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+	} `json:"deployments"`
+}
+
+type csvContainer struct {
+	Image string `json:"image"`
+}
+
+func readCSV(object []byte) (*csv, error) {
+	var d csvDocument
+	if err := json.Unmarshal(object, &d); err != nil {
+		return nil, err
+	}
+	c := &csv{
+		version:        jsonString(d.Spec.Version),
+		skipRange:      jsonString(d.Metadata.Annotations["olm.skipRange"]),
+		substitutesFor: jsonString(d.Metadata.Annotations[declcfg.AnnotationSubstitutesFor]),
+	}
+	for _, r := range d.Spec.RelatedImages {
+		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
+	}
+	c.owned = append(crdAPIs(d.Spec.CRDs.Owned), serviceAPIs(d.Spec.APIServices.Owned)...)
+	c.required = append(crdAPIs(d.Spec.CRDs.Required), serviceAPIs(d.Spec.APIServices.Required)...)
+	if annotation := jsonString(d.Metadata.Annotations["olm.properties"]); annotation != "" {
+		c.properties = readProperties(annotation)
+	}
+	var install csvDeployments
+	if d.Spec.Install.Spec != nil && json.Unmarshal(d.Spec.Install.Spec, &install) == nil {
+		for _, dep := range install.Deployments {
+			pod := dep.Spec.Template.Spec
+			for _, container := range append(pod.Containers, pod.InitContainers...) {
+				if container.Image != "" {
+					c.operatorImages = append(c.operatorImages, container.Image)
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// jsonString returns the string that a value is, or the empty string.
+func jsonString(v jsontext.Value) string {
+	var s string
+	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// crdAPIs takes the group from the name of a CRD, PLURAL.GROUP.
+func crdAPIs(crds []csvAPI) []gvk {
+	var out []gvk
+	for _, crd := range crds {
+		_, group, _ := strings.Cut(crd.Name, ".")
+		out = append(out, gvk{group, crd.Version, crd.Kind})
+	}
+	return out
+}
+
+func serviceAPIs(services []csvAPI) []gvk {
+	var out []gvk
+	for _, s := range services {
+		out = append(out, gvk{s.Group, s.Version, s.Kind})
+	}
+	return out
+}
+
+// readProperties reads the olm.properties annotation, a JSON list. One that is not such a list has no properties, as
+// when opm renders a bundle.
+func readProperties(annotation string) []property {
+	var list []struct {
+		Type  string         `json:"type"`
+		Value jsontext.Value `json:"value"`
+	}
+	if json.Unmarshal([]byte(annotation), &list) != nil {
+		return nil
+	}
+	var out []property
+	for _, p := range list {
+		if p.Type != "" && p.Value != nil {
+			out = append(out, property{p.Type, string(p.Value)})
+		}
+	}
+	return out
+}
+
+// icon is the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs has blanks in it.
+func readIcon(object []byte) (*declcfg.Icon, error) {
+	var d struct {
+		Spec struct {
+			Icon []struct {
+				Data      string `json:"base64data"`
+				MediaType string `json:"mediatype"`
+			} `json:"icon"`
+		} `json:"spec"`
+	}
+	if err := stdjson.Unmarshal(object, &d); err != nil {
+		return nil, err
+	}
+	if len(d.Spec.Icon) == 0 {
+		return nil, nil
+	}
+	icon := d.Spec.Icon[0]
+	data, err := base64.StdEncoding.DecodeString(icon.Data)
+	if err != nil {
+		data, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(icon.Data, " ", ""))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &declcfg.Icon{Data: data, MediaType: icon.MediaType}, nil
+}

@@ -1,0 +1,63 @@
+package sqlite
+
+import "time"
+
+// Compat selects whose answers to give where a better answer than opm's is known.
+type Compat string
+
+const (
+	// CompatNone gives the best answer.
+	CompatNone Compat = ""
+	// CompatOPM gives the answer of the last opm that read databases, its omissions included.
+	CompatOPM Compat = "opm"
+)
+
+// Options say how a database is read. The zero value is useful.
+type Options struct {
+	// Compat is whose answers to give.
+	Compat Compat
+	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] tells which and why.
+	KeepGoing bool
+	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that drop them.
+	CSVOnly bool
+	// Limits bound what a database may ask for.
+	Limits Limits
+	// TempDir is where a private copy goes if one is needed; empty means the system's.
+	TempDir string
+	// Jobs is how many goroutines parse manifests at the same time; 0 means one per processor.
+	Jobs int
+}
+
+// Limits bound the resources that reading a database takes. Zero fields mean the defaults.
+type Limits struct {
+	// FileBytes is the largest database file; default 1 GiB.
+	FileBytes int64
+	// ValueBytes is the largest value of a column, such as all manifests of a bundle; default 32 MiB.
+	ValueBytes int
+	// Rows is the largest number of rows of all tables together; default 2,000,000.
+	Rows int
+	// TextBytes is the largest amount of text in the columns that are held in memory, which are all but the
+	// manifests; default 64 MiB.
+	TextBytes int64
+	// Time is how long opening and loading may take together; default 5 minutes.
+	Time time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.FileBytes == 0 {
+		l.FileBytes = 1 << 30
+	}
+	if l.ValueBytes == 0 {
+		l.ValueBytes = 32 << 20
+	}
+	if l.Rows == 0 {
+		l.Rows = 2_000_000
+	}
+	if l.TextBytes == 0 {
+		l.TextBytes = 64 << 20
+	}
+	if l.Time == 0 {
+		l.Time = 5 * time.Minute
+	}
+	return l
+}
