@@ -56,3 +56,41 @@ func TestFastEqualsSlowOnRandomDocuments(t *testing.T) {
 		t.Errorf("only %d of %d documents went the fast way", fast, *randomDocuments)
 	}
 }
+
+// TestFastEqualsSlowOnDamagedCatalogs takes pieces of real catalogs and changes a few bytes in them.
+func TestFastEqualsSlowOnDamagedCatalogs(t *testing.T) {
+	const damage = " \n:-#\"'|>[]{},\\ab1&*!?\t"
+	var docs [][]byte
+	corpus(t, func(_ string, data []byte) { docs = append(docs, data) })
+	random := rand.New(rand.NewPCG(2, uint64(*randomDocuments)))
+	c := Converter{Limits: Limits{}.withDefaults()}
+	fast := 0
+	for range *randomDocuments / 10 {
+		doc := docs[random.IntN(len(docs))]
+		start := random.IntN(len(doc) + 1)
+		start += bytes.IndexByte(doc[start:], '\n') + 1
+		doc = bytes.Clone(doc[start:min(len(doc), start+random.IntN(1500))])
+		for n := random.IntN(3); n > 0 && len(doc) > 0; n-- {
+			at, b := random.IntN(len(doc)), damage[random.IntN(len(damage))]
+			switch random.IntN(3) {
+			case 0:
+				doc = append(doc[:at], doc[at+1:]...)
+			case 1:
+				doc[at] = b
+			case 2:
+				doc = append(doc[:at], append([]byte{b}, doc[at:]...)...)
+			}
+		}
+		got, ok := c.appendFast(nil, doc, c.Limits)
+		if !ok {
+			continue
+		}
+		fast++
+		if want, err := c.appendSlow(nil, doc, c.Limits); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q: %v\n fast %s\n slow %s", doc, err, got, want)
+		}
+	}
+	if t.Logf("%d of %d pieces the fast way", fast, *randomDocuments/10); fast == 0 {
+		t.Error("no piece went the fast way")
+	}
+}
