@@ -20,6 +20,9 @@ type Options struct {
 	KeepGoing bool
 	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that drop them.
 	CSVOnly bool
+	// Reuse lets [DB.Blobs] use the memory of a bundle's manifests again: the properties of a bundle are valid only
+	// until the next blob is asked for. It is for callers that write blobs and do not keep them.
+	Reuse bool
 	// Limits bound what a database may ask for.
 	Limits Limits
 	// TempDir is where a private copy goes if one is needed; empty means the system's.
