@@ -104,6 +104,7 @@ func (db *DB) produce(s *stream, packages []*assembled) (err error) {
 		}
 		for i := range a.catalog.Bundles {
 			b := a.catalog.Bundles[i]
+			b.RelatedImages = slices.Clone(b.RelatedImages)
 			buf, err := db.addObjects(s, conn, &b, a.rows[i])
 			if err != nil {
 				return fmt.Errorf("bundle %s: %w", quote(b.Name), err)
