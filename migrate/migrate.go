@@ -34,7 +34,7 @@ type QuarantineError struct {
 }
 
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("%d packages are broken and were left out: %s", len(e.Packages), strings.Join(e.Packages, ", "))
+	return fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", "))
 }
 
 // VerificationError tells that the directory does not hold what the database does. Nothing was written.
