@@ -42,7 +42,7 @@ type Limits struct {
 	// TextBytes is the largest amount of text in the columns that are held in memory, which are all but the
 	// manifests; default 64 MiB.
 	TextBytes int64
-	// Time is how long opening and loading may take together; default 5 minutes.
+	// Time is how long opening may take, and loading, and collecting facts; default 5 minutes each.
 	Time time.Duration
 }
 
