@@ -107,7 +107,8 @@ func (s *Splitter) fill() bool {
 		s.buf, s.start = s.buf[:n], 0
 	}
 	if cap(s.buf)-len(s.buf) < readSize {
-		bigger := make([]byte, len(s.buf), 2*cap(s.buf)+readSize+1)
+		// Twice as much, but not much more than a document may have: what is behind that is not read.
+		bigger := make([]byte, len(s.buf), max(min(2*cap(s.buf), s.limits.MaxDocument+readSize), len(s.buf))+readSize+1)
 		copy(bigger, s.buf)
 		s.buf = bigger
 	}
