@@ -622,9 +622,23 @@ func TestPlacesNeverCollide(t *testing.T) {
 
 func TestCancelledBuildLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
+	c, err := declcfg.Load(t.Context(), sampleFS(), declcfg.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := func(yield func(declcfg.Blob, error) bool) {
+		for b, err := range c.Blobs() {
+			cancel()
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Events: func(Layer) { cancel() }}
-	if _, err := Catalog(ctx, CatalogInput{FS: sampleFS()}, o); !errors.Is(err, context.Canceled) {
+	if _, err := Catalog(ctx, CatalogInput{Blobs: blobs}, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
