@@ -7,7 +7,7 @@ import (
 
 // Limits bound the work that one document may cause. A zero field means its default.
 type Limits struct {
-	// MaxDocument is the size of one document in bytes; 64 MiB by default.
+	// MaxDocument is the size of one document in bytes; 32 MiB by default.
 	MaxDocument int
 	// MaxDepth is how deep objects and arrays may nest; 100 by default.
 	MaxDepth int
@@ -23,7 +23,7 @@ const expansionFloor = 1 << 20
 
 func (l Limits) withDefaults() Limits {
 	if l.MaxDocument == 0 {
-		l.MaxDocument = 64 << 20
+		l.MaxDocument = 32 << 20
 	}
 	if l.MaxDepth == 0 {
 		l.MaxDepth = 100
@@ -41,14 +41,18 @@ func (l Limits) withDefaults() Limits {
 type LimitError struct {
 	What  string // "document size", "depth", "alias expansion" or "nodes"
 	Line  int    // 1-based line in the document; 0 if it is the document as a whole
-	Limit int64  // the limit, in bytes for sizes
+	Limit int64  // the limit, in bytes for sizes; 0 where any would be exceeded
 }
 
 func (e *LimitError) Error() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d: %s exceeds the limit of %d", e.Line, e.What, e.Limit)
+	text := fmt.Sprintf("%s exceeds the limit of %d", e.What, e.Limit)
+	if e.Limit == 0 {
+		text = e.What + " has no end" // an alias within what it stands for
 	}
-	return fmt.Sprintf("%s exceeds the limit of %d", e.What, e.Limit)
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s", e.Line, text)
+	}
+	return text
 }
 
 // SyntaxError says that a document is not valid YAML or JSON. Its text has the wording of the libraries that opm uses.
