@@ -18,7 +18,7 @@ func (p *program) renderCommand() *cli.Command {
 		Name:      "render",
 		Usage:     "print catalogs as one stream of blobs",
 		ArgsUsage: "REF...",
-		Description: "A reference is a catalog directory or an index database. The answer is complete or there is none: nothing is\n" +
+		Description: "A reference is a catalog directory, an index database or an image in an OCI layout (oci:DIR:TAG). The answer is complete or there is none: nothing is\n" +
 			"printed before everything has been read." +
 			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render index.db catalog"),
 		Flags: []cli.Flag{
@@ -65,7 +65,7 @@ func (p *program) render(c *cli.Context) (err error) {
 
 // renderOptions reads the flags that say how a reference is read.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Image: p.renderImage}
 	var err error
 	if o.Level, err = edit.ParseLevel(c.String("migrate-level")); err != nil {
 		return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: c.String("migrate-level"), Err: err}

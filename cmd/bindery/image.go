@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"runtime"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+// openCatalogImage reads the catalog and the serve cache out of an image in an OCI layout. The tree must be closed.
+func openCatalogImage(ctx context.Context, ref string) (tree *images.Tree, catalog, cache fs.FS, err error) {
+	image, err := images.Open(ctx, ref, images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() { err = errors.Join(err, image.Close()) }()
+	label, ok := image.Label(build.ConfigsLabel)
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("%q is not a catalog image: it has no label %s", ref, build.ConfigsLabel)
+	}
+	configs, err := insideRoot(label)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("%q: label %s: %w", ref, build.ConfigsLabel, err)
+	}
+	wanted := []string{configs}
+	cacheDir := ""
+	for _, arg := range image.Config.Config.Cmd {
+		if dir, ok := strings.CutPrefix(arg, "--cache-dir="); ok {
+			if cacheDir, err = insideRoot(dir); err == nil && !strings.HasPrefix(cacheDir, "tmp") {
+				wanted = append(wanted, cacheDir)
+			}
+		}
+	}
+	if tree, err = image.Extract(ctx, wanted, images.ExtractOptions{}); err != nil {
+		return nil, nil, nil, fmt.Errorf("%q: %w", ref, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tree.Close())
+		}
+	}()
+	if catalog, err = subTree(tree, configs); err != nil {
+		return nil, nil, nil, fmt.Errorf("%q: %w", ref, err)
+	}
+	if len(wanted) > 1 {
+		if info, err := fs.Stat(tree, cacheDir); err == nil && info.IsDir() {
+			if cache, err = fs.Sub(tree, cacheDir); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	return tree, catalog, cache, nil
+}
+
+func subTree(tree fs.FS, dir string) (fs.FS, error) {
+	if info, err := fs.Stat(tree, dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("/%s is not a directory", dir)
+	}
+	return fs.Sub(tree, dir)
+}
+
+// insideRoot turns an absolute path of an image into one relative to its root.
+func insideRoot(name string) (string, error) {
+	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+	if !path.IsAbs(name) || clean == "" || strings.Contains(name, "..") || !fs.ValidPath(clean) {
+		return "", fmt.Errorf("%.300q is not a directory of the image", name)
+	}
+	return clean, nil
+}
+
+// imageSource serves a catalog image straight from its OCI layout.
+func (p *program) imageSource(ctx context.Context, ref string) (serve.Source, func() error, error) {
+	tree, catalog, cache, err := openCatalogImage(ctx, ref)
+	if err != nil {
+		return serve.Source{}, nil, err
+	}
+	return serve.FileSystem(ref, catalog, cache), tree.Close, nil
+}
+
+// renderImage renders a catalog image in an OCI layout.
+func (p *program) renderImage(ctx context.Context, ref string) (iter.Seq2[declcfg.Blob, error], error) {
+	if !strings.HasPrefix(ref, "oci:") {
+		return nil, fmt.Errorf("%q is neither a file nor a directory, and images are read from an OCI layout only: oci:DIR:TAG", ref)
+	}
+	return func(yield func(declcfg.Blob, error) bool) {
+		tree, catalog, _, err := openCatalogImage(ctx, ref)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer tree.Close()
+		c, err := declcfg.Load(ctx, catalog, declcfg.LoadOptions{Warn: p.warnAt})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		c.Blobs()(yield)
+	}, nil
+}

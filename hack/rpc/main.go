@@ -1,0 +1,100 @@
+// Command rpc asks a running catalog server over gRPC, for the demonstration and the acceptance run.
+//
+//	rpc ADDRESS packages          the names of all packages
+//	rpc ADDRESS package NAME      a package's channels and their heads
+//	rpc ADDRESS bundles           one line for each bundle: package, channel, name, bytes of the answer
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/operator-bindery/bindery/serve/api"
+)
+
+func main() {
+	if err := ask(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func ask(args []string, out io.Writer) error {
+	if len(args) < 2 {
+		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles")
+	}
+	conn, err := grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	client := api.NewRegistryClient(conn)
+	switch {
+	case args[1] == "packages":
+		return packages(ctx, client, out)
+	case args[1] == "package" && len(args) == 3:
+		return channels(ctx, client, args[2], out)
+	case args[1] == "bundles":
+		return bundles(ctx, client, out)
+	}
+	return fmt.Errorf("unknown question %q", args[1:])
+}
+
+func packages(ctx context.Context, client api.RegistryClient, out io.Writer) error {
+	stream, err := client.ListPackages(ctx, &api.ListPackageRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, p.GetName())
+	}
+}
+
+func channels(ctx context.Context, client api.RegistryClient, name string, out io.Writer) error {
+	p, err := client.GetPackage(ctx, &api.GetPackageRequest{Name: name})
+	if err != nil {
+		return err
+	}
+	for _, c := range p.GetChannels() {
+		mark := " "
+		if c.GetName() == p.GetDefaultChannelName() {
+			mark = "*"
+		}
+		fmt.Fprintf(out, "%s %s %s\n", mark, c.GetName(), c.GetCsvName())
+	}
+	return nil
+}
+
+func bundles(ctx context.Context, client api.RegistryClient, out io.Writer) error {
+	stream, err := client.ListBundles(ctx, &api.ListBundlesRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		b, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), proto.Size(b))
+	}
+}
