@@ -59,8 +59,7 @@ func (b *bench) imagesOf(ctx context.Context, what string, flags []string, name,
 	case len(peers) > 0 && peerNames[0] == bud:
 		ref = measuredReference(bud, s[2])
 	case name != "":
-		r := buildahBud.here(b.gzip[b.in.catalog].CPU)
-		ref = &r
+		ref = buildahBud.here(b.gzip[b.in.catalog].CPU)
 	}
 	for i, times := range []float64{3, 6} {
 		b.add(row{What: names[i], Input: b.catalogName(), Took: s[i], Result: sizes[i], Ref: ref, Target: target{Times: times, RSS: 40e6, Writes: writes}})
