@@ -156,55 +156,6 @@ func packagesPart(o *Options, g []content) part {
 	return p
 }
 
-// caches makes the caches of the packages of one layer.
-func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error) {
-	var entries []layers.Entry
-	for _, c := range g {
-		if c.pkg == "" {
-			continue
-		}
-		catalog, err := c.load(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("cache of %s: %w", c.pkg, err)
-		}
-		cache, err := o.Cache(catalog)
-		if err != nil {
-			return nil, fmt.Errorf("cache of %s: %w", c.pkg, err)
-		}
-		entries = append(entries, layers.Bytes(path.Join(cacheDir, c.pkg+o.CacheSuffix), 0o644, cache))
-	}
-	return entries, nil
-}
-
-// load is the catalog of one package, as it goes into the image.
-func (c content) load(ctx context.Context) (*declcfg.Catalog, error) {
-	all := &declcfg.Catalog{}
-	for _, e := range c.entries {
-		if err := readInto(ctx, all, e); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name, err)
-		}
-	}
-	return all, nil
-}
-
-func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (err error) {
-	r, err := e.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	c, err := declcfg.Read(ctx, r, e.Name, declcfg.LoadOptions{})
-	if err != nil {
-		return err
-	}
-	all.Packages = append(all.Packages, c.Packages...)
-	all.Channels = append(all.Channels, c.Channels...)
-	all.Bundles = append(all.Bundles, c.Bundles...)
-	all.Deprecations = append(all.Deprecations, c.Deprecations...)
-	all.Others = append(all.Others, c.Others...)
-	return nil
-}
-
 // writeImage writes the layers, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	mediaType, err := layerType(o.Format, o.Compression)

@@ -8,7 +8,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -38,11 +37,9 @@ type Options struct {
 	MaxLayers int
 	// Jobs is how many layers are written at a time; 1 if zero.
 	Jobs int
-	// Cache makes the server's ready-to-serve form of one package; nil puts none into the image. It is called
-	// concurrently for different packages and must be a pure function.
-	Cache func(*declcfg.Catalog) ([]byte, error)
-	// CacheSuffix is appended to a package's name to name its cache in /cache; ".cache" if empty.
-	CacheSuffix string
+	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
+	// called concurrently for different packages and must be a pure function.
+	Cache func(PackageCatalog) (CacheFile, error)
 	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
 	Events func(Layer)
 }
@@ -63,9 +60,6 @@ func (o *Options) normalize() error {
 	}
 	if o.MaxLayers == 0 {
 		o.MaxLayers = defaultMaxLayers
-	}
-	if o.CacheSuffix == "" {
-		o.CacheSuffix = ".cache"
 	}
 	if o.Platform.OS == "" {
 		o.Platform.OS = "linux"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -64,7 +65,7 @@ type Result struct {
 	Reference string        `json:"reference"`
 	Digest    digest.Digest `json:"digest"`
 	MediaType string        `json:"mediaType"`
-	// Written and Reused are the blobs that went there and those that were there already.
+	// Written and Reused are the blobs that went there, the configuration among them, and those that were there already.
 	Written []digest.Digest `json:"written,omitempty"`
 	Reused  []digest.Digest `json:"reused,omitempty"`
 }
@@ -194,7 +195,8 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
 	progress := make(chan types.ProgressProperties, 16)
 	finished := make(chan struct{})
-	*r = Result{Destination: d.String(), Reference: d.String()}
+	// What an earlier attempt has written counts as written, although this one finds it there.
+	*r = Result{Destination: d.String(), Reference: d.String(), Written: r.Written}
 	go func() {
 		defer close(finished)
 		for p := range progress {
@@ -232,10 +234,14 @@ func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) 
 		e.Kind = EventBlobProgress
 	case types.ProgressEventDone:
 		e.Kind = EventBlobDone
-		r.Written = append(r.Written, e.Blob)
+		if !slices.Contains(r.Written, e.Blob) {
+			r.Written = append(r.Written, e.Blob)
+		}
 	case types.ProgressEventSkipped:
 		e.Kind = EventBlobReused
-		r.Reused = append(r.Reused, e.Blob)
+		if !slices.Contains(r.Written, e.Blob) {
+			r.Reused = append(r.Reused, e.Blob)
+		}
 	default:
 		return
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -84,10 +86,18 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		}
 		return nil
 	}
+	if err := checkEmpty(out); err != nil {
+		return nil, err
+	}
 	blobs, err := render.Reference(ctx, src, o.Render)
 	if err != nil {
 		return nil, err
 	}
+	blobs, stop, err := begun(blobs)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	var counts outputCounts
 	check := func(dir string) error {
 		if !o.Verify {
@@ -123,6 +133,36 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		return r, &QuarantineError{broken}
 	}
 	return r, nil
+}
+
+// checkEmpty looks at the output before the source is read. It is looked at again when it is written.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("output dir %q: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("output dir %q must be empty", dir)
+	}
+	return nil
+}
+
+// begun reads the first blob. A database is checked as a whole before that, so that what is wrong with it is known
+// before anything is made on disk.
+func begun(blobs iter.Seq2[declcfg.Blob, error]) (_ iter.Seq2[declcfg.Blob, error], stop func(), err error) {
+	next, stop := iter.Pull2(blobs)
+	first, err, ok := next()
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return func(yield func(declcfg.Blob, error) bool) {
+		for b, err := first, error(nil); ok; b, err, ok = next() {
+			if !yield(b, err) {
+				return
+			}
+		}
+	}, stop, nil
 }
 
 func counting(blobs iter.Seq2[declcfg.Blob, error], counts *outputCounts) iter.Seq2[declcfg.Blob, error] {

@@ -113,14 +113,14 @@ func testRecorded(t *testing.T, c recorded.Collection) {
 				t.Parallel()
 				out := filepath.Join(t.TempDir(), "out")
 				r, err := migrate.Run(context.Background(), c.Database(t, name), out, migrate.Options{
-					Format: v.format, Verify: true,
+					Format: v.format, Verify: v.format == declcfg.FormatJSON,
 					Render: render.Options{Level: v.level, Compat: sqlite.CompatOPM},
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
 				sameTree(t, tree(t, out), recordedTree(t, c, golden))
-				if !r.Verification.Same {
+				if r.Verification != nil && !r.Verification.Same {
 					t.Errorf("not the same: %+v", r.Verification.Differences)
 				}
 			})

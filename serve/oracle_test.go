@@ -335,6 +335,12 @@ func replay(t *testing.T, conn *grpc.ClientConn, calls []recordedCall) {
 // gives for another entry of the channel that replaces or skips the bundle.
 func isReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, want string) bool {
 	t.Helper()
+	return anyReplacement(t, conn, req, func(got json.RawMessage) bool { return string(got) == want })
+}
+
+// anyReplacement is true if one of the entries that replace or skip a bundle is what is looked for.
+func anyReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, matches func(json.RawMessage) bool) bool {
+	t.Helper()
 	var asked struct{ PkgName, ChannelName, CSVName string }
 	if err := json.Unmarshal(req, &asked); err != nil {
 		t.Fatal(err)
@@ -352,7 +358,7 @@ func isReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, wan
 			continue
 		}
 		got, err := call(t, conn, "GetBundle", fmt.Appendf(nil, `{"pkgName":%q,"channelName":%q,"csvName":%q}`, e.PackageName, e.ChannelName, e.BundleName))
-		if err == nil && string(got[0]) == want {
+		if err == nil && matches(got[0]) {
 			return true
 		}
 	}

@@ -248,24 +248,3 @@ func output(name string, args ...string) (string, error) {
 	out, err := osexec.Command(name, args...).Output()
 	return strings.TrimSpace(string(out)), err
 }
-
-func FuzzDatabase(f *testing.F) {
-	part := recorded.Part(f)
-	for _, name := range []string{"schema-empty-0", "schema-empty-13", "deprec-v1.2.0"} {
-		f.Add(part.File(f, "db/"+name+".db"))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "index.db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before := state(t, filepath.Dir(path))
-		c, _, err := read(t, path, sqlite.Options{Jobs: 1, Limits: sqlite.Limits{Time: 5 * time.Second, ValueBytes: 1 << 20, TextBytes: 1 << 20}})
-		if err == nil {
-			if err := declcfg.Validate(c); err != nil {
-				t.Errorf("an invalid catalog was read: %v", err)
-			}
-		}
-		sameState(t, before, state(t, filepath.Dir(path)))
-	})
-}

@@ -1,0 +1,96 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// PackageCatalog is the catalog of one package, as it is in the image.
+type PackageCatalog struct {
+	// Package is empty for the blobs of no package.
+	Package string
+	Catalog *declcfg.Catalog
+	// Sources are the files that the catalog is in. Each holds blobs of this package only.
+	Sources []SourceFile
+}
+
+// SourceFile is a file below the image's /configs. Name is relative to it, Size in bytes.
+type SourceFile struct {
+	Name   string
+	Size   int64
+	Digest [sha256.Size]byte
+}
+
+// CacheFile is a file for the image's /cache.
+type CacheFile struct {
+	// Name is that of a file, without a directory.
+	Name    string
+	Content []byte
+}
+
+// caches makes the caches of the packages of one layer.
+func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error) {
+	entries := []layers.Entry{layers.Dir(cacheDir, 0o755)}
+	for _, c := range g {
+		catalog, err := c.load(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+		}
+		f, err := o.Cache(catalog)
+		if err != nil {
+			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+		}
+		if f.Name == "" || strings.Contains(f.Name, "/") {
+			return nil, fmt.Errorf("cache of package %q: %q is no file name", c.pkg, f.Name)
+		}
+		entries = append(entries, layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content))
+	}
+	return entries, nil
+}
+
+// load reads the catalog of one package from what goes into the image.
+func (c content) load(ctx context.Context) (PackageCatalog, error) {
+	p := PackageCatalog{Package: c.pkg, Catalog: &declcfg.Catalog{}}
+	for _, e := range c.entries {
+		source, err := readInto(ctx, p.Catalog, e)
+		if err != nil {
+			return PackageCatalog{}, fmt.Errorf("%s: %w", e.Name, err)
+		}
+		p.Sources = append(p.Sources, source)
+	}
+	return p, nil
+}
+
+// readInto adds the blobs of a file to the catalog.
+func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ SourceFile, err error) {
+	r, err := e.Open()
+	if err != nil {
+		return SourceFile{}, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	s := SourceFile{Name: strings.TrimPrefix(e.Name, configsDir+"/"), Size: e.Size}
+	h := sha256.New()
+	tee := io.TeeReader(r, h)
+	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{})
+	if err != nil {
+		return SourceFile{}, err
+	}
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return SourceFile{}, err
+	}
+	h.Sum(s.Digest[:0])
+	all.Packages = append(all.Packages, c.Packages...)
+	all.Channels = append(all.Channels, c.Channels...)
+	all.Bundles = append(all.Bundles, c.Bundles...)
+	all.Deprecations = append(all.Deprecations, c.Deprecations...)
+	all.Others = append(all.Others, c.Others...)
+	return s, nil
+}

@@ -1,0 +1,335 @@
+package images
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/distribution/registry/api/errcode"
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/docker"
+)
+
+// registry is a small registry in memory, with which a test can interfere.
+type registry struct {
+	mu        sync.Mutex
+	blobs     map[string][]byte
+	manifests map[string][]byte
+	requests  []string
+	agents    map[string]bool
+	// interfere, unless nil, answers a request in the registry's place by returning true.
+	interfere func(w http.ResponseWriter, r *http.Request) bool
+}
+
+func newRegistry(t *testing.T) (*registry, string) {
+	t.Helper()
+	r := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
+	s := httptest.NewServer(r)
+	t.Cleanup(s.Close)
+	return r, strings.TrimPrefix(s.URL, "http://")
+}
+
+func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.requests = append(g.requests, r.Method+" "+r.URL.Path)
+	g.agents[r.UserAgent()] = true
+	if g.interfere != nil && g.interfere(w, r) {
+		return
+	}
+	path := r.URL.Path
+	last := path[strings.LastIndex(path, "/")+1:]
+	switch {
+	case path == "/v2/":
+	case r.Method == http.MethodPost:
+		w.Header().Set("Location", path+"session")
+		w.WriteHeader(http.StatusAccepted)
+	case r.Method == http.MethodPatch:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		d := digest.FromBytes(body).String()
+		g.blobs["upload "+d] = body
+		w.Header().Set("Location", path)
+		w.WriteHeader(http.StatusAccepted)
+	case r.Method == http.MethodPut && strings.Contains(path, "/uploads/"):
+		d := r.URL.Query().Get("digest")
+		body, ok := g.blobs["upload "+d]
+		if !ok {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		g.blobs[d] = body
+		w.WriteHeader(http.StatusCreated)
+	case r.Method == http.MethodPut:
+		body, _ := io.ReadAll(r.Body)
+		g.manifests[last] = body
+		w.Header().Set("Docker-Content-Digest", digest.FromBytes(body).String())
+		w.WriteHeader(http.StatusCreated)
+	case strings.Contains(path, "/blobs/"):
+		body, ok := g.blobs[last]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		_, _ = w.Write(body)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func (g *registry) count(prefix string) (n int) {
+	for _, r := range g.requests {
+		if strings.HasPrefix(r, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func insecure() Registry {
+	yes := true
+	return Registry{SkipTLSVerify: &yes, UserAgent: "bindery/test"}
+}
+
+func TestPush(t *testing.T) {
+	reg, host := newRegistry(t)
+	src := simple(t, "x")
+	o := CopyOptions{Registry: insecure()}
+	dest := parse(t, "docker://"+host+"/a/b:v1")
+	r, err := Copy(t.Context(), src, []Destination{dest}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := digest.FromBytes(src.manifest)
+	if r[0].Digest != want || r[0].Reference != host+"/a/b@"+want.String() || len(r[0].Written) != 3 {
+		t.Errorf("got %+v", r[0])
+	}
+	if string(reg.manifests["v1"]) != string(src.manifest) {
+		t.Error("the manifest changed on the way")
+	}
+	if !reg.agents["bindery/test"] || len(reg.agents) != 1 {
+		t.Errorf("user agents: %v", reg.agents)
+	}
+	// The layers are there: the second push opens none.
+	src.opened = func(d digest.Digest) {
+		if strings.Contains(string(src.manifest), `"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"`+d.String()) {
+			t.Errorf("layer %s was read again", d)
+		}
+	}
+	r, err = Copy(t.Context(), src, []Destination{dest}, o)
+	if err != nil || len(r[0].Reused) != 2 || len(r[0].Written) != 1 {
+		t.Errorf("second push: %+v, %v", r, err)
+	}
+}
+
+func TestPushRecoversFromTransientFailures(t *testing.T) {
+	status := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.WriteHeader(code) }
+	}
+	reset := func(w http.ResponseWriter) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			c.Close()
+		}
+	}
+	for name, fail := range map[string]func(http.ResponseWriter){"500": status(500), "502": status(502), "503": status(503), "504": status(504), "reset": reset} {
+		for _, request := range []string{"POST", "PATCH", "PUT /v2/a/b/manifests", "HEAD"} {
+			t.Run(name+" "+request, func(t *testing.T) {
+				reg, host := newRegistry(t)
+				failed := false
+				reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+					if failed || !strings.HasPrefix(r.Method+" "+r.URL.Path, request) {
+						return false
+					}
+					failed = true
+					fail(w)
+					return true
+				}
+				var retried int
+				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond, Events: func(e Event) {
+					if e.Kind == EventRetry {
+						retried++
+					}
+				}}
+				r, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+				if err != nil || !failed {
+					t.Fatalf("failed %v, retried %d: %v", failed, retried, err)
+				}
+				if len(r[0].Written) != 3 || len(r[0].Reused) != 0 {
+					t.Errorf("blobs: %+v", r[0])
+				}
+			})
+		}
+	}
+}
+
+func TestPushGivesUp(t *testing.T) {
+	cases := map[string]struct {
+		code     int
+		attempts int
+	}{"500 for ever": {500, 3}, "denied": {403, 1}, "too large": {413, 1}}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			reg, host := newRegistry(t)
+			reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/manifests/") {
+					return false
+				}
+				w.WriteHeader(c.code)
+				return true
+			}
+			o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond}
+			out := filepath.Join(t.TempDir(), "layout")
+			dests := []Destination{parse(t, "oci:"+out+":v1"), parse(t, "docker://"+host+"/a/b:v1")}
+			_, err := Copy(t.Context(), simple(t, "x"), dests, o)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if n := reg.count("PUT /v2/a/b/manifests"); n != c.attempts {
+				t.Errorf("%d attempts, want %d: %v", n, c.attempts, err)
+			}
+			if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the layout was written although the push failed: %v", err)
+			}
+			if len(reg.manifests) != 0 {
+				t.Errorf("tags: %v", reg.manifests)
+			}
+		})
+	}
+}
+
+func TestTimeoutEndsAPush(t *testing.T) {
+	reg, host := newRegistry(t)
+	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch {
+			return false
+		}
+		// Only with its body read is the end of a connection noticed.
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(10 * time.Second):
+			t.Error("the connection was kept open")
+		}
+		return true
+	}
+	start := time.Now()
+	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
+	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not done within") {
+		t.Errorf("got %v", err)
+	}
+	if d := time.Since(start); d > 4*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
+	reg, host := newRegistry(t)
+	const secret = "canary-secret"
+	var seen bool
+	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+		if _, pw, ok := r.BasicAuth(); ok {
+			seen = seen || pw == secret
+			if r.Method == http.MethodPut {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no: Basic %s, https://user:%s@%s/"}]}`, secret+secret, secret, host)
+				return true
+			}
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	auth := filepath.Join(t.TempDir(), "auth.json")
+	// "user:canary-secret" in base64.
+	text := fmt.Sprintf(`{"auths":{%q:{"auth":"dXNlcjpjYW5hcnktc2VjcmV0"}}}`, host)
+	if err := os.WriteFile(auth, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) string { return map[string]string{"REGISTRY_AUTH_FILE": auth}[name] }
+	o := CopyOptions{Registry: insecure().Env(env)}
+	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
+	if err == nil || !seen {
+		t.Fatalf("seen %v, error %v", seen, err)
+	}
+	if strings.Contains(err.Error(), secret) || strings.Contains(fmt.Sprintf("%+v", err), secret) {
+		t.Errorf("the secret is in %q", err)
+	}
+}
+
+func TestSelfSignedCertificate(t *testing.T) {
+	reg := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
+	s := httptest.NewTLSServer(reg)
+	defer s.Close()
+	dest := parse(t, "docker://"+strings.TrimPrefix(s.URL, "https://")+"/a/b:v1")
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("got %v", err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, certificatePEM(s), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
+		t.Errorf("with the CA file: %v", err)
+	}
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca + "x"}}); err == nil {
+		t.Error("a missing CA file is no error")
+	}
+}
+
+func TestTransient(t *testing.T) {
+	yes := []error{
+		docker.ErrTooManyRequests, docker.UnexpectedHTTPStatusError{StatusCode: 503}, io.ErrUnexpectedEOF, syscall.ECONNRESET,
+		errcode.Errors{errcode.ErrorCodeUnavailable}, errcode.ErrorCodeTooManyRequests.WithMessage("x"), &net.OpError{Err: syscall.ECONNREFUSED},
+	}
+	no := []error{
+		errors.New("x"), context.Canceled, context.DeadlineExceeded, docker.UnexpectedHTTPStatusError{StatusCode: 404},
+		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist, syscall.ENOSPC, ErrIntegrity,
+	}
+	for _, err := range yes {
+		if !transient(fmt.Errorf("doing: %w", err)) {
+			t.Errorf("%v is not tried again", err)
+		}
+	}
+	for _, err := range no {
+		if transient(fmt.Errorf("doing: %w", err)) {
+			t.Errorf("%v is tried again", err)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for text, want := range map[string]string{
+		"Get https://user:pw@host/x: EOF":       "Get https://***@host/x: EOF",
+		"Authorization: Bearer abcdefghijkl.mn": "Authorization: Bearer ***",
+		"POST /token?password=hunter2&x=1":      "POST /token?password=***&x=1",
+		"basic things stay":                     "basic things stay",
+		"docker://quay.io/a/b@sha256:abc":       "docker://quay.io/a/b@sha256:abc",
+	} {
+		if got := redact(text); got != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
+func certificatePEM(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}

@@ -1,0 +1,274 @@
+package migrate_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// TestMain lets the test binary stand in for the command, where a test needs a process of its own.
+func TestMain(m *testing.M) {
+	if src := os.Getenv("MIGRATE_SOURCE"); src != "" {
+		os.Exit(child(src, os.Getenv("MIGRATE_OUTPUT"), os.Getenv("MIGRATE_FAULT")))
+	}
+	os.Exit(m.Run())
+}
+
+// child migrates, under a fault: "limit" makes no file grow beyond 64 KiB, as on a full disk; "hang" never ends, once
+// everything is written but not in place.
+func child(src, out, fault string) int {
+	o := migrate.Options{}
+	switch fault {
+	case "limit":
+		if err := limitFileSize(64 << 10); err != nil {
+			println(err.Error())
+			return 3
+		}
+	case "hang":
+		o.Render.Database = func(context.Context, *sqlite.DB) error {
+			println("hanging")
+			select {}
+		}
+	}
+	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
+		println(err.Error())
+		return 1
+	}
+	return 0
+}
+
+func command(t *testing.T, src, out, fault string) *osexec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := osexec.Command(self)
+	c.Env = append(os.Environ(), "MIGRATE_SOURCE="+src, "MIGRATE_OUTPUT="+out, "MIGRATE_FAULT="+fault)
+	return c
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func altered(t *testing.T, name string, statements ...string) string {
+	t.Helper()
+	path := recorded.Part(t).Database(t, name)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func TestFullDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a limit on the size of files")
+	}
+	dir := t.TempDir()
+	output, err := command(t, recorded.Part(t).Database(t, "small"), filepath.Join(dir, "out"), "limit").CombinedOutput()
+	var exit *osexec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || len(output) == 0 {
+		t.Errorf("got %v: %s", err, output)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("%s was left behind", left)
+	}
+}
+
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	src, out := recorded.Part(t).Database(t, "small"), filepath.Join(dir, "out")
+	c := command(t, src, out, "hang")
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 7)
+	if _, err := stderr.Read(buf); err != nil || string(buf) != "hanging" {
+		t.Fatalf("%q, %v", buf, err)
+	}
+	if err := c.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a killed migration has left an output: %v", err)
+	}
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("the next migration leaves %s", left)
+	}
+}
+
+func TestOutputDirectory(t *testing.T) {
+	src := recorded.Part(t).Database(t, "subs")
+	dir := t.TempDir()
+	empty, full, file := filepath.Join(dir, "empty"), filepath.Join(dir, "full"), filepath.Join(dir, "file")
+	for _, d := range []string{empty, full} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{filepath.Join(full, "x"), file} {
+		if err := os.WriteFile(f, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ out, want string }{
+		{empty, ""},
+		{filepath.Join(dir, "deep", "er"), ""},
+		{full, "must be empty"},
+		{file, "file"},
+	} {
+		_, err := migrate.Run(context.Background(), src, c.out, migrate.Options{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", filepath.Base(c.out), err, c.want)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(full, "x")); string(data) != "mine" {
+		t.Errorf("what was there: %q, %v", data, err)
+	}
+}
+
+func TestBrokenDatabaseLeavesNothing(t *testing.T) {
+	for _, statement := range []string{
+		"UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.6'",
+		"UPDATE package SET name = '../../x' WHERE name = 'etcd'",
+		"UPDATE operatorbundle SET bundle = '{' WHERE name = 'silicom-sts-operator.v0.0.6'",
+	} {
+		dir := t.TempDir()
+		r, err := migrate.Run(context.Background(), altered(t, "small", "PRAGMA foreign_keys=0", statement), filepath.Join(dir, "a", "out"), migrate.Options{})
+		if err == nil || r != nil {
+			t.Errorf("%s: got %v", statement, err)
+		}
+		if left := names(t, dir); len(left) > 0 {
+			t.Errorf("%s: %s was left behind", statement, left)
+		}
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	src := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'")
+	out := filepath.Join(t.TempDir(), "out")
+	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
+	var quarantine *migrate.QuarantineError
+	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+		t.Fatalf("got %v", err)
+	}
+	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
+		t.Errorf("written: %s", got)
+	}
+	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "latest") || r.Packages[0].Output != nil || r.Packages[1].Output == nil || r.Packages[1].Quarantined != "" {
+		t.Errorf("got %+v", r.Packages)
+	}
+	if !r.Verification.Same || len(r.Verification.Differences) != 1 || r.Verification.Differences[0].Reason == "" {
+		t.Errorf("got %+v", r.Verification)
+	}
+}
+
+func TestReport(t *testing.T) {
+	r, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), filepath.Join(t.TempDir(), "out"), migrate.Options{Report: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Source, r.Output = "small.db", "out"
+	got, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "report-small.json")
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got)+"\n" != string(want) {
+		t.Errorf("the report is\n%s", got)
+	}
+	for _, p := range r.Packages {
+		p.Source.Deprecations = p.Output.Deprecations
+		a, _ := json.Marshal(p.Source)
+		b, _ := json.Marshal(p.Output)
+		if string(a) != string(b) {
+			t.Errorf("%s: %s in the database, %s written", p.Name, a, b)
+		}
+	}
+}
+
+// A directory migrates to what the database at that level migrates to.
+func TestDirectory(t *testing.T) {
+	part := recorded.Part(t)
+	dir := filepath.Join(t.TempDir(), "objects")
+	if _, err := migrate.Run(context.Background(), part.Database(t, "small"), dir, migrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "metadata")
+	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Format: declcfg.FormatYAML, Report: true, Render: render.Options{Level: edit.LevelCSVMetadata}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, tree(t, out), recordedTree(t, part, "golden/small/migrate.csvmeta.d"))
+	if len(r.Packages) != 2 || r.Packages[0].Source != nil || r.Packages[0].Output.Bundles != 6 {
+		t.Errorf("got %+v", r.Packages)
+	}
+	if _, err := migrate.Run(context.Background(), dir, filepath.Join(t.TempDir(), "x"), migrate.Options{Verify: true}); !errors.Is(err, migrate.ErrNoFacts) {
+		t.Errorf("a directory cannot be verified: %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	dir := t.TempDir()
+	if _, err := migrate.Run(ctx, recorded.Part(t).Database(t, "medium"), filepath.Join(dir, "out"), migrate.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("%s was left behind", left)
+	}
+}
