@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/layers"
@@ -143,12 +142,22 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 	}
 	switch c.String("cache") {
 	case "native":
-		o.Cache = func(catalog *declcfg.Catalog) ([]byte, error) { return serve.EncodePackage(catalog) }
+		o.Cache = serverCache
 	case "none":
 	default:
 		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
 	return o, nil
+}
+
+// serverCache makes the server's cache of one package, bound to the files that the package is in.
+func serverCache(p build.PackageCatalog) (build.CacheFile, error) {
+	sources := make([]serve.SourceFile, len(p.Sources))
+	for i, s := range p.Sources {
+		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
+	}
+	content, err := serve.EncodePackage(p.Catalog, sources...)
+	return build.CacheFile{Name: serve.CacheFileName(p.Package), Content: content}, err
 }
 
 // sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
