@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -78,14 +77,9 @@ func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
 		}
 		return build.ServerFile(path, platform)
 	}
-	r, err := found.Open()
+	size, err := found.Size()
 	if err != nil {
 		return build.Server{}, err
 	}
-	defer r.Close()
-	program, err := io.ReadAll(r)
-	if err != nil {
-		return build.Server{}, fmt.Errorf("server for %s/%s: %w", platform.OS, platform.Architecture, err)
-	}
-	return build.ServerBytes(program, platform)
+	return build.ServerStream(found.Open, size, platform)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -26,10 +27,14 @@ type Server struct {
 	// Self is true where the program offers itself, in place of the small server.
 	Self bool
 	open func() (io.ReadCloser, error)
+	size func() (int64, error)
 }
 
-// Open returns the program's bytes.
+// Open returns the program's bytes. It can be called several times.
 func (s Server) Open() (io.ReadCloser, error) { return s.open() }
+
+// Size is the number of the program's bytes.
+func (s Server) Size() (int64, error) { return s.size() }
 
 // Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
 // safe for concurrent use.
@@ -38,13 +43,14 @@ func Find(goos, goarch string) (Server, error) {
 	name := "bin/opm-server-" + goos + "-" + goarch + ".zst"
 	if _, err := fs.Stat(embedded, name); err == nil {
 		s.open = func() (io.ReadCloser, error) { return openEmbedded(name) }
+		s.size = func() (int64, error) { return sizeOfEmbedded(name) }
 		return s, nil
 	}
 	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
 		return Server{}, fmt.Errorf("%w for %s/%s: this program holds %s; build it with \"make build\" to have all", ErrNoServer, goos, goarch, held())
 	}
 	s.Self = true
-	s.open = openSelf
+	s.open, s.size = openSelf, sizeOfSelf
 	return s, nil
 }
 
@@ -78,11 +84,45 @@ func openEmbedded(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return readCloser{d.IOReadCloser(), f}, nil
+}
+
+// sizeOfEmbedded reads the size from the head of the frame, where the compressor has put it.
+func sizeOfEmbedded(name string) (size int64, err error) {
+	f, err := embedded.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, zstd.HeaderMaxSize)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, err
+	}
+	var h zstd.Header
+	if err := h.Decode(head[:n]); err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if !h.HasFCS || h.FrameContentSize > math.MaxInt64 {
+		return 0, fmt.Errorf("%s: its size is not known", name)
+	}
+	return int64(h.FrameContentSize), nil
+}
+
+func sizeOfSelf() (int64, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("find this program: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("find this program: %w", err)
+	}
+	return info.Size(), nil
 }
 
 // readCloser closes a decompressor and what it reads from.

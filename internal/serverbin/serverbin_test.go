@@ -56,8 +56,12 @@ func TestEveryPlatformListedOpens(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if n, err := io.Copy(io.Discard, r); err != nil || n < 1<<20 {
+		n, err := io.Copy(io.Discard, r)
+		if err != nil || n < 1<<20 {
 			t.Errorf("%s: %d bytes, %v", p, n, err)
+		}
+		if size, err := s.Size(); err != nil || size != n {
+			t.Errorf("%s: size %d, %v, but %d bytes", p, size, err, n)
 		}
 		if err := r.Close(); err != nil {
 			t.Errorf("%s: %v", p, err)
