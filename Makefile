@@ -21,10 +21,13 @@ TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -tags=$(TAGS)
 
+RELEASE := $(shell sed -n 's/^const Release = "\(.*\)"/\1/p' internal/version/version.go)
 VERSION_PKG := github.com/operator-bindery/bindery/internal/version
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS := -s -w
+# The server carries the release and no commit, so that its layer is the same in every image of one release.
+SERVER_LDFLAGS := $(LDFLAGS) -X main.version=$(RELEASE)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
 
@@ -41,10 +44,9 @@ build: servers ## build dist/bindery with the servers of all platforms inside
 
 servers: $(SERVERS) ## build the small server programs that go into images
 
-# The server carries the release and not the commit, so that its layer is the same in every image of one release.
 $(DIST)/opm-server-linux-%: FORCE
 	@mkdir -p $(DIST)
-	GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/opm-server
+	GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
 
 internal/serverbin/bin/opm-server-linux-%.zst: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
@@ -53,7 +55,7 @@ internal/serverbin/bin/opm-server-linux-%.zst: $(DIST)/opm-server-linux-%
 .PRECIOUS: $(DIST)/opm-server-linux-%
 
 server: ## build dist/opm-server for this machine
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
+	$(GO) build -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $(DIST)/opm-server ./cmd/opm-server
 
 test: ## run the tests
 	$(GO) test -timeout 20m ./...

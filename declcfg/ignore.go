@@ -55,7 +55,7 @@ func (ig *ignorer) read(fsys fs.FS, dir string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxIgnoreFile {
-		return fmt.Errorf("%s: larger than %d bytes", name, maxIgnoreFile)
+		return fmt.Errorf("%s: %w: larger than %d bytes", name, ErrLimit, maxIgnoreFile)
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return fmt.Errorf("%s: not UTF-8 text", name)
@@ -71,7 +71,7 @@ func (ig *ignorer) read(fsys fs.FS, dir string) error {
 			continue
 		}
 		if count++; count > maxIgnorePatterns {
-			return fmt.Errorf("%s: more than %d patterns", name, maxIgnorePatterns)
+			return fmt.Errorf("%s: %w: more than %d patterns", name, ErrLimit, maxIgnorePatterns)
 		}
 		p, err := parseIgnorePattern(line, at)
 		if err != nil {

@@ -18,7 +18,8 @@ type Limits struct {
 	// MaxFileSize bounds one catalog file, in bytes; 1 GiB by default. Files are read document by document, so it does
 	// not bound memory.
 	MaxFileSize int64
-	// MaxDocument bounds one document, in bytes; 64 MiB by default.
+	// MaxDocument bounds one document, in bytes; 32 MiB by default. That is eight times what a client of the catalog
+	// API receives by default.
 	MaxDocument int
 	// MaxDepth bounds the nesting of a document; 100 by default.
 	MaxDepth int
@@ -26,8 +27,15 @@ type Limits struct {
 
 const (
 	defaultMaxFileSize = 1 << 30
-	defaultMaxDocument = 64 << 20
+	defaultMaxDocument = 32 << 20
 )
+
+func (l Limits) fileSize() int64 {
+	if l.MaxFileSize <= 0 {
+		return defaultMaxFileSize
+	}
+	return l.MaxFileSize
+}
 
 func (l Limits) canon() canon.Limits {
 	c := canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}
@@ -73,9 +81,10 @@ func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) 
 	return walk(ctx, fsys, o, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
 }
 
-// Read loads a single stream of documents. name is what positions call it.
+// Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
+// stream.
 func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalog, error) {
-	d := newDocReader(r, name, o)
+	d := newDocReader(&fileReader{r: r, limit: o.Limits.fileSize()}, name, o)
 	c := &Catalog{}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -186,15 +195,12 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, o LoadOptions
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	maxSize := o.Limits.MaxFileSize
-	if maxSize <= 0 {
-		maxSize = defaultMaxFileSize
-	}
+	maxSize := o.Limits.fileSize()
 	if info, err := f.Stat(); err == nil && info.Size() > maxSize {
-		return nil, &ValidationError{Problems: []Problem{{Position: Position{File: name}, Rule: RuleSyntax,
+		return nil, &ValidationError{Problems: []Problem{{Position: Position{File: name}, Rule: RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
-	d := newDocReader(io.LimitReader(f, maxSize), name, o)
+	d := newDocReader(&fileReader{r: f, limit: maxSize}, name, o)
 	var blobs []T
 	for {
 		if err := ctx.Err(); err != nil {
@@ -209,6 +215,21 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, o LoadOptions
 		}
 		blobs = append(blobs, b)
 	}
+}
+
+// fileReader ends in an error where a file has more bytes than its limit, whatever its size was when it was opened.
+type fileReader struct {
+	r     io.Reader
+	limit int64
+	read  int64
+}
+
+func (f *fileReader) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if f.read += int64(n); f.read > f.limit {
+		return 0, &canon.LimitError{What: "file size", Limit: f.limit}
+	}
+	return n, err
 }
 
 // docReader reads the documents of one file.
@@ -353,8 +374,9 @@ func (d *docReader) problem(err error) error {
 	switch {
 	case errors.As(err, &syntax) && syntax.Line > 0:
 		p.Position.Line += syntax.Line - 1
-	case errors.As(err, &limit) && limit.Line > 0:
-		p.Position.Line += limit.Line - 1
+	case errors.As(err, &limit):
+		p.Rule = RuleLimit
+		p.Position.Line += max(limit.Line, 1) - 1
 	}
 	var object *objectError
 	if errors.As(err, &object) {

@@ -2,6 +2,8 @@ package declcfg
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,6 +11,7 @@ import (
 // The rules that a problem can be about.
 const (
 	RuleSyntax         = "syntax"          // a file that cannot be read as blobs
+	RuleLimit          = "limit"           // more than a limit of this package allows
 	RuleObjects        = "objects"         // olm.bundle.object values that hold no manifest
 	RulePackageName    = "package-name"    // a package without a name, or one that is no DNS label
 	RuleChannelName    = "channel-name"    // a channel without a name
@@ -25,6 +28,10 @@ const (
 	RuleSkipRange      = "skip-range"      // a skipRange that is no version range
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )
+
+// ErrLimit is what a [ValidationError] is, by errors.Is, if one of its problems is that something is larger, deeper or
+// longer than a limit allows.
+var ErrLimit = errors.New("limit exceeded")
 
 type stage int
 
@@ -77,6 +84,11 @@ type ValidationError struct {
 
 // Error returns the problems as a tree of packages, channels and bundles, one problem a line, with file and line.
 func (e *ValidationError) Error() string { return e.tree(e.Problems, true) }
+
+// Is reports whether target is [ErrLimit] and a limit is among the problems.
+func (e *ValidationError) Is(target error) bool {
+	return target == ErrLimit && slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleLimit })
+}
 
 // OpmMessage returns the message that opm gives for the catalog: it knows one problem only, until the graph is
 // checked, and then those of the graph.

@@ -101,7 +101,7 @@ func (v *validator) entry(at Problem, e *Entry) {
 		return
 	}
 	if len(e.SkipRange) > maxSkipRange {
-		v.report(at, RuleSkipRange, "invalid skipRange %.40q...: longer than %d bytes", e.SkipRange, maxSkipRange)
+		v.report(at, RuleLimit, "invalid skipRange %.40q...: longer than %d bytes", e.SkipRange, maxSkipRange)
 	} else if _, err := semver.ParseRange(e.SkipRange); err != nil {
 		v.report(at, RuleSkipRange, "invalid skipRange %q: %v", e.SkipRange, err)
 	}

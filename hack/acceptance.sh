@@ -40,16 +40,6 @@ check() {
 
 quiet() { "$bindery" "$@" -q; }
 
-wait_healthy() { # ADDRESS PID
-    local i
-    for i in $(seq 200); do
-        "$bindery" probe -addr "$1" >/dev/null 2>&1 && return 0
-        kill -0 "$2" 2>/dev/null || return 1
-        sleep 0.05
-    done
-    return 1
-}
-
 # The expected answers: what the database lists.
 go build -o "$work/rpc" ./hack/rpc || exit 1
 quiet list packages "$db" | awk 'NR > 1 {print $1}' >"$work/packages" || exit 1
@@ -63,8 +53,9 @@ inspect() {
     grep -q '"operators.operatorframework.io.index.configs.v1": "/configs"' "$work/inspect.json"
     [ "$(skopeo inspect --format '{{.Digest}}' "oci:$work/layout:v1")" = "$digest" ]
     skopeo inspect --config "oci:$work/layout:v1" >"$work/config.json"
-    grep -q '"User":"1001"' "$work/config.json"
-    grep -q '"Entrypoint":\["/bin/opm"\]' "$work/config.json"
+    tr -d ' \n' <"$work/config.json" >"$work/config.min"
+    grep -q '"User":"1001"' "$work/config.min"
+    grep -q '"Entrypoint":\["/bin/opm"\]' "$work/config.min"
 }
 
 registry() {
@@ -75,11 +66,11 @@ storage: {filesystem: {rootdirectory: $work/registry}}
 http: {addr: 127.0.0.1:$port}
 END
     docker-registry serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
-    local pid=$!
-    trap 'kill $pid 2>/dev/null' EXIT
+    registry_pid=$!
+    trap 'kill $registry_pid 2>/dev/null' EXIT
     local i; for i in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break; sleep 0.05; done
     local repo=127.0.0.1:$port/acme/catalog
-    skopeo copy --preserve-digests --dest-tls-verify=false "oci:$work/layout:v1" "docker://$repo:copied"
+    skopeo copy -q --preserve-digests --dest-tls-verify=false "oci:$work/layout:v1" "docker://$repo:copied"
     [ "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$repo:copied")" = "$digest" ]
     local last; last=$(quiet build catalog "$work/catalog" -t "$repo:pushed" --push --use-http | tail -n 1)
     [ "$last" = "$repo@$digest" ] || { echo "pushed as $last"; return 1; }
@@ -87,8 +78,7 @@ END
     quiet build catalog "$work/catalog" -t "$repo:docker" --push --use-http --format docker >/dev/null
     skopeo inspect --raw --tls-verify=false "docker://$repo:docker" | grep -q 'vnd.docker.distribution.manifest.v2'
     quiet build catalog "$work/catalog" -t "$repo:zstd" --push --use-http --compression zstd >/dev/null
-    skopeo copy --src-tls-verify=false "docker://$repo:zstd" "oci:$work/back:zstd"
-    kill $pid
+    skopeo copy -q --src-tls-verify=false "docker://$repo:zstd" "oci:$work/back:zstd"
 }
 
 unpack() {
@@ -115,14 +105,15 @@ catalogd() {
 
 podman_flags="--cgroup-manager cgroupfs --runtime runc"
 container() {
-    podman load -q -i <(quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --output "docker-archive:$work/image.tar" >/dev/null; cat "$work/image.tar")
+    quiet build catalog "$work/catalog" -t localhost/acme/catalog:v1 --output "docker-archive:$work/image.tar" >/dev/null
+    podman load -q -i "$work/image.tar"
     local p=$((port + 1)) name=bindery-acceptance-$$
     # An arbitrary uid with group 0, a read-only root, no capabilities: the restricted pod of a cluster.
     podman $podman_flags run -d --rm --name $name --network host --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
         --read-only --read-only-tmpfs=false --cap-drop ALL --security-opt no-new-privileges --user 1000690000:0 \
         localhost/acme/catalog:v1 serve /configs --cache-dir=/cache -p $p
     local status=0 i
-    for i in $(seq 200); do "$bindery" probe -addr 127.0.0.1:$p >/dev/null 2>&1 && break; sleep 0.05; done
+    for i in $(seq 200); do "$bindery" probe -connect-timeout 100ms -addr 127.0.0.1:$p >/dev/null 2>&1 && break; sleep 0.05; done
     "$bindery" probe -addr 127.0.0.1:$p || status=1
     podman $podman_flags exec $name /bin/grpc_health_probe -addr 127.0.0.1:$p || status=1
     "$work/rpc" 127.0.0.1:$p packages | diff - "$work/packages" || status=1

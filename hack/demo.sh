@@ -4,8 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bindery=$(realpath "${1:-dist/bindery}")
-db=testdata/db/small.db
+go=$(command -v "${GO:-go}")
 work=$(mktemp -d)
+db=small.db
+cp testdata/db/$db "$work"
+"$go" build -o "$work/rpc" ./hack/rpc
+cd "$work"
 server=
 cleanup() {
     if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
@@ -28,37 +32,36 @@ step "1. An index database ($(size $db)), as catalogs used to be"
 timed "$bindery" list channels "$db" -q
 
 step "2. Migrate it to a file-based catalog, and prove that nothing was lost"
-timed "$bindery" migrate "$db" "$work/catalog" -o yaml --report "$work/report.json" --verify -q
-echo "  catalog: $(find "$work/catalog" -type f | wc -l) files, $(size "$work/catalog"); report: $(size "$work/report.json")"
+timed "$bindery" migrate "$db" catalog -o yaml --report report.json --verify -q
+echo "  catalog: $(find catalog -type f | wc -l) files, $(size catalog); report: $(size report.json)"
 
 step "3. Validate it"
-timed "$bindery" validate "$work/catalog"
+timed "$bindery" validate catalog
 
 step "4. Assemble the catalog image, twice: the digest is the same"
-timed "$bindery" build catalog "$work/catalog" -t demo/catalog:v1 --compression zstd \
-    --output "oci:$work/image" --digest-file "$work/digest" -q
-timed "$bindery" build catalog "$work/catalog" -t demo/catalog:v1 --compression zstd \
-    --output "oci:$work/again" --digest-file "$work/digest2" -q
-cmp "$work/digest" "$work/digest2"
-echo "  image: $(size "$work/image") with the server in it"
+timed "$bindery" build catalog catalog -t demo/catalog:v1 --compression zstd \
+    --output oci:image --digest-file digest -q
+timed "$bindery" build catalog catalog -t demo/catalog:v1 --compression zstd \
+    --output oci:again --digest-file digest2 -q
+cmp digest digest2
+echo "  image: $(size image) with the server in it"
 
 step "5. Serve straight from the image"
 port=$((20000 + RANDOM % 20000))
-echo "\$ bindery serve oci:$work/image:v1 -p $port &"
+echo "\$ bindery serve oci:image:v1 -p $port &"
 start=$(now)
-"$bindery" serve "oci:$work/image:v1" -p "$port" --pprof-addr "" -q >"$work/log" 2>&1 &
+"$bindery" serve "oci:image:v1" -p "$port" --pprof-addr "" -q >log 2>&1 &
 server=$!
-until "$bindery" probe -addr "127.0.0.1:$port" >/dev/null 2>&1; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log"; exit 1; }
+until "$bindery" probe -connect-timeout 50ms -addr "127.0.0.1:$port" >/dev/null 2>&1; do
+    kill -0 "$server" 2>/dev/null || { cat log; exit 1; }
     sleep 0.02
 done
 printf '  [healthy after %d ms]\n' $((($(now) - start) / 1000000))
 
 step "6. Probe it and ask it over gRPC"
 timed "$bindery" probe -addr "127.0.0.1:$port"
-${GO:-go} build -o "$work/rpc" ./hack/rpc
-timed "$work/rpc" "127.0.0.1:$port" packages
-echo "  $("$work/rpc" "127.0.0.1:$port" bundles | wc -l) channel entries served"
+timed ./rpc "127.0.0.1:$port" packages
+echo "  $(./rpc "127.0.0.1:$port" bundles | wc -l) channel entries served"
 
 step "7. Stop it"
 kill "$server"
@@ -66,4 +69,4 @@ wait "$server" && status=0 || status=$?
 server=
 echo "  the server ended with status $status"
 echo
-echo "done: $db -> catalog -> $(cat "$work/digest") -> gRPC"
+echo "done: $db -> catalog -> $(cat digest) -> gRPC"

@@ -10,11 +10,14 @@ import (
 
 // Pool writes layers into a [Store], several at a time. Methods must be called from one goroutine.
 //
-// Each worker has one compressor for all its layers, because making one costs more memory than a layer needs.
+// Each worker has one compressor for all its layers, because making one costs more memory than a layer needs. Workers
+// do not wait for the disk: finished layers are synchronised beside them, many at a time, which file systems do with
+// little more work than for one.
 type Pool struct {
 	store  *Store
 	o      Options
 	group  *errgroup.Group
+	seals  errgroup.Group
 	ctx    context.Context
 	codecs chan codec
 	done   func(Blob)
@@ -23,6 +26,9 @@ type Pool struct {
 	blobs []Blob
 	n     int
 }
+
+// sealing is how many files are synchronised at a time.
+const sealing = 16
 
 // NewPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
 // one worker at a time.
@@ -38,6 +44,7 @@ func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(Blob)
 	}
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	p.group.SetLimit(jobs)
+	p.seals.SetLimit(sealing)
 	return p, nil
 }
 
@@ -55,11 +62,17 @@ func (p *Pool) Add(l Layer, release func()) {
 		}
 		c := <-p.codecs
 		defer func() { p.codecs <- c }()
-		blob, err := p.store.write(p.ctx, c, l, p.o)
+		d, err := p.store.draft(p.ctx, c, l, p.o)
 		if err != nil {
 			return err
 		}
-		p.keep(index, blob)
+		p.seals.Go(func() error {
+			if err := p.store.seal(d); err != nil {
+				return err
+			}
+			p.keep(index, d.blob)
+			return nil
+		})
 		return nil
 	})
 }
@@ -78,7 +91,11 @@ func (p *Pool) keep(index int, b Blob) {
 
 // Wait waits for all layers and returns them in the order of the Add calls, or the first error.
 func (p *Pool) Wait() ([]Blob, error) {
-	if err := p.group.Wait(); err != nil {
+	err := p.group.Wait()
+	if serr := p.seals.Wait(); err == nil {
+		err = serr
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p.blobs, nil

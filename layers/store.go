@@ -38,35 +38,61 @@ func (s *Store) Write(ctx context.Context, l Layer, o Options) (Blob, error) {
 	return s.write(ctx, c, l, o)
 }
 
-func (s *Store) write(ctx context.Context, c codec, l Layer, o Options) (_ Blob, err error) {
+func (s *Store) write(ctx context.Context, c codec, l Layer, o Options) (Blob, error) {
+	d, err := s.draft(ctx, c, l, o)
+	if err != nil {
+		return Blob{}, err
+	}
+	return d.blob, s.seal(d)
+}
+
+// draft is a written layer that has neither its name nor a safe place on the disk yet.
+type draft struct {
+	f    *os.File
+	blob Blob
+}
+
+// draft writes a layer into a temporary file.
+func (s *Store) draft(ctx context.Context, c codec, l Layer, o Options) (_ draft, err error) {
 	f, err := os.CreateTemp(s.dir, "layer-")
 	if err != nil {
-		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+		return draft{}, fmt.Errorf("layer %s: %w", l.Name, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, ignoreClosed(f.Close()), os.Remove(f.Name()))
+			err = errors.Join(err, discard(f))
 		}
 	}()
 	w := bufio.NewWriterSize(f, bufferSize)
 	blob, err := write(ctx, w, c, l, o)
 	if err != nil {
-		return Blob{}, err
+		return draft{}, err
 	}
-	if err := finish(f, w); err != nil {
-		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	if err := w.Flush(); err != nil {
+		return draft{}, fmt.Errorf("layer %s: %w", l.Name, err)
 	}
-	if err := os.Rename(f.Name(), s.Path(blob.Digest)); err != nil {
-		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
+	return draft{f, blob}, nil
+}
+
+// seal brings a draft to the disk and gives it its name.
+func (s *Store) seal(d draft) error {
+	err := finish(d.f)
+	if err == nil {
+		err = os.Rename(d.f.Name(), s.Path(d.blob.Digest))
 	}
-	return blob, nil
+	if err != nil {
+		return errors.Join(fmt.Errorf("layer %s: %w", d.blob.Name, err), discard(d.f))
+	}
+	return nil
+}
+
+// discard removes a temporary file.
+func discard(f *os.File) error {
+	return errors.Join(ignoreClosed(f.Close()), os.Remove(f.Name()))
 }
 
 // finish brings a blob to the disk, readable by everybody: it will be hard-linked into an image layout as it is.
-func finish(f *os.File, w *bufio.Writer) error {
-	if err := w.Flush(); err != nil {
-		return err
-	}
+func finish(f *os.File) error {
 	if err := chmodReadable(f); err != nil {
 		return err
 	}

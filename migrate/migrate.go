@@ -34,7 +34,7 @@ type QuarantineError struct {
 }
 
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("%d packages are broken and were left out: %s", len(e.Packages), strings.Join(e.Packages, ", "))
+	return fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", "))
 }
 
 // VerificationError tells that the directory does not hold what the database does. Nothing was written.
@@ -70,6 +70,7 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	}
 	r := &Report{Source: src, Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	var facts *sqlite.Facts
+	o.Render.Reuse = true
 	also := o.Render.Database
 	o.Render.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
 		if version, has := db.SchemaVersion(); has {

@@ -24,6 +24,8 @@ type Options struct {
 	Compat         sqlite.Compat
 	KeepGoing      bool
 	DatabaseLimits sqlite.Limits
+	// Reuse says that blobs are written and not kept, see [sqlite.Options].
+	Reuse bool
 	// Limits are for catalog directories.
 	Limits declcfg.Limits
 	// Jobs is how many files or bundles are parsed at once; 0 means one per processor.
@@ -163,7 +165,7 @@ func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blo
 	return func(yield func(declcfg.Blob, error) bool) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{
 			Compat: o.Compat, KeepGoing: o.KeepGoing, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
-			Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
+			Reuse: o.Reuse, Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
 		})
 		if err != nil {
 			yield(nil, err)

@@ -264,17 +264,22 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Digest[:8]) }
 
 // build makes what the cache lacks and adds it to the store.
-func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) error {
+func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) (err error) {
 	l.tell(cache, check)
 	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
 	writable := l.CacheDir != "" && len(cache.foreign) == 0
 	if writable {
-		sink := dirSink{dir: l.CacheDir}
+		sink := &dirSink{dir: l.CacheDir}
+		defer func() {
+			if err != nil {
+				sink.undo()
+			}
+		}()
 		if !l.MustWrite {
 			sink.fallback = newScratch(l.Log)
 		}
 		b.sink = sink
-		err := probeWrite(l.CacheDir)
+		err := sink.prepare()
 		if err != nil && l.MustWrite {
 			return fmt.Errorf("cache directory: %w", err)
 		}
@@ -319,18 +324,6 @@ func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
 		log.Warn("cache requires rebuild", "reason", reason)
 	}
 	log.Info("building cache", "files", len(check.build), "packages in cache", len(check.fresh))
-}
-
-// probeWrite makes the cache directory if need be and tries whether files can be made in it.
-func probeWrite(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".bindery-probe-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // removeStale removes the cache files of packages that the catalog no longer has and those that could not be used.

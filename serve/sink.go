@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -25,9 +26,12 @@ type sink interface {
 type dirSink struct {
 	dir      string
 	fallback *scratch
+
+	mu   sync.Mutex
+	made []string // what was not there before, outermost first
 }
 
-func (s dirSink) put(e *encoded) (*Package, error) {
+func (s *dirSink) put(e *encoded) (*Package, error) {
 	p, err := s.write(e)
 	if err != nil && s.fallback != nil {
 		s.fallback.log.Warn("a package cannot be written to the cache directory: a temporary cache is used for it", "package", e.name, "error", err)
@@ -36,11 +40,18 @@ func (s dirSink) put(e *encoded) (*Package, error) {
 	return p, err
 }
 
-func (s dirSink) write(e *encoded) (*Package, error) {
+func (s *dirSink) write(e *encoded) (*Package, error) {
 	path := filepath.Join(s.dir, CacheFileName(e.name))
 	// Group and others may read: a pod's user is rarely the one who wrote the file.
+	_, err := os.Lstat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
 	if err := atomicfs.WriteFile(path, e.file, 0o644); err != nil {
 		return nil, err
+	}
+	if missing {
+		s.mu.Lock()
+		s.made = append(s.made, path)
+		s.mu.Unlock()
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,11 +64,40 @@ func (s dirSink) write(e *encoded) (*Package, error) {
 	return p, err
 }
 
-func (s dirSink) close() error {
+func (s *dirSink) close() error {
 	if s.fallback == nil {
 		return nil
 	}
 	return s.fallback.close()
+}
+
+// prepare makes the directory if need be and tries whether files can be made in it.
+func (s *dirSink) prepare() error {
+	for dir := filepath.Clean(s.dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		s.made = append([]string{dir}, s.made...)
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(s.dir, ".bindery-probe-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// undo removes what was made, after a failure: a catalog that cannot be served leaves no part of a cache. What others
+// have begun to use stays, because a directory is removed only when it is empty and a file can be read to its end.
+func (s *dirSink) undo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range slices.Backward(s.made) {
+		_ = os.Remove(path)
+	}
+	s.made = nil
 }
 
 // scratch keeps cache files in one temporary file that has no name, so that nothing is left behind however the program

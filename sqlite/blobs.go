@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -9,7 +10,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -26,16 +26,19 @@ func (db *DB) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		items := make(chan item, 1)
+		s := &stream{ctx: ctx, items: make(chan item), free: make(chan []byte, 3)}
 		go func() {
-			defer close(items)
-			if err := db.produce(ctx, packages, items); err != nil {
-				send(ctx, items, item{err: db.wrap(classify(ctx, err))})
+			defer close(s.items)
+			if err := db.produce(s, packages); err != nil {
+				s.send(item{err: db.wrap(classify(ctx, err))})
 			}
 		}()
-		for it := range items {
+		for it := range s.items {
 			if !yield(it.blob, it.err) || it.err != nil {
 				return
+			}
+			if db.options.Reuse && it.buf != nil {
+				s.free <- it.buf // at most two buffers are on the way, so this does not block
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -44,22 +47,43 @@ func (db *DB) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// item is a blob on its way from the reader to the consumer.
+// stream leads from the goroutine that reads to the one that consumes.
+type stream struct {
+	ctx   context.Context
+	items chan item
+	free  chan []byte // memory of manifests that have been consumed
+}
+
+// item is a blob on its way. buf is the memory that its manifests are in.
 type item struct {
 	blob declcfg.Blob
+	buf  []byte
 	err  error
 }
 
-func send(ctx context.Context, items chan<- item, it item) bool {
+func (s *stream) send(it item) bool {
 	select {
-	case items <- it:
+	case s.items <- it:
 		return true
-	case <-ctx.Done():
+	case <-s.ctx.Done():
 		return false
 	}
 }
 
-func (db *DB) produce(ctx context.Context, packages []*assembled, items chan<- item) (err error) {
+// buffer returns memory of a size, new or used.
+func (s *stream) buffer(size int) []byte {
+	select {
+	case buf := <-s.free:
+		if cap(buf) >= size {
+			return buf[:0]
+		}
+	default:
+	}
+	return make([]byte, 0, size)
+}
+
+func (db *DB) produce(s *stream, packages []*assembled) (err error) {
+	ctx := s.ctx
 	conn, err := db.conn(ctx)
 	if err != nil {
 		return err
@@ -70,25 +94,27 @@ func (db *DB) produce(ctx context.Context, packages []*assembled, items chan<- i
 		if pkg.Icon, err = db.icon(ctx, conn, a); err != nil {
 			return err
 		}
-		if !send(ctx, items, item{blob: &pkg}) {
+		if !s.send(item{blob: &pkg}) {
 			return nil
 		}
 		for i := range a.catalog.Channels {
-			if !send(ctx, items, item{blob: &a.catalog.Channels[i]}) {
+			if !s.send(item{blob: &a.catalog.Channels[i]}) {
 				return nil
 			}
 		}
 		for i := range a.catalog.Bundles {
 			b := a.catalog.Bundles[i]
-			if err := db.addObjects(ctx, conn, &b, a.rows[i]); err != nil {
+			b.RelatedImages = slices.Clone(b.RelatedImages)
+			buf, err := db.addObjects(s, conn, &b, a.rows[i])
+			if err != nil {
 				return fmt.Errorf("bundle %s: %w", quote(b.Name), err)
 			}
-			if !send(ctx, items, item{blob: &b}) {
+			if !s.send(item{blob: &b, buf: buf}) {
 				return nil
 			}
 		}
 		for i := range a.catalog.Deprecations {
-			if !send(ctx, items, item{blob: &a.catalog.Deprecations[i]}) {
+			if !s.send(item{blob: &a.catalog.Deprecations[i]}) {
 				return nil
 			}
 		}
@@ -135,8 +161,8 @@ func (db *DB) icon(ctx context.Context, conn *sql.Conn, a *assembled) (icon *dec
 }
 
 // addObjects adds the manifests of a bundle to its properties, sorted, and moves those types to the end that opm keeps
-// there.
-func (db *DB) addObjects(ctx context.Context, conn *sql.Conn, b *declcfg.Bundle, row *bundle) error {
+// there. It returns the memory that the manifests are in.
+func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bundle) (buf []byte, err error) {
 	m := row.manifests
 	spans := m.objects
 	if db.options.CSVOnly && m.csvAt >= 0 && b.Image != "" {
@@ -144,15 +170,16 @@ func (db *DB) addObjects(ctx context.Context, conn *sql.Conn, b *declcfg.Bundle,
 	}
 	var objects []declcfg.Property
 	if len(spans) > 0 {
-		err := column(ctx, conn, "bundle", row.rowid, func(value []byte) error {
+		err := column(s.ctx, conn, "bundle", row.rowid, func(value []byte) error {
 			if int(m.objects[len(m.objects)-1].end) > len(value) {
 				return fmt.Errorf("%w: its manifests have changed", ErrLocked)
 			}
-			objects = encodeObjects(value, spans)
+			buf = s.buffer(encodedSize(spans))
+			objects, buf = encodeObjects(buf, value, spans)
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	last := func(p declcfg.Property) bool {
@@ -167,27 +194,31 @@ func (db *DB) addObjects(ctx context.Context, conn *sql.Conn, b *declcfg.Bundle,
 		}
 	}
 	slices.SortFunc(objects, func(x, y declcfg.Property) int {
-		return cmp.Or(cmp.Compare(x.Type, y.Type), strings.Compare(string(x.Value), string(y.Value)))
+		return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
 	})
 	b.Properties = append(properties, objects...)
-	return nil
+	return buf, nil
 }
 
-// encodeObjects makes the olm.bundle.object properties of a bundle. Their values share one allocation.
-func encodeObjects(column []byte, spans []span) []declcfg.Property {
-	const prefix, suffix = `{"data":"`, `"}`
-	size := 0
+const objectPrefix, objectSuffix = `{"data":"`, `"}`
+
+// encodedSize is the size of the olm.bundle.object properties of a bundle.
+func encodedSize(spans []span) (size int) {
 	for _, s := range spans {
-		size += len(prefix) + base64.StdEncoding.EncodedLen(int(s.end-s.start)) + len(suffix)
+		size += len(objectPrefix) + base64.StdEncoding.EncodedLen(int(s.end-s.start)) + len(objectSuffix)
 	}
-	buf := make([]byte, 0, size)
+	return size
+}
+
+// encodeObjects makes the olm.bundle.object properties of a bundle in buf, which has room for them.
+func encodeObjects(buf, column []byte, spans []span) ([]declcfg.Property, []byte) {
 	out := make([]declcfg.Property, len(spans))
 	for i, s := range spans {
 		start := len(buf)
-		buf = append(buf, prefix...)
+		buf = append(buf, objectPrefix...)
 		buf = base64.StdEncoding.AppendEncode(buf, s.of(column))
-		buf = append(buf, suffix...)
+		buf = append(buf, objectSuffix...)
 		out[i] = declcfg.Property{Type: declcfg.PropertyBundleObject, Value: buf[start:len(buf):len(buf)]}
 	}
-	return out
+	return out, buf
 }

@@ -27,7 +27,7 @@ func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 	tips := map[string]int64{}
 	least := int64(math.MaxInt64)
 	for _, e := range p.entries {
-		if d, ok := tips[e.channel]; !ok || e.depth < d {
+		if d, ok := tips[e.channel]; e.depth != none && (!ok || e.depth < d) {
 			tips[e.channel] = e.depth
 		}
 	}
@@ -44,7 +44,7 @@ func (g *graph) readEdges(p *pkg, c Compat) map[node]*edges {
 	chain := map[int64]bool{}
 	var queue []*entry
 	for _, e := range p.entries {
-		if e.depth == tips[e.channel] {
+		if tip, ok := tips[e.channel]; ok && e.depth == tip {
 			chain[e.id] = true
 			queue = append(queue, e)
 		}

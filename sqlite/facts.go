@@ -50,7 +50,7 @@ type BundleFacts struct {
 
 // Facts reads the facts. It takes a pass over all manifests.
 func (db *DB) Facts(ctx context.Context) (*Facts, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, db.options.Limits.Time, fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
+	ctx, cancel := db.deadline(ctx)
 	defer cancel()
 	f := &Facts{Packages: map[string]*PackageFacts{}, Bundles: map[string]*BundleFacts{}}
 	for _, read := range []func(context.Context, *Facts) error{db.bundleFacts, db.packageFacts, db.edgeFacts, db.propertyFacts, db.imageFacts} {

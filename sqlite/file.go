@@ -288,7 +288,7 @@ func (s *source) uri() string {
 		"_pragma=ignore_check_constraints(1)", // a check constraint is code of the database's author
 		"_pragma=temp_store(2)",
 		"_pragma=mmap_size(0)",
-		"_pragma=cache_size(-4096)",
+		"_pragma=cache_size(-1024)",
 	}
 	if s.mode != "mode=rw" {
 		params = append(params, "_query_only=1")

@@ -22,6 +22,7 @@ import (
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
 func TestForeignObjectsAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, statement, want string
 	}{
@@ -52,6 +53,7 @@ func TestForeignObjectsAreRefused(t *testing.T) {
 }
 
 func TestInvalidRows(t *testing.T) {
+	t.Parallel()
 	const bundle = "etcdoperator.v0.9.2"
 	for _, c := range []struct {
 		name, statement, want string
@@ -91,6 +93,7 @@ func TestInvalidRows(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		statement string
@@ -127,6 +130,7 @@ func TestEveryPageZeroed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 180 databases")
 	}
+	t.Parallel()
 	part := recorded.Part(t)
 	data, want := part.File(t, "db/small.db"), string(part.File(t, "golden/small/render.json"))
 	const page = 4096
@@ -148,6 +152,7 @@ func TestEveryPageZeroed(t *testing.T) {
 }
 
 func TestHeaderMutated(t *testing.T) {
+	t.Parallel()
 	part := recorded.Part(t)
 	data, want := part.File(t, "db/small.db"), string(part.File(t, "golden/small/render.json"))
 	path := filepath.Join(t.TempDir(), "index.db")
@@ -197,6 +202,7 @@ func TestCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads thousands of databases")
 	}
+	t.Parallel()
 	dir, err := output("go", "list", "-m", "-f", "{{.Dir}}", "modernc.org/sqlite")
 	if err != nil {
 		t.Skipf("the module of the library is not there: %v", err)

@@ -122,7 +122,11 @@ func objectKind(object jsontext.Value) string {
 
 type csvDocument struct {
 	Metadata struct {
-		Annotations map[string]jsontext.Value `json:"annotations"`
+		Annotations struct {
+			SkipRange      jsontext.Value `json:"olm.skipRange"`
+			SubstitutesFor jsontext.Value `json:"olm.substitutesFor"`
+			Properties     jsontext.Value `json:"olm.properties"`
+		} `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		Version       jsontext.Value `json:"version"`
@@ -138,9 +142,7 @@ type csvDocument struct {
 			Owned    []csvAPI `json:"owned"`
 			Required []csvAPI `json:"required"`
 		} `json:"apiservicedefinitions"`
-		Install struct {
-			Spec jsontext.Value `json:"spec"`
-		} `json:"install"`
+		Install jsontext.Value `json:"install"`
 	} `json:"spec"`
 }
 
@@ -151,17 +153,19 @@ type csvAPI struct {
 	Kind    string `json:"kind"`
 }
 
-type csvDeployments struct {
-	Deployments []struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Containers     []csvContainer `json:"containers"`
-					InitContainers []csvContainer `json:"initContainers"`
-				} `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-	} `json:"deployments"`
+type csvInstall struct {
+	Spec struct {
+		Deployments []struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers     []csvContainer `json:"containers"`
+						InitContainers []csvContainer `json:"initContainers"`
+					} `json:"spec"`
+				} `json:"template"`
+			} `json:"spec"`
+		} `json:"deployments"`
+	} `json:"spec"`
 }
 
 type csvContainer struct {
@@ -175,20 +179,20 @@ func readCSV(object []byte) (*csv, error) {
 	}
 	c := &csv{
 		version:        jsonString(d.Spec.Version),
-		skipRange:      jsonString(d.Metadata.Annotations["olm.skipRange"]),
-		substitutesFor: jsonString(d.Metadata.Annotations[declcfg.AnnotationSubstitutesFor]),
+		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
+		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
 	}
 	c.owned = append(crdAPIs(d.Spec.CRDs.Owned), serviceAPIs(d.Spec.APIServices.Owned)...)
 	c.required = append(crdAPIs(d.Spec.CRDs.Required), serviceAPIs(d.Spec.APIServices.Required)...)
-	if annotation := jsonString(d.Metadata.Annotations["olm.properties"]); annotation != "" {
+	if annotation := jsonString(d.Metadata.Annotations.Properties); annotation != "" {
 		c.properties = readProperties(annotation)
 	}
-	var install csvDeployments
-	if d.Spec.Install.Spec != nil && json.Unmarshal(d.Spec.Install.Spec, &install) == nil {
-		for _, dep := range install.Deployments {
+	var install csvInstall // what is not as it should be here has no images; opm does not ask for more
+	if d.Spec.Install != nil && json.Unmarshal(d.Spec.Install, &install) == nil {
+		for _, dep := range install.Spec.Deployments {
 			pod := dep.Spec.Template.Spec
 			for _, container := range append(pod.Containers, pod.InitContainers...) {
 				if container.Image != "" {

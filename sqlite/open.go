@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	driver "modernc.org/sqlite"
 )
@@ -19,7 +18,6 @@ type DB struct {
 	pool    *sql.DB
 	base    *sql.Conn // holds the read transaction that keeps writers out until Close
 	schema  *schema
-	until   time.Time
 
 	load     loadOnce
 	findings findings
@@ -33,7 +31,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	db := &DB{path: path, options: o, until: time.Now().Add(o.Limits.Time)}
+	db := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {
 			err = db.wrap(errors.Join(err, db.close()))
@@ -93,9 +91,9 @@ func (db *DB) wrap(err error) error {
 	return fmt.Errorf("database %s: %w", quote(db.path), err)
 }
 
-// deadline bounds the work of opening and loading.
+// deadline bounds the time of one step, such as opening or loading.
 func (db *DB) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithDeadlineCause(ctx, db.until, fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
+	return context.WithTimeoutCause(ctx, db.options.Limits.Time, fmt.Errorf("%w: reading took longer than %v", ErrLimit, db.options.Limits.Time))
 }
 
 // begin takes the shared lock and keeps it, so that every connection sees the same state of the database.

@@ -20,6 +20,9 @@ type Options struct {
 	KeepGoing bool
 	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that drop them.
 	CSVOnly bool
+	// Reuse lets [DB.Blobs] use the memory of a bundle's manifests again: the properties of a bundle are valid only
+	// until the next blob is asked for. It is for callers that write blobs and do not keep them.
+	Reuse bool
 	// Limits bound what a database may ask for.
 	Limits Limits
 	// TempDir is where a private copy goes if one is needed; empty means the system's.
@@ -39,7 +42,7 @@ type Limits struct {
 	// TextBytes is the largest amount of text in the columns that are held in memory, which are all but the
 	// manifests; default 64 MiB.
 	TextBytes int64
-	// Time is how long opening and loading may take together; default 5 minutes.
+	// Time is how long opening may take, and loading, and collecting facts; default 5 minutes each.
 	Time time.Duration
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -56,7 +57,7 @@ func (db *DB) propertiesOf(p *pkg, b *bundle) ([]declcfg.Property, error) {
 		return nil, w.err
 	}
 	slices.SortFunc(w.out, func(x, y declcfg.Property) int {
-		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(string(x.Value), string(y.Value)))
+		return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
 	})
 	return w.out, nil
 }

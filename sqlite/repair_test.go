@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -223,6 +224,27 @@ func TestIcons(t *testing.T) {
 	c, findings, err := read(t, icon("*"), sqlite.Options{})
 	if err != nil || c.Packages[0].Icon != nil || !slices.ContainsFunc(findings, func(f sqlite.Finding) bool { return f.Field == "icon" && f.Package == "etcd" }) {
 		t.Errorf("broken base64: %v, %+v", err, findings)
+	}
+}
+
+// The first writers had no table of the schema's version, and one that was interrupted left it empty.
+func TestNoSchemaVersion(t *testing.T) {
+	for _, name := range []string{"schema-0", "small"} {
+		want := mustRead(t, recorded.Part(t).Database(t, name), sqlite.Options{})
+		for _, statement := range []string{"DROP TABLE schema_migrations", "DELETE FROM schema_migrations"} {
+			path := altered(t, name, statement)
+			if got := mustRead(t, path, sqlite.Options{}); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %s: the catalog is another one", name, statement)
+			}
+			db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if version, has := db.SchemaVersion(); has {
+				t.Errorf("%s, %s: version %d", name, statement, version)
+			}
+			db.Close()
+		}
 	}
 }
 

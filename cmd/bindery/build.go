@@ -142,7 +142,7 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 	}
 	switch c.String("cache") {
 	case "native":
-		o.Cache = serverCache
+		o.Cache = nativeCache
 	case "none":
 	default:
 		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
@@ -150,8 +150,9 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 	return o, nil
 }
 
-// serverCache makes the server's cache of one package, bound to the files that the package is in.
-func serverCache(p build.PackageCatalog) (build.CacheFile, error) {
+// nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
+// made from: the server uses it only as long as these are as they were.
+func nativeCache(p build.PackageCatalog) (build.CacheFile, error) {
 	sources := make([]serve.SourceFile, len(p.Sources))
 	for i, s := range p.Sources {
 		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}

@@ -23,7 +23,7 @@ func withClass(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	switch {
-	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit):
+	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit):
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged):
 		class = cliutil.ClassIntegrity

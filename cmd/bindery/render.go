@@ -47,6 +47,7 @@ func (p *program) render(c *cli.Context) (err error) {
 	if c.Bool("migrate") {
 		o.Level = edit.LatestLevel()
 	}
+	o.Reuse = true
 	blobs, err := render.References(c.Context, c.Args().Slice(), o)
 	if err != nil {
 		return err

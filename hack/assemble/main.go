@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ func main() {
 	}
 }
 
-func run(compression, server string, load bool, dir, to string) error {
+func run(compression, server string, load bool, dir, to string) (err error) {
 	start := time.Now()
 	ctx := context.Background()
 	dest, err := images.Parse(to)
@@ -48,6 +49,7 @@ func run(compression, server string, load bool, dir, to string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, work.Close()) }()
 	o := build.Options{Dir: work.Dir(), Compression: layers.Compression(compression), Jobs: 2}
 	if server != "" {
 		s, err := build.ServerFile(server, v1.Platform{OS: "linux", Architecture: "amd64"})
@@ -68,9 +70,6 @@ func run(compression, server string, load bool, dir, to string) error {
 	}
 	built := time.Since(start)
 	if _, err := images.Copy(ctx, img.Reference(), []images.Destination{dest}, images.CopyOptions{}); err != nil {
-		return err
-	}
-	if err := work.Close(); err != nil {
 		return err
 	}
 	wall := time.Since(start)

@@ -12,10 +12,12 @@ type Converter struct {
 	// Limits bound what one document may cost.
 	Limits Limits
 	// Warn, if not nil, is told what is wrong with a document that is read nevertheless: a key that comes twice, of
-	// which the last counts, or text behind the end of the document. Lines are 1-based and those of the document.
+	// which the last counts, or text behind the end of the document. Lines are 1-based and those of the document. Of
+	// one document it is told ten times at most.
 	Warn func(line int, msg string)
 
 	members []member // of the objects that are open
+	warned  int      // warnings about this document
 	scratch []byte   // for bringing members into order
 	spare   []byte   // for output that nobody wants
 }
@@ -49,6 +51,7 @@ func (c *Converter) Append(dst []byte, d Doc) ([]byte, error) {
 // The error is a [*SyntaxError] or a [*LimitError]; dst is then returned as it was.
 func (c *Converter) AppendYAML(dst, doc []byte) ([]byte, error) {
 	l := c.Limits.withDefaults()
+	c.warned = 0
 	if len(doc) > l.MaxDocument {
 		return dst, &LimitError{What: "document size", Limit: int64(l.MaxDocument)}
 	}
@@ -57,6 +60,9 @@ func (c *Converter) AppendYAML(dst, doc []byte) ([]byte, error) {
 	}
 	if err := checkText("yaml", doc); err != nil {
 		return dst, err
+	}
+	if len(doc) > l.MaxIrregular {
+		return dst, &LimitError{What: "irregular document size", Limit: int64(l.MaxIrregular)}
 	}
 	out, err := c.appendSlow(dst, doc, l)
 	if err != nil {
@@ -87,11 +93,18 @@ func checkText(format string, doc []byte) error {
 	return &SyntaxError{Format: format, Line: lineAt(doc, at), Column: columnAt(doc, at), Msg: msg}
 }
 
-// duplicate warns of a key that came again; key is the inside of its JSON string.
-func (c *Converter) duplicate(line int, key []byte) {
-	if c.Warn != nil {
-		c.Warn(line, fmt.Sprintf("duplicate key %q: the last one counts", clip(string(decodeString(key)))))
+// mostWarnings is the number of warnings about one document.
+const mostWarnings = 10
+
+// warn reports one more warning about a document, unless there were enough. The line is asked for only if it is needed.
+func (c *Converter) warn(line func() int, msg string) {
+	if c.warned++; c.Warn != nil && c.warned <= mostWarnings {
+		c.Warn(line(), msg)
 	}
+}
+
+func duplicateKey(name string) string {
+	return fmt.Sprintf("duplicate key %q: the last one counts", clip(name))
 }
 
 // clip shortens outside text for messages.

@@ -22,7 +22,8 @@ type fastReader struct {
 	pos        int // of the next token
 	col        int // its column, -1 at the end
 	breaks     int // line breaks before it
-	depth, max int
+	depth      int
+	max        Limits
 	commented  bool // there were comments before it
 	repeated   bool // a key came twice
 	unfinished bool // the last line feed is not in the document
@@ -34,7 +35,7 @@ func (c *Converter) appendFast(dst, doc []byte, l Limits) ([]byte, bool) {
 		return dst, false
 	}
 	c.members = c.members[:0]
-	r := fastReader{c: c, src: doc, dst: slices.Grow(dst, len(doc)), max: l.MaxDepth}
+	r := fastReader{c: c, src: doc, dst: slices.Grow(dst, len(doc)), max: l}
 	if doc[len(doc)-1] != '\n' {
 		c.spare = append(append(c.spare[:0], doc...), '\n')
 		r.src, r.unfinished = c.spare, true
@@ -227,7 +228,7 @@ func (r *fastReader) value(i, parent int) bool {
 }
 
 func (r *fastReader) sequence(col int) bool {
-	if r.depth++; r.depth > r.max {
+	if r.depth++; r.depth > r.max.MaxDepth {
 		return false
 	}
 	r.dst = append(r.dst, '[')
@@ -268,7 +269,7 @@ func (r *fastReader) sequence(col int) bool {
 const longestKey = 1000
 
 func (r *fastReader) mapping(col int) bool {
-	if r.depth++; r.depth > r.max {
+	if r.depth++; r.depth > r.max.MaxDepth {
 		return false
 	}
 	r.dst = append(r.dst, '{')
@@ -319,7 +320,9 @@ func (r *fastReader) key(i int, o *object) int {
 		return -1
 	}
 	m.keyEnd = len(r.dst) - 1
-	r.c.addMember(o, r.dst, m)
+	if !r.c.addMember(o, r.dst, m, r.max.MaxMembers) {
+		return -1
+	}
 	r.dst = append(r.dst, ':')
 	return i + 1
 }

@@ -5,7 +5,7 @@ import "bytes"
 // flow reads the flow collection at i and returns the offset behind it. It takes what JSON takes, and words without
 // quotes. Lines in it may begin anywhere.
 func (r *fastReader) flow(i int) int {
-	if r.depth++; r.depth > r.max {
+	if r.depth++; r.depth > r.max.MaxDepth {
 		return -1
 	}
 	if r.src[i] == '[' {
@@ -105,7 +105,9 @@ func (r *fastReader) flowKey(i int, o *object) int {
 		return -1
 	}
 	m.keyEnd = len(r.dst) - 1
-	r.c.addMember(o, r.dst, m)
+	if !r.c.addMember(o, r.dst, m, r.max.MaxMembers) {
+		return -1
+	}
 	r.dst = append(r.dst, ':')
 	return i + 1
 }

@@ -196,7 +196,7 @@ var scalarHints = func() (t [256]bool) {
 }()
 
 // longestNumber bounds the scalars that are looked at as numbers here; longer ones go the slow way.
-const longestNumber = 400
+const longestNumber = 300
 
 // looksNumeric reports whether every byte of text may be part of a number.
 func looksNumeric(text []byte) bool {
@@ -214,10 +214,9 @@ func resolve(text []byte) (m any, ok bool) {
 		return nil, false
 	}
 	switch c := text[0]; {
-	case 'A' <= c || len(text) == 1: // words, and signs on their own
-		if len(text) > 5 {
-			return nil, false
-		}
+	case 'A' <= c:
+		return wordMeaning(text)
+	case len(text) == 1: // a digit, or a sign on its own
 	case c >= '0' && !looksNumeric(text):
 		return nil, false
 	case c == '-' && text[1] >= '0' && !looksNumeric(text):
@@ -232,7 +231,7 @@ func resolve(text []byte) (m any, ok bool) {
 
 // plainValue writes a plain scalar of one line.
 func (r *fastReader) plainValue(text []byte, escape bool) bool {
-	if c := text[0]; '1' <= c && c <= '9' && len(text) < 19 && allDigits(text) || c == '0' && len(text) == 1 {
+	if scalarHints[text[0]] && len(text) < longestNumber && isSimpleNumber(text) {
 		r.dst = append(r.dst, text...)
 		return true
 	}
@@ -257,13 +256,10 @@ func (r *fastReader) plainValue(text []byte, escape bool) bool {
 	return true
 }
 
-func allDigits(text []byte) bool {
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+// isSimpleNumber reports whether text is a JSON number that YAML takes for a number too. Those with an exponent it may
+// take for a string, if they are out of range.
+func isSimpleNumber(text []byte) bool {
+	return numberEnd(text, 0) == len(text) && bytes.IndexByte(text, 'e') < 0 && bytes.IndexByte(text, 'E') < 0
 }
 
 // plainKey writes a plain scalar as a key.

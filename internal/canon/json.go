@@ -15,10 +15,11 @@ type jsonReader struct {
 	src   []byte
 	dst   []byte
 	depth int
-	max   int
+	max   Limits
+	check bool   // write nothing
 	at    int    // where it failed
 	msg   string // why, if encoding/json would not say so
-	limit bool
+	limit *LimitError
 }
 
 // AppendJSON appends the canonical JSON of the one JSON value in doc to dst. Number texts are kept. Strings are escaped
@@ -33,17 +34,44 @@ func (c *Converter) AppendJSON(dst, doc []byte) ([]byte, error) {
 		return dst, &LimitError{What: "document size", Limit: int64(l.MaxDocument)}
 	}
 	c.members = c.members[:0]
-	r := jsonReader{c: c, src: doc, dst: dst, max: l.MaxDepth}
-	i := r.value(skipSpace(doc, 0))
-	if i >= 0 {
-		if i = skipSpace(doc, i); i < len(doc) {
-			i = r.fail(i, "")
-		}
-	}
-	if i < 0 {
+	c.warned = 0
+	r := jsonReader{c: c, src: doc, dst: dst, max: l}
+	if !r.document() {
 		return dst, r.error()
 	}
 	return r.dst, nil
+}
+
+// checkJSON returns the error of AppendJSON.
+func (c *Converter) checkJSON(doc []byte) error {
+	r := jsonReader{c: c, src: doc, max: c.Limits.withDefaults(), check: true}
+	if !r.document() {
+		return r.error()
+	}
+	return nil
+}
+
+func (r *jsonReader) document() bool {
+	i := r.value(skipSpace(r.src, 0))
+	if i >= 0 {
+		if i = skipSpace(r.src, i); i < len(r.src) {
+			i = r.fail(i, "")
+		}
+	}
+	return i >= 0
+}
+
+// write appends to the output.
+func (r *jsonReader) write(text []byte) {
+	if !r.check {
+		r.dst = append(r.dst, text...)
+	}
+}
+
+func (r *jsonReader) writeRune(u rune) {
+	if !r.check {
+		r.dst = appendRune(r.dst, u)
+	}
 }
 
 func (r *jsonReader) fail(at int, msg string) int {
@@ -53,8 +81,9 @@ func (r *jsonReader) fail(at int, msg string) int {
 
 // error describes the failure in the words of encoding/json, which reads the document again for that.
 func (r *jsonReader) error() error {
-	if r.limit {
-		return &LimitError{What: "depth", Line: lineAt(r.src, r.at), Limit: int64(r.max)}
+	if r.limit != nil {
+		r.limit.Line = lineAt(r.src, r.at)
+		return r.limit
 	}
 	e := &SyntaxError{Format: "json", Msg: r.msg}
 	if r.msg == "" {
@@ -110,7 +139,7 @@ func (r *jsonReader) value(i int) int {
 		if end < 0 {
 			return r.fail(i, "")
 		}
-		r.dst = append(r.dst, r.src[i:end]...)
+		r.write(r.src[i:end])
 		return end
 	case c == 't':
 		return r.word(i, "true")
@@ -126,7 +155,7 @@ func (r *jsonReader) word(i int, w string) int {
 	if len(r.src)-i < len(w) || string(r.src[i:i+len(w)]) != w {
 		return r.fail(i, "")
 	}
-	r.dst = append(r.dst, w...)
+	r.write(r.src[i : i+len(w)])
 	return i + len(w)
 }
 
@@ -166,8 +195,8 @@ func numberEnd(s []byte, i int) int {
 }
 
 func (r *jsonReader) enter(i int) bool {
-	if r.depth++; r.depth > r.max {
-		r.limit = true
+	if r.depth++; r.depth > r.max.MaxDepth {
+		r.limit = &LimitError{What: "depth", Limit: int64(r.max.MaxDepth)}
 		r.fail(i, "")
 		return false
 	}
@@ -221,12 +250,15 @@ func (r *jsonReader) object(i int) int {
 		if i >= len(r.src) || r.src[i] != '"' {
 			return r.fail(i, "")
 		}
-		m := member{key: len(r.dst) + 1, line: i}
+		m := member{key: len(r.dst) + 1, offset: i}
 		if i, m.escaped = r.str(i); i < 0 {
 			return -1
 		}
 		m.keyEnd = len(r.dst) - 1
-		r.c.addMember(&o, r.dst, m)
+		if !r.check && !r.c.addMember(&o, r.dst, m, r.max.MaxMembers) {
+			r.limit = &LimitError{What: "members", Limit: int64(r.max.MaxMembers)}
+			return r.fail(m.offset, "")
+		}
 		this := len(r.c.members) - 1
 		if i = skipSpace(r.src, i); i >= len(r.src) || r.src[i] != ':' {
 			return r.fail(i, "")
@@ -235,7 +267,9 @@ func (r *jsonReader) object(i int) int {
 		if i = r.value(skipSpace(r.src, i+1)); i < 0 {
 			return -1
 		}
-		r.c.members[this].end = len(r.dst)
+		if !r.check {
+			r.c.members[this].end = len(r.dst)
+		}
 		if i = skipSpace(r.src, i); i >= len(r.src) {
 			return r.fail(i, "")
 		}
@@ -244,7 +278,9 @@ func (r *jsonReader) object(i int) int {
 			r.dst = append(r.dst, ',')
 			i = skipSpace(r.src, i+1)
 		case '}':
-			r.dst = append(r.c.endObject(o, r.dst, r.duplicate), '}')
+			if !r.check {
+				r.dst = append(r.c.endObject(o, r.dst, r.duplicate), '}')
+			}
 			r.depth--
 			return i + 1
 		default:
@@ -254,9 +290,7 @@ func (r *jsonReader) object(i int) int {
 }
 
 func (r *jsonReader) duplicate(offset int, key []byte) {
-	if r.c.Warn != nil {
-		r.c.duplicate(lineAt(r.src, offset), key)
-	}
+	r.c.warn(func() int { return lineAt(r.src, offset) }, duplicateKey(string(decodeString(key))))
 }
 
 // str reads the string at i. It copies from the source in spans that end at the closing quote or at what has to be
@@ -271,7 +305,7 @@ func (r *jsonReader) str(i int) (int, bool) {
 		}
 		switch c := src[i]; {
 		case c == '"':
-			r.dst = append(r.dst, src[start:i+1]...)
+			r.write(src[start : i+1])
 			return i + 1, escaped
 		case c == '\\':
 			escaped = true
@@ -289,8 +323,8 @@ func (r *jsonReader) str(i int) (int, bool) {
 				}
 				return r.fail(i, ""), false
 			}
-			r.dst = append(r.dst, src[start:i]...)
-			r.dst = appendRune(r.dst, u)
+			r.write(src[start:i])
+			r.writeRune(u)
 			i += size
 			start = i
 		case c < 0x20:
@@ -302,8 +336,8 @@ func (r *jsonReader) str(i int) (int, bool) {
 				return r.fail(i, "text is not valid UTF-8"), false
 			case u == '\u2028' || u == '\u2029':
 				escaped = true
-				r.dst = append(r.dst, src[start:i]...)
-				r.dst = appendRune(r.dst, u)
+				r.write(src[start:i])
+				r.writeRune(u)
 				start = i + size
 			}
 			i += size

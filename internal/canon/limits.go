@@ -7,23 +7,30 @@ import (
 
 // Limits bound the work that one document may cause. A zero field means its default.
 type Limits struct {
-	// MaxDocument is the size of one document in bytes; 64 MiB by default.
+	// MaxDocument is the size of one document in bytes; 32 MiB by default.
 	MaxDocument int
+	// MaxIrregular is the size in bytes of a YAML document that only the slow way can read; 8 MiB by default.
+	MaxIrregular int
 	// MaxDepth is how deep objects and arrays may nest; 100 by default.
 	MaxDepth int
 	// MaxExpansion is how often the size of a YAML document its aliases and merge keys may make it, on top of 1 MiB;
 	// 10 by default.
 	MaxExpansion int
-	// MaxNodes is the number of values, as far as it can be told from the punctuation, in a YAML document that only the
-	// slow way can read; 500,000 by default. It bounds the memory of that way's trees.
+	// MaxNodes is the number of items and members, as far as it can be told from the punctuation, in a YAML document that
+	// only the slow way can read; 200,000 by default. It bounds the memory of that way's trees.
 	MaxNodes int
+	// MaxMembers is the number of members in an object and the objects around it; 500,000 by default.
+	MaxMembers int
 }
 
 const expansionFloor = 1 << 20
 
 func (l Limits) withDefaults() Limits {
 	if l.MaxDocument == 0 {
-		l.MaxDocument = 64 << 20
+		l.MaxDocument = 32 << 20
+	}
+	if l.MaxIrregular == 0 {
+		l.MaxIrregular = 8 << 20
 	}
 	if l.MaxDepth == 0 {
 		l.MaxDepth = 100
@@ -32,23 +39,30 @@ func (l Limits) withDefaults() Limits {
 		l.MaxExpansion = 10
 	}
 	if l.MaxNodes == 0 {
-		l.MaxNodes = 500_000
+		l.MaxNodes = 200_000
+	}
+	if l.MaxMembers == 0 {
+		l.MaxMembers = 500_000
 	}
 	return l
 }
 
 // LimitError says that a document is larger, deeper or more convoluted than the limits allow.
 type LimitError struct {
-	What  string // "document size", "depth", "alias expansion" or "nodes"
+	What  string // "document size", "irregular document size", "depth", "alias expansion", "nodes" or "members"
 	Line  int    // 1-based line in the document; 0 if it is the document as a whole
-	Limit int64  // the limit, in bytes for sizes
+	Limit int64  // the limit, in bytes for sizes; 0 if it is not a number
 }
 
 func (e *LimitError) Error() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d: %s exceeds the limit of %d", e.Line, e.What, e.Limit)
+	text := e.What + " exceeds the limit"
+	if e.Limit > 0 {
+		text += fmt.Sprintf(" of %d", e.Limit)
 	}
-	return fmt.Sprintf("%s exceeds the limit of %d", e.What, e.Limit)
+	if e.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", e.Line, text)
+	}
+	return text
 }
 
 // SyntaxError says that a document is not valid YAML or JSON. Its text has the wording of the libraries that opm uses.

@@ -9,7 +9,7 @@ import (
 // quotes, and where its value ends. The member starts at the quote before its key.
 type member struct {
 	key, keyEnd, end int
-	line             int  // offset of the key in the source, for warnings
+	offset           int  // of the key in the source, for warnings
 	escaped          bool // the key has escapes: it does not sort as it is written
 }
 
@@ -20,12 +20,13 @@ type object struct {
 }
 
 // addMember notes that a key has just been written, the last one on the stack being the one before it in the same
-// object.
-func (c *Converter) addMember(o *object, dst []byte, m member) {
+// object. It reports whether there was room for it.
+func (c *Converter) addMember(o *object, dst []byte, m member, most int) bool {
 	if n := len(c.members); n > o.first && !o.unsorted {
 		o.unsorted = c.compareKeys(dst, &c.members[n-1], &m) >= 0
 	}
 	c.members = append(c.members, m)
+	return len(c.members) <= most
 }
 
 func (c *Converter) compareKeys(dst []byte, a, b *member) int {
@@ -51,7 +52,7 @@ func (c *Converter) endObject(o object, dst []byte, duplicate func(offset int, k
 	for i := range members {
 		m := &members[i]
 		if i+1 < len(members) && c.compareKeys(dst, m, &members[i+1]) == 0 {
-			duplicate(members[i+1].line, dst[m.key:m.keyEnd])
+			duplicate(members[i+1].offset, dst[m.key:m.keyEnd])
 			continue
 		}
 		if len(out) > 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var randomDocuments = flag.Int("documents", 100_000, "how many random documents to compare both ways with")
+var randomDocuments = flag.Int("documents", 30_000, "how many random documents to compare both ways with")
 
 // TestFastEqualsSlowOnRandomDocuments puts documents together from what YAML has a meaning for, which finds more than
 // random bytes do.
@@ -34,6 +34,11 @@ func TestFastEqualsSlowOnRandomDocuments(t *testing.T) {
 		doc := []byte(b.String())
 		got, ok := c.appendFast(nil, doc, c.Limits)
 		if !ok {
+			duplicate := false
+			slow := Converter{Limits: c.Limits, Warn: func(int, string) { duplicate = true }}
+			if got, err := slow.appendSlow(nil, doc, c.Limits); !duplicate {
+				agrees(t, doc, got, err)
+			}
 			continue
 		}
 		fast++
@@ -49,5 +54,43 @@ func TestFastEqualsSlowOnRandomDocuments(t *testing.T) {
 	t.Logf("%d of %d documents the fast way, %d valid", fast, *randomDocuments, valid)
 	if fast < *randomDocuments/20 {
 		t.Errorf("only %d of %d documents went the fast way", fast, *randomDocuments)
+	}
+}
+
+// TestFastEqualsSlowOnDamagedCatalogs takes pieces of real catalogs and changes a few bytes in them.
+func TestFastEqualsSlowOnDamagedCatalogs(t *testing.T) {
+	const damage = " \n:-#\"'|>[]{},\\ab1&*!?\t"
+	var docs [][]byte
+	corpus(t, func(_ string, data []byte) { docs = append(docs, data) })
+	random := rand.New(rand.NewPCG(2, uint64(*randomDocuments)))
+	c := Converter{Limits: Limits{}.withDefaults()}
+	fast := 0
+	for range *randomDocuments / 10 {
+		doc := docs[random.IntN(len(docs))]
+		start := random.IntN(len(doc) + 1)
+		start += bytes.IndexByte(doc[start:], '\n') + 1
+		doc = bytes.Clone(doc[start:min(len(doc), start+random.IntN(1500))])
+		for n := random.IntN(3); n > 0 && len(doc) > 0; n-- {
+			at, b := random.IntN(len(doc)), damage[random.IntN(len(damage))]
+			switch random.IntN(3) {
+			case 0:
+				doc = append(doc[:at], doc[at+1:]...)
+			case 1:
+				doc[at] = b
+			case 2:
+				doc = append(doc[:at], append([]byte{b}, doc[at:]...)...)
+			}
+		}
+		got, ok := c.appendFast(nil, doc, c.Limits)
+		if !ok {
+			continue
+		}
+		fast++
+		if want, err := c.appendSlow(nil, doc, c.Limits); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q: %v\n fast %s\n slow %s", doc, err, got, want)
+		}
+	}
+	if t.Logf("%d of %d pieces the fast way", fast, *randomDocuments/10); fast == 0 {
+		t.Error("no piece went the fast way")
 	}
 }

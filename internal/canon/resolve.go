@@ -30,21 +30,24 @@ func meaning(text string) any {
 	case c == '+' || c == '-' || '0' <= c && c <= '9':
 		return numericMeaning(text)
 	default:
-		return wordMeaning(text)
+		if m, ok := wordMeaning([]byte(text)); ok {
+			return m
+		}
 	}
 	return text
 }
 
-func wordMeaning(text string) any {
-	switch text {
+// wordMeaning returns what a word means; ok is false if it is only a string.
+func wordMeaning(text []byte) (m any, ok bool) {
+	switch string(text) {
 	case "~", "null", "Null", "NULL":
-		return nil
+		return nil, true
 	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
-		return true
+		return true, true
 	case "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
-		return false
+		return false, true
 	}
-	return text
+	return nil, false
 }
 
 // numericMeaning resolves a scalar that begins with a digit or a sign.

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,22 +44,27 @@ func (c *Converter) appendSlow(dst, doc []byte, l Limits) (out []byte, err error
 	if err := w.write(v); err != nil {
 		return dst, err
 	}
-	if c.Warn != nil {
-		for _, w := range warnings {
-			c.Warn(w.line, w.msg)
-		}
-		if rest {
-			c.Warn(restLine(doc), "text behind the end of the YAML document is ignored")
-		}
+	if rest {
+		c.warn(func() int { return restLine(doc) }, "text behind the end of the YAML document is ignored")
+	}
+	for _, w := range warnings {
+		c.warn(func() int { return w.line }, w.msg)
 	}
 	return w.dst, nil
 }
 
-// punctuation counts the bytes that could start a node: an upper bound, but for a few, of the nodes in doc.
+// punctuation counts what an item or a member of a collection takes: an upper bound, but for a few.
 func punctuation(doc []byte) int {
-	n := 1
-	for _, b := range []byte(",[{:\n-?") {
-		n += bytes.Count(doc, []byte{b})
+	n := 0
+	for i, c := range doc {
+		switch c {
+		case ',', '[', '{':
+			n++
+		case ':', '-', '?':
+			if i+1 == len(doc) || doc[i+1] <= ' ' || c == '?' || c == ':' && i > 0 && doc[i-1] == '"' {
+				n++
+			}
+		}
 	}
 	return n
 }
@@ -123,136 +125,6 @@ func yamlError(err error) error {
 	return e
 }
 
-// value is a YAML node as the library means it, with the text of scalars.
-type value struct {
-	kind  kind
-	text  string // scalars: what to write; strings unescaped
-	items []value
-	pairs map[key]value
-}
-
-type kind uint8
-
-const (
-	kindNull kind = iota // the zero value: the library leaves targets of nulls alone
-	kindString
-	kindLiteral // text is JSON: a number, true or false
-	kindSequence
-	kindMapping
-)
-
-// UnmarshalYAML takes a node of any kind. The library offers no way to ask for the kind, so each is tried.
-func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
-	var other *yaml.TypeError
-	var text string
-	err := unmarshal(&text)
-	if err == nil {
-		var meaning any
-		if err := unmarshal(&meaning); err != nil {
-			return err
-		}
-		return v.setScalar(text, meaning)
-	}
-	if !errors.As(err, &other) {
-		return err
-	}
-	v.kind = kindMapping
-	if err = unmarshal(&v.pairs); err == nil || !errors.As(err, &other) {
-		return err
-	}
-	v.kind = kindSequence
-	return unmarshal(&v.items)
-}
-
-// UnmarshalText takes the strings that look like null but are quoted, which the library does not hand to UnmarshalYAML.
-func (v *value) UnmarshalText(text []byte) error {
-	*v = value{kind: kindString, text: string(text)}
-	return nil
-}
-
-func (v *value) setScalar(text string, meaning any) error {
-	v.kind = kindLiteral
-	switch m := meaning.(type) {
-	case nil:
-		v.kind = kindNull
-	case string:
-		v.kind, v.text = kindString, m
-	case bool:
-		v.text = strconv.FormatBool(m)
-	case int:
-		v.text = exactInt(text, strconv.Itoa(m))
-	case int64:
-		v.text = exactInt(text, strconv.FormatInt(m, 10))
-	case uint64:
-		v.text = exactInt(text, strconv.FormatUint(m, 10))
-	case float64:
-		if math.IsInf(m, 0) || math.IsNaN(m) {
-			return fmt.Errorf("yaml: unsupported value: %v", m)
-		}
-		v.text = exactFloat(text, m)
-	default:
-		return fmt.Errorf("yaml: unsupported value of type %T", meaning)
-	}
-	return nil
-}
-
-// key is a mapping's key as a string. It is a struct so that a key of null, which the library does not hand to
-// UnmarshalYAML, can be told from an empty string.
-type key struct {
-	name string
-	set  bool
-}
-
-func (k *key) UnmarshalYAML(unmarshal func(any) error) error {
-	var meaning any
-	if err := unmarshal(&meaning); err != nil {
-		return err
-	}
-	name, err := keyText(meaning)
-	*k = key{name: name, set: true}
-	return err
-}
-
-// UnmarshalText is that of value.
-func (k *key) UnmarshalText(text []byte) error {
-	*k = key{name: string(text), set: true}
-	return nil
-}
-
-// keyText is the text that a resolved scalar has as the key of a JSON object.
-func keyText(meaning any) (string, error) {
-	switch m := meaning.(type) {
-	case string:
-		return m, nil
-	case bool:
-		return strconv.FormatBool(m), nil
-	case int:
-		return strconv.Itoa(m), nil
-	case int64:
-		return strconv.FormatInt(m, 10), nil
-	case uint64:
-		return strconv.FormatUint(m, 10), nil
-	case float64:
-		return floatKey(m), nil
-	case map[any]any, []any:
-		return "", errors.New("yaml: invalid map key: a collection")
-	}
-	return "", errors.New("yaml: unsupported map key of type: null")
-}
-
-// floatKey writes a fraction as opm's YAML library does for keys: rounded to 32 bits.
-func floatKey(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
-		return ".inf"
-	case math.IsInf(f, -1):
-		return "-.inf"
-	case math.IsNaN(f):
-		return ".nan"
-	}
-	return strconv.FormatFloat(f, 'g', -1, 32)
-}
-
 // valueWriter writes values as canonical JSON.
 type valueWriter struct {
 	dst        []byte
@@ -284,35 +156,24 @@ func (w *valueWriter) write(v value) error {
 }
 
 func (w *valueWriter) collection(v value) error {
-	if v.kind == kindSequence {
-		w.dst = append(w.dst, '[')
-		for i, item := range v.items {
-			if i > 0 {
-				w.dst = append(w.dst, ',')
-			}
-			if err := w.write(item); err != nil {
-				return err
-			}
-		}
-		w.dst = append(w.dst, ']')
-		return nil
+	brackets := "[]"
+	if v.kind == kindMapping {
+		brackets = "{}"
 	}
-	w.dst = append(w.dst, '{')
-	keys := slices.SortedFunc(maps.Keys(v.pairs), func(a, b key) int { return strings.Compare(a.name, b.name) })
-	for i, k := range keys {
-		if !k.set {
-			return &SyntaxError{Format: "yaml", Msg: "unsupported map key of type: null"}
-		}
+	w.dst = append(w.dst, brackets[0])
+	for i, item := range v.items {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.str(k.name)
-		w.dst = append(w.dst, ':')
-		if err := w.write(v.pairs[k]); err != nil {
+		if v.kind == kindMapping {
+			w.str(v.keys[i])
+			w.dst = append(w.dst, ':')
+		}
+		if err := w.write(item); err != nil {
 			return err
 		}
 	}
-	w.dst = append(w.dst, '}')
+	w.dst = append(w.dst, brackets[1])
 	return nil
 }
 

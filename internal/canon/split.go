@@ -3,10 +3,8 @@ package canon
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Doc is one document of a stream.
@@ -107,7 +105,11 @@ func (s *Splitter) fill() bool {
 		s.buf, s.start = s.buf[:n], 0
 	}
 	if cap(s.buf)-len(s.buf) < readSize {
-		bigger := make([]byte, len(s.buf), 2*cap(s.buf)+readSize+1)
+		size := 2*cap(s.buf) + readSize
+		if cap(s.buf) > 4<<20 {
+			size = cap(s.buf) + cap(s.buf)/4
+		}
+		bigger := make([]byte, len(s.buf), size)
 		copy(bigger, s.buf)
 		s.buf = bigger
 	}
@@ -203,10 +205,7 @@ func (s *Splitter) skipWhite() (int, error) {
 
 // check returns the error of AppendJSON, but not that of a document beyond the limit.
 func (s *Splitter) check(data []byte) error {
-	data = data[:min(len(data), s.limits.MaxDocument)]
-	out, err := s.conv.AppendJSON(s.conv.spare[:0], data)
-	s.conv.spare = out[:0]
-	return err
+	return s.conv.checkJSON(data[:min(len(data), s.limits.MaxDocument)])
 }
 
 // fallBack goes on with YAML where JSON failed, unless that fails too: then the error is JSON's.
@@ -234,163 +233,4 @@ func (s *Splitter) end() error {
 		return s.readErr
 	}
 	return io.EOF
-}
-
-var separator = []byte("\n---")
-
-func (s *Splitter) nextYAML() (Doc, error) {
-	for {
-		first, line := s.first, s.line
-		data, err := s.readYAML()
-		if err != nil {
-			return Doc{Line: line}, err
-		}
-		if first {
-			data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-		}
-		if lead := leading(data); lead < len(data) {
-			line += bytes.Count(data[:lead], []byte{'\n'})
-			return Doc{Line: line, Data: data[lead:]}, nil
-		}
-	}
-}
-
-// readYAML returns the text up to the next separator and consumes it and the separator. A separator at its very start
-// is part of it.
-func (s *Splitter) readYAML() ([]byte, error) {
-	for len(s.window()) < 4 && s.fill() {
-	}
-	if len(s.window()) == 0 {
-		return nil, s.end()
-	}
-	from := 0
-	if bytes.HasPrefix(s.window(), separator[1:]) {
-		end, err := s.separatorEnd(0)
-		if err != nil {
-			return nil, err
-		}
-		from = max(end-1, 0) // its line end may begin the next separator
-	}
-	for {
-		w := s.window()
-		if i := bytes.Index(w[from:], separator); i >= 0 {
-			at := from + i + 1
-			end, err := s.separatorEnd(at)
-			if err != nil {
-				return nil, err
-			}
-			data := s.window()[:at:at]
-			if len(data) > s.limits.MaxDocument {
-				return nil, s.tooLarge()
-			}
-			s.consume(end)
-			return unixLines(data), nil
-		}
-		from = max(from, len(w)-len(separator)+1)
-		if len(w) > s.limits.MaxDocument {
-			return nil, s.tooLarge()
-		}
-		if !s.fill() {
-			break
-		}
-	}
-	if s.readErr != nil {
-		return nil, s.readErr
-	}
-	data := s.window()
-	s.consume(len(data))
-	data = unixLines(data)
-	if data[len(data)-1] != '\n' {
-		data = append(data, '\n')
-	}
-	return data, nil
-}
-
-// separatorEnd returns the end of the separator line at offset at of the window, behind which only a comment may stand.
-func (s *Splitter) separatorEnd(at int) (int, error) {
-	from := at
-	for {
-		if i := bytes.IndexByte(s.window()[from:], '\n'); i >= 0 {
-			from += i + 1
-			break
-		}
-		from = len(s.window())
-		if from > s.limits.MaxDocument {
-			return 0, s.tooLarge()
-		}
-		if !s.fill() {
-			break
-		}
-	}
-	rest := bytes.TrimSpace(s.window()[at+len(separator)-1 : from])
-	if len(rest) > 0 && rest[0] != '#' {
-		return 0, &SyntaxError{
-			Format: "yaml",
-			Line:   lineAt(s.window(), at),
-			Msg:    fmt.Sprintf("invalid Yaml document separator: %s", clip(string(bytes.ToValidUTF8(rest, []byte("?"))))),
-		}
-	}
-	return from, nil
-}
-
-// unixLines replaces CR LF by LF in place.
-func unixLines(data []byte) []byte {
-	i := bytes.IndexByte(data, '\r')
-	if i < 0 {
-		return data
-	}
-	out := data[:i]
-	for ; i < len(data); i++ {
-		if data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n' {
-			continue
-		}
-		out = append(out, data[i])
-	}
-	return out
-}
-
-// leading returns the length of what comes before the content of a YAML document: blank lines, comments and one
-// separator. It is all of data if there is no content.
-func leading(data []byte) int {
-	i := 0
-	for i < len(data) {
-		line := data[i : i+bytes.IndexByte(data[i:], '\n')+1]
-		text := bytes.TrimLeft(line, " ")
-		if i == 0 && bytes.HasPrefix(data, separator[1:]) {
-			text = bytes.TrimLeft(line[3:], " ")
-			if line[3] == '#' {
-				break // a comment needs a space before it
-			}
-		}
-		if len(text) == 0 || text[0] != '\n' && (text[0] != '#' || !isYAMLText(line)) {
-			break
-		}
-		i += len(line)
-	}
-	if i < len(data) && (data[i] == '%' || data[i] == '.') {
-		return 0 // these mean something else without the separator
-	}
-	return i
-}
-
-// isYAMLText reports whether data are UTF-8 and of the characters that YAML allows.
-func isYAMLText(data []byte) bool {
-	for i := 0; i < len(data); {
-		if c := data[i]; c < utf8.RuneSelf {
-			if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-				return false
-			}
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(data[i:])
-		switch {
-		case r == utf8.RuneError && size == 1,
-			r < 0xa0 && r != 0x85,
-			r == 0xfeff || r == 0xfffe || r == 0xffff:
-			return false
-		}
-		i += size
-	}
-	return true
 }

@@ -123,8 +123,8 @@ func (in *inspector) findDuplicates(n *yaml.Node) {
 			continue
 		}
 		name := nodeKey(k)
-		if seen[name] {
-			in.warnings = append(in.warnings, warning{n.Content[i].Line, fmt.Sprintf("duplicate key %q: the last one counts", clip(name))})
+		if seen[name] && len(in.warnings) < mostWarnings {
+			in.warnings = append(in.warnings, warning{n.Content[i].Line, duplicateKey(name)})
 		}
 		seen[name] = true
 	}

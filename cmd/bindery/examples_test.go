@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// helpExamples finds the examples in the descriptions of all commands.
+func helpExamples(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	var walk func(path string, cmds []*cli.Command)
+	walk = func(path string, cmds []*cli.Command) {
+		for _, c := range cmds {
+			name := path + " " + c.Name
+			walk(name, c.Subcommands)
+			_, text, ok := strings.Cut(c.Description, "Examples:\n")
+			if !ok {
+				if len(c.Subcommands) == 0 && !c.Hidden {
+					t.Errorf("%s has no examples", name)
+				}
+				continue
+			}
+			for _, line := range strings.Split(text, "\n") {
+				out[name] = append(out[name], strings.TrimSpace(line))
+			}
+		}
+	}
+	p := &program{stdin: strings.NewReader(""), stdout: &cliutil.Pipe{W: io.Discard}, stderr: io.Discard}
+	walk("bindery", newApp(p).Commands)
+	return out
+}
+
+// freePort is a TCP port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// Every example of every help text does what it says, in a directory that has the files it names. The names of hosts
+// are those of examples: nothing is sent there.
+func TestHelpExamples(t *testing.T) {
+	for name, lines := range helpExamples(t) {
+		if strings.HasPrefix(name, "bindery alpha ") {
+			continue // the same commands as those of list
+		}
+		for _, line := range lines {
+			t.Run(line, func(t *testing.T) {
+				dir := workDir(t)
+				if err := os.Rename(filepath.Join(dir, "cat"), filepath.Join(dir, "catalog")); err != nil {
+					t.Fatal(err)
+				}
+				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
+				if !strings.HasPrefix(line, name) {
+					t.Fatalf("%q is not an example of %q", line, name)
+				}
+				port := freePort(t)
+				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
+				args := strings.Fields(line)[1:]
+				switch {
+				case args[0] == "probe":
+					stop := serveUntilStopped(t, dir, port, "serve", "catalog", "-p", port)
+					defer stop()
+				case strings.Contains(name, "serve") && !strings.Contains(line, "--cache-only"):
+					if !strings.Contains(line, port) {
+						t.Fatalf("%q says no port", line)
+					}
+					serveUntilStopped(t, dir, port, args...)()
+					return
+				}
+				if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
+					t.Errorf("status %d\n%s", got.status, got.stderr)
+				}
+			})
+		}
+	}
+}
+
+// serveUntilStopped starts the program as a server on a port, waits until it is healthy, and returns a function that
+// stops it and checks how it ends.
+func serveUntilStopped(t *testing.T, dir, port string, args ...string) (stop func()) {
+	t.Helper()
+	cmd := command(dir, "bindery", args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	deadline := time.After(time.Minute)
+	for {
+		probe := runProgram(t, dir, "bindery", "probe", "-connect-timeout", "200ms", "-addr", "127.0.0.1:"+port)
+		if probe.status == 0 {
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the server ended: %v\n%s", err, stderr.String())
+		case <-deadline:
+			_ = cmd.Process.Kill()
+			t.Fatalf("the server is not healthy: %+v\n%s", probe, stderr.String())
+		default:
+		}
+	}
+	return func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the server ended with %v\n%s", err, stderr.String())
+			}
+		case <-time.After(30 * time.Second):
+			_ = cmd.Process.Kill()
+			t.Error("the server does not end")
+		}
+	}
+}
+
+// The whole way: a database becomes a catalog, an image, and a server that is asked for its health; list and render read
+// the image too.
+func TestWholeWay(t *testing.T) {
+	dir := workDir(t)
+	run := func(args ...string) string {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", args...)
+		if got.status != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		return got.stdout
+	}
+	run("migrate", "small.db", "out", "--verify", "--report", "report.json")
+	if !strings.Contains(readFile(t, filepath.Join(dir, "report.json")), `"same": true`) {
+		t.Error("the report does not say that both sides are the same")
+	}
+	out := run("build", "catalog", "out", "-t", "example.com/acme/catalog:v1", "--digest-file", "digest", "--iid-file", "iid",
+		"--image-refs", "refs", "--metadata-file", "metadata.json")
+	digest := readFile(t, filepath.Join(dir, "digest"))
+	if want := "oci:catalog.oci:v1\nexample.com/acme/catalog@" + digest + "\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	if refs := readFile(t, filepath.Join(dir, "refs")); refs != "example.com/acme/catalog@"+digest+"\n" {
+		t.Errorf("--image-refs has %q", refs)
+	}
+	if iid := readFile(t, filepath.Join(dir, "iid")); !strings.HasPrefix(iid, "sha256:") || iid == digest {
+		t.Errorf("--iid-file has %q", iid)
+	}
+	again := run("build", "catalog", "small.db", "-t", "example.com/acme/catalog:v1", "--output", "oci:again", "--dry-run")
+	if want := "example.com/acme/catalog@" + digest + "\n"; again != want {
+		t.Errorf("straight from the database: got %q, want %q", again, want)
+	}
+	const image = "oci:catalog.oci:v1"
+	for _, what := range []string{"packages", "channels", "bundles"} {
+		if fromImage, fromDB := run("list", what, image), run("list", what, "small.db"); fromImage != fromDB {
+			t.Errorf("list %s: the image has\n%s\nthe database\n%s", what, fromImage, fromDB)
+		}
+	}
+	if fromImage, fromDir := run("render", image), run("render", "out"); fromImage != fromDir {
+		t.Error("the image renders otherwise than the catalog in it")
+	}
+	port := freePort(t)
+	serveUntilStopped(t, dir, port, "serve", image, "-p", port)()
+	for _, service := range []string{"", "api.Registry"} {
+		stop := serveUntilStopped(t, dir, port, "registry", "serve", "-d", "small.db", "-p", port)
+		got := runProgram(t, dir, "grpc_health_probe", "-addr", "127.0.0.1:"+port, "-service", service)
+		if got.status != 0 || got.stdout != "status: SERVING\n" {
+			t.Errorf("service %q: %+v", service, got)
+		}
+		stop()
+	}
+	if got := runProgram(t, dir, "grpc_health_probe", "-addr", "127.0.0.1:"+port); got.status != 2 {
+		t.Errorf("nobody listens: %+v", got)
+	}
+}
+
+func TestMigrateLeavesOutputThatIsThere(t *testing.T) {
+	dir := workDir(t)
+	before := snapshot(t, dir)
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "cat")
+	if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `output dir "cat" must be empty`) {
+		t.Errorf("%+v", got)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+}
+
+// A database with a broken package: nothing is written, unless the healthy ones were asked for.
+func TestMigrateKeepGoing(t *testing.T) {
+	dir := workDir(t)
+	db, err := sql.Open("sqlite", filepath.Join(dir, "small.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "out")
+	if got.status != 1 || !strings.Contains(got.stderr, "silicom-sts-operator") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); !os.IsNotExist(err) {
+		t.Errorf("out is there: %v", err)
+	}
+	got = runProgram(t, dir, "bindery", "migrate", "small.db", "out", "--keep-going", "--report", "report.json")
+	if got.status != 4 || !strings.Contains(got.stderr, "silicom-sts-operator") {
+		t.Errorf("%+v", got)
+	}
+	if listed := runProgram(t, dir, "bindery", "list", "packages", "out", "-o", "json"); !strings.Contains(listed.stdout, `"etcd"`) || strings.Contains(listed.stdout, "silicom") {
+		t.Errorf("%+v", listed)
+	}
+	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {
+		t.Errorf("the report quarantines nothing:\n%s", report)
+	}
+}

@@ -1,0 +1,38 @@
+package sqlite_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// BenchmarkRender reads a database and writes it as JSON. BINDERY_BENCH_DB names another database than "medium".
+func BenchmarkRender(b *testing.B) {
+	path := os.Getenv("BINDERY_BENCH_DB")
+	if path == "" {
+		path = recorded.Part(b).Database(b, "medium")
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(stat.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		db, err := sqlite.Open(context.Background(), path, sqlite.Options{Reuse: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := declcfg.Write(io.Discard, declcfg.FormatJSON, db.Blobs(context.Background())); err != nil {
+			b.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
