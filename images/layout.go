@@ -276,9 +276,6 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// layoutVersion is the content of the file that marks a layout.
-var layoutVersion = []byte(`{"imageLayoutVersion":"` + v1.ImageLayoutVersion + `"}`)
-
 // checkLayout refuses directories that are not a layout of the version this package knows.
 func checkLayout(dir string) error {
 	content, err := readRegular(filepath.Join(dir, layoutFile), maxManifest)
