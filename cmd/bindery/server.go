@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"os"
 	"runtime"
 	"strings"
 
@@ -72,20 +69,11 @@ func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
 	}
 	if found.Self {
 		p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")
-		path, err := os.Executable()
-		if err != nil {
-			return build.Server{}, fmt.Errorf("find this program: %w", err)
-		}
-		return build.ServerFile(path, platform)
+		return build.ServerFile(found.Path, platform)
 	}
-	r, err := found.Open()
+	program, err := found.Bytes()
 	if err != nil {
 		return build.Server{}, err
-	}
-	defer r.Close()
-	program, err := io.ReadAll(r)
-	if err != nil {
-		return build.Server{}, fmt.Errorf("server for %s/%s: %w", platform.OS, platform.Architecture, err)
 	}
 	return build.ServerBytes(program, platform)
 }
