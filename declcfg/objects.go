@@ -88,6 +88,17 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 	return nil, nil
 }
 
+// FindCSV returns the first of some decoded manifests that is a ClusterServiceVersion: what [Bundle.CSV] returns, for who
+// has decoded the objects anyway. It is nil if there is none.
+func FindCSV(objects [][]byte) json.RawMessage {
+	for _, object := range objects {
+		if objectKind(object) == csvKind {
+			return object
+		}
+	}
+	return nil
+}
+
 // objectKind returns the kind of a manifest without decoding it.
 func objectKind(object []byte) string {
 	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

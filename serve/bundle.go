@@ -109,10 +109,7 @@ func heavyBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvM
 	if err != nil {
 		return nil, err
 	}
-	csv, err := b.CSV()
-	if err != nil {
-		return nil, err
-	}
+	csv := declcfg.FindCSV(objects)
 	if csv == nil && metadata != nil {
 		if csv, err = synthesizeCSV(pkg, b, metadata); err != nil {
 			return nil, err

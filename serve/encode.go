@@ -182,6 +182,10 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
 		}
 	}
 	for i, b := range pkg.Bundles {
+		if i == 1 {
+			// Bundles of a package are about as large as its first.
+			e.file = slices.Grow(e.file, len(pkg.Bundles)*int(e.index.bundles[0].heavy.length))
+		}
 		heavy, err := heavyBundle(pkg, b, csvs[i])
 		if err != nil {
 			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
