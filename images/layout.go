@@ -77,11 +77,11 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if err := os.Rename(next, filepath.Join(dir, indexFile)); err != nil {
-		return err
+	replaced, err := replaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
+	if replaced {
+		undo = nil // the index refers to what was added, durable or not
 	}
-	undo = nil
-	return syncDir(dir)
+	return err
 }
 
 // checkUsable refuses a directory that is neither a layout nor empty: it belongs to something else.
