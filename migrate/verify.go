@@ -225,8 +225,8 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	metadata := false
 	for _, p := range b.Properties {
 		switch {
-		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata):
-			metadata = true
+		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
+			metadata = true // made of the manifests, which it replaces
 		case p.Type != declcfg.PropertyBundleObject:
 			properties[sqlite.PropertyText(p.Type, p.Value)] = true
 		}
