@@ -185,6 +185,9 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	if err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // cancelled while the last layers were being finished
+		return nil, context.Cause(ctx)
+	}
 	written := make([]Layer, len(parts))
 	for i, b := range blobs {
 		written[i] = parts[i].asLayer(b, mediaType)
