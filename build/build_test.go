@@ -403,6 +403,32 @@ func TestDockerFormat(t *testing.T) {
 	}
 }
 
+func TestDestinationsThatCannotHoldTheImage(t *testing.T) {
+	docker := catalog(t, CatalogInput{FS: sampleFS()}, Options{Format: FormatDocker})
+	two := catalog(t, CatalogInput{FS: sampleFS()}, Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}})
+	dir := t.TempDir()
+	for dest, c := range map[string]struct {
+		img  *Image
+		text string
+	}{
+		"oci:" + dir + "/a:v1":         {docker, "OCI images only"},
+		"oci-archive:" + dir + "/b:v1": {docker, "OCI images only"},
+		"docker-archive:" + dir + "/c": {two, "one platform"},
+	} {
+		d, err := images.Parse(dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = images.Copy(t.Context(), c.img.Reference(), []images.Destination{d}, images.CopyOptions{})
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: got %v", dest, err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestRefusedOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"gzip only":           {Format: FormatDocker, Compression: layers.Zstd},
@@ -596,9 +622,23 @@ func TestPlacesNeverCollide(t *testing.T) {
 
 func TestCancelledBuildLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
+	c, err := declcfg.Load(t.Context(), sampleFS(), declcfg.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := func(yield func(declcfg.Blob, error) bool) {
+		for b, err := range c.Blobs() {
+			cancel()
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Events: func(Layer) { cancel() }}
-	if _, err := Catalog(ctx, CatalogInput{FS: sampleFS()}, o); !errors.Is(err, context.Canceled) {
+	if _, err := Catalog(ctx, CatalogInput{Blobs: blobs}, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/copy"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/signature"
@@ -89,6 +90,9 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.checkFormats(ctx, dests); err != nil {
+		return nil, err
+	}
 
 	outputs := make([]*output, len(dests))
 	results = make([]Result, len(dests))
@@ -139,6 +143,28 @@ func checkDistinct(dests []Destination) error {
 			return fmt.Errorf("%s: given twice", d)
 		}
 		seen[key] = true
+	}
+	return nil
+}
+
+// checkFormats refuses, before anything is written, what a destination cannot hold without being another image.
+func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err error) {
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	_, kind, err := src.GetManifest(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, d := range dests {
+		switch {
+		case d.Transport == DockerArchive && manifest.MIMETypeIsMultiImage(kind):
+			return fmt.Errorf("%s: an archive of docker holds the image of one platform, and this is an index of several", d)
+		case (d.Transport == OCI || d.Transport == OCIArchive) && kind != v1.MediaTypeImageManifest && kind != v1.MediaTypeImageIndex:
+			return fmt.Errorf("%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or docker://, dir: or docker-archive:", d, kind)
+		}
 	}
 	return nil
 }

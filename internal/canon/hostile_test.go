@@ -46,8 +46,8 @@ func TestHostileInputMeetsALimit(t *testing.T) {
 		"101 levels":            {strings.Repeat("- ", 101) + "a\n", "depth"},
 		"101 levels in JSON":    {`{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "depth"},
 		"a million flow values": {"&x [" + strings.Repeat("a,", 1_000_000) + "]\n", "nodes"},
-		"a document of 65 MiB":  {strings.Repeat("a: b\n", 13<<20), "document size"},
-		"a string of 65 MiB":    {`{"a":"` + strings.Repeat("x", 65<<20), "document size"},
+		"a document of 35 MiB":  {strings.Repeat("a: b\n", 7<<20), "document size"},
+		"a string of 33 MiB":    {`{"a":"` + strings.Repeat("x", 33<<20), "document size"},
 		"deep aliases": {func() string {
 			var b strings.Builder
 			b.WriteString("- &l0 [a]\n")

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *buffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *buffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// execute runs the program with a command line.
+func execute(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, err buffer
+	code = run(ctx, args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestVersionLine(t *testing.T) {
+	code, stdout, _ := execute(t.Context(), "/bin/opm", "version")
+	if code != 0 || !regexp.MustCompile(`^Version: version\.Version\{OpmVersion:"v[0-9.]+[^"]*", GitCommit:"[^"]*", BuildDate:"[^"]*", GoOs:"[a-z]+", GoArch:"[a-z0-9]+"\}\n$`).MatchString(stdout) {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"render"}, `unknown command "render"`},
+		{[]string{"--nosuch"}, "unknown flag: --nosuch"},
+		{[]string{"registry"}, "unknown command"},
+		{[]string{"registry", "add"}, `unknown command "add"`},
+		{[]string{"serve"}, "accepts 1 arg(s), received 0"},
+		{[]string{"serve", "a", "b"}, "accepts 1 arg(s), received 2"},
+		{[]string{"serve", "a", "--nosuch"}, "unknown flag: --nosuch"},
+		{[]string{"serve", "a", "--port"}, "flag needs an argument"},
+		{[]string{"serve", "a", "-p", "x"}, "invalid value"},
+		{[]string{"serve", "a", "-p70000"}, "invalid port 70000"},
+		{[]string{"registry", "serve", "x"}, `unexpected argument "x"`},
+		{[]string{"registry", "serve", "--timeout-seconds", "soon"}, `invalid timeout "soon"`},
+	} {
+		code, stdout, stderr := execute(t.Context(), append([]string{"opm"}, test.args...)...)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "Error: ") || !strings.Contains(stderr, test.want) || !strings.Contains(stderr, "Usage:") {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", test.args, code, stdout, stderr)
+		}
+	}
+	code, _, stderr := execute(t.Context(), "opm", "serve", "/nonexistent")
+	if code != 1 || !strings.Contains(stderr, "/nonexistent") || strings.Contains(stderr, "Usage:") {
+		t.Errorf("a directory that is not there: exit code %d, %q", code, stderr)
+	}
+	if code, stdout, stderr := execute(t.Context(), "opm"); code != 0 || stdout+stderr != "" {
+		t.Errorf("without arguments: exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+const catalog = `{schema: olm.package, name: a, defaultChannel: c}
+---
+{schema: olm.channel, package: a, name: c, entries: [{name: a.v1.0.0}]}
+---
+{schema: olm.bundle, package: a, name: a.v1.0.0, image: example.test/a:v1.0.0, properties: [{type: olm.package, value: {packageName: a, version: 1.0.0}}]}
+`
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// TestServeAndProbe serves a catalog with flags on both sides of its directory, and probes it under the other name.
+func TestServeAndProbe(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(catalog), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cache, port := filepath.Join(t.TempDir(), "cache"), freePort(t)
+	if code, _, stderr := execute(t.Context(), "opm", "serve", "--cache-only", dir, "--cache-dir="+cache, "-t", filepath.Join(t.TempDir(), "log")); code != 0 {
+		t.Fatalf("fill the cache: %s", stderr)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, err buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"opm", "--use-http=false", "serve", "-p" + port, dir, "--cache-dir", cache, "--cache-enforce-integrity", "--termination-log", filepath.Join(cache, "..", "log")}, &out, &err)
+	}()
+	code, stdout, stderr := 2, "", ""
+	for end := time.Now().Add(20 * time.Second); code != 0 && time.Now().Before(end); {
+		code, stdout, stderr = execute(t.Context(), "/bin/grpc_health_probe", "-addr=127.0.0.1:"+port)
+	}
+	if code != 0 || stdout != "status: SERVING\n" {
+		t.Errorf("probe: exit code %d, %q, %q; server: %q", code, stdout, stderr, err.String())
+	}
+	cancel()
+	if code := <-ended; code != 0 {
+		t.Errorf("server: exit code %d, %q", code, err.String())
+	}
+	if !strings.Contains(err.String(), "serving registry") || strings.Contains(err.String(), "building cache") {
+		t.Errorf("log: %s", err.String())
+	}
+}
+
+func TestDatabaseThatIsNotThere(t *testing.T) {
+	code, _, stderr := execute(t.Context(), "opm", "registry", "serve", "-d", filepath.Join(t.TempDir(), "no.db"), "-p", "0", "-t", filepath.Join(t.TempDir(), "log"))
+	if code != 1 || !strings.Contains(stderr, "no.db") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}

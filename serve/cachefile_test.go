@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/operator-bindery/bindery/serve/api"
+)
+
+func TestEncodingIsDeterministic(t *testing.T) {
+	want := encodeSample(t, sampleA)
+	for range 20 {
+		if got := encodeSample(t, sampleA); !bytes.Equal(got, want) {
+			t.Fatal("two encodings of one package differ")
+		}
+	}
+	c := parse(t, sampleA)
+	slices.Reverse(c.Channels)
+	slices.Reverse(c.Bundles)
+	got, err := EncodePackage(c, SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the order of channels and bundles in the catalog changes the file")
+	}
+}
+
+func TestEncodePackageRefuses(t *testing.T) {
+	skeleton := parse(t, sampleB)
+	skeleton.Bundles[0].Properties = slices.DeleteFunc(skeleton.Bundles[0].Properties, isObject)
+	skeleton.Bundles[0].HasObjects = true
+	if _, err := EncodePackage(skeleton); err == nil {
+		t.Error("a skeleton was encoded")
+	}
+	if _, err := EncodePackage(parse(t, sampleA+sampleB)); err == nil {
+		t.Error("two packages were encoded as one")
+	}
+	noHead := parse(t, sampleB)
+	noHead.Channels[0].Entries[0].Replaces = "b.v1.0.0"
+	if _, err := EncodePackage(noHead); err == nil {
+		t.Error("a channel without a head was encoded")
+	}
+}
+
+// open opens and checks a file as a server does at its start.
+func open(b []byte) error {
+	p, err := openBytes(b)
+	if err != nil {
+		return err
+	}
+	return p.Verify(context.Background())
+}
+
+func TestEveryChangedByteIsNoticed(t *testing.T) {
+	file := encodeSample(t, sampleA)
+	if err := open(file); err != nil {
+		t.Fatal(err)
+	}
+	for i := range file {
+		for _, change := range []byte{0x01, 0x80, 0xff} {
+			file[i] ^= change
+			if err := open(file); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
+				t.Errorf("byte %d of %d changed by %#x: %v", i, len(file), change, err)
+			}
+			file[i] ^= change
+		}
+	}
+}
+
+func TestEveryTruncationIsNoticed(t *testing.T) {
+	file := encodeSample(t, sampleA)
+	for n := range file {
+		if err := open(file[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes of %d: %v", n, len(file), err)
+		}
+	}
+	if err := open(append(bytes.Clone(file), 0)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("one byte more: %v", err)
+	}
+}
+
+// TestAnswersOfChangedFile changes a file that is being served: answers are right or errors.
+func TestAnswersOfChangedFile(t *testing.T) {
+	file := encodeSample(t, sampleA)
+	p, err := openBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCatalog(NewStore([]*Package{p}))
+	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
+	req := &api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"}
+	right, err := r.getBundle(t.Context(), c, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := right.data.Materialize()
+	right.data.Free()
+	lost := 0
+	for i := range file {
+		file[i] ^= 0x10
+		got, err := r.getBundle(t.Context(), c, req)
+		file[i] ^= 0x10
+		switch {
+		case status.Code(err) == codes.DataLoss:
+			lost++
+		case err != nil:
+			t.Errorf("byte %d: %v", i, err)
+		case !bytes.Equal(got.data.Materialize(), want):
+			t.Errorf("byte %d: a wrong answer", i)
+		}
+		got.data.Free()
+	}
+	if lost == 0 {
+		t.Error("no change was noticed")
+	}
+}
+
+func FuzzOpenPackage(f *testing.F) {
+	f.Add(encodeSample(f, sampleA))
+	f.Add(encodeSample(f, sampleB))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := openBytes(b)
+		if err != nil {
+			return
+		}
+		if err := p.Verify(t.Context()); err != nil {
+			return
+		}
+		askEverything(t, p)
+	})
+}
+
+// FuzzIndex reads indexes that no checksum protects.
+func FuzzIndex(f *testing.F) {
+	for _, text := range []string{sampleA, sampleB, sampleNone} {
+		file := encodeSample(f, text)
+		var h header
+		if err := h.parse(file, int64(len(file))); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file[h.indexOffset:], h.indexOffset)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, records uint64) {
+		x, err := decodeIndex(b, records)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(x.encode(), b) {
+			t.Error("an index is read that is not written like that")
+		}
+		if records < 1<<20 { // as much as the file of such an index has
+			askEverything(t, &Package{index: *x, r: bytes.NewReader(nil)})
+		}
+	})
+}
+
+// askEverything asks for all that is in a package; the answers may be errors.
+func askEverything(t *testing.T, p *Package) {
+	c := newCatalog(NewStore([]*Package{p}))
+	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
+	send := func(a answer) error { a.data.Free(); return nil }
+	get := func(a answer, _ error) { a.data.Free() }
+	ctx := t.Context()
+	_ = r.listPackages(ctx, c, nil, send)
+	_ = r.listBundles(ctx, c, nil, send)
+	get(r.getPackage(ctx, c, &api.GetPackageRequest{Name: p.name}))
+	for i := range p.channels {
+		ch := &p.channels[i]
+		get(r.getBundleForChannel(ctx, c, &api.GetBundleInChannelRequest{PkgName: p.name, ChannelName: ch.name}))
+		for j := range ch.entries {
+			name := p.entryName(&ch.entries[j])
+			get(r.getBundle(ctx, c, &api.GetBundleRequest{PkgName: p.name, ChannelName: ch.name, CsvName: name}))
+			get(r.getBundleThatReplaces(ctx, c, &api.GetReplacementRequest{PkgName: p.name, ChannelName: ch.name, CsvName: name}))
+			_ = r.getChannelEntriesThatReplace(ctx, c, &api.GetAllReplacementsRequest{CsvName: name}, send)
+		}
+	}
+	for _, k := range p.gvks {
+		_ = sendProviders(ctx, c, k.gvk, true, send)
+		_ = sendProviders(ctx, c, k.gvk, false, send)
+		get(r.getDefaultBundleThatProvides(ctx, c, &api.GetDefaultProviderRequest{Group: k.group, Version: k.version, Kind: k.kind}))
+	}
+}
