@@ -79,7 +79,7 @@ func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ Sour
 	s := SourceFile{Name: strings.TrimPrefix(e.Name, configsDir+"/"), Size: e.Size}
 	h := sha256.New()
 	tee := io.TeeReader(r, h)
-	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{})
+	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{Lazy: true})
 	if err != nil {
 		return SourceFile{}, err
 	}

@@ -186,11 +186,11 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	store := layers.NewStore(o.Dir)
 	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
-	if err == nil {
-		err = ctx.Err() // cancelled while the last layers were being finished
-	}
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // cancelled while the last layers were being finished
+		return nil, context.Cause(ctx)
 	}
 	written := make([]Layer, len(parts))
 	for i, b := range blobs {

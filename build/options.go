@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -35,7 +36,7 @@ type Options struct {
 	Created time.Time
 	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
 	MaxLayers int
-	// Jobs is how many layers are written at a time; 1 if zero.
+	// Jobs is how many layers are written at a time; one per processor if zero.
 	Jobs int
 	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
 	// called concurrently for different packages and must be a pure function.
@@ -60,6 +61,9 @@ func (o *Options) normalize() error {
 	}
 	if o.MaxLayers == 0 {
 		o.MaxLayers = defaultMaxLayers
+	}
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
 	}
 	if o.Platform.OS == "" {
 		o.Platform.OS = "linux"

@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Server is the program that serves a catalog image of one platform. Make it with [ServerFile] or [ServerBytes].
+// Server is the program that serves a catalog image of one platform. Make it with [ServerFile], [ServerStream] or [ServerBytes].
 type Server struct {
 	Platform v1.Platform
 	program  layers.Entry
@@ -63,10 +64,43 @@ func ServerFile(path string, p v1.Platform) (Server, error) {
 
 // ServerBytes is the program in memory, under the same conditions.
 func ServerBytes(program []byte, p v1.Platform) (Server, error) {
-	if err := checkProgram(bytes.NewReader(program), int64(len(program)), p); err != nil {
+	return ServerStream(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil }, int64(len(program)), p)
+}
+
+// ServerStream is the program of size bytes that open gives, under the same conditions. open is called now, for the
+// head of the program, and again when the layer is written: the program is never in memory as a whole.
+func ServerStream(open func() (io.ReadCloser, error), size int64, p v1.Platform) (Server, error) {
+	head, err := readHead(open, size)
+	if err != nil {
 		return Server{}, fmt.Errorf("server: %w", err)
 	}
-	return Server{Platform: p, program: layers.Bytes(serverPath, 0o755, program)}, nil
+	if err := checkProgram(bytes.NewReader(head), size, p); err != nil {
+		return Server{}, fmt.Errorf("server: %w", err)
+	}
+	return Server{Platform: p, program: layers.Entry{Name: serverPath, Mode: 0o755, Size: size, Open: open}}, nil
+}
+
+// headSize is enough of a program for its ELF header and its program headers, which linkers put behind it.
+const headSize = 4096
+
+// readHead is the beginning of a program. Of its ELF header it blanks what points to the section headers, which are at
+// the program's other end.
+func readHead(open func() (io.ReadCloser, error), size int64) (_ []byte, err error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	head := make([]byte, min(size, headSize))
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	if len(head) >= binary.Size(elf.Header64{}) {
+		const shoff, shentsize = 0x28, 0x3a // e_shoff; e_shentsize, e_shnum and e_shstrndx
+		clear(head[shoff : shoff+8])
+		clear(head[shentsize : shentsize+6])
+	}
+	return head, nil
 }
 
 // machines are the architectures that images of servers are made for.

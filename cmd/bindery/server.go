@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
@@ -69,11 +71,15 @@ func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
 	}
 	if found.Self {
 		p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")
-		return build.ServerFile(found.Path, platform)
+		path, err := os.Executable()
+		if err != nil {
+			return build.Server{}, fmt.Errorf("find this program: %w", err)
+		}
+		return build.ServerFile(path, platform)
 	}
-	program, err := found.Bytes()
+	size, err := found.Size()
 	if err != nil {
 		return build.Server{}, err
 	}
-	return build.ServerBytes(program, platform)
+	return build.ServerStream(found.Open, size, platform)
 }

@@ -92,7 +92,6 @@ func (p *parser) expand(args []string) []string {
 	return out
 }
 
-
 func checkPort(port int) error {
 	if port < 0 || port > 65535 {
 		return fmt.Errorf("invalid port %d", port)

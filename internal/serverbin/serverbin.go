@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -25,36 +26,15 @@ type Server struct {
 	OS, Arch string
 	// Self is true where the program offers itself, in place of the small server.
 	Self bool
-	// Path is the file of a server that is Self.
-	Path string
-	name string // of an embedded one
+	open func() (io.ReadCloser, error)
+	size func() (int64, error)
 }
 
-// Bytes returns the program; nil for one that is Self, which is read from its Path.
-func (s Server) Bytes() ([]byte, error) {
-	if s.Self {
-		return nil, nil
-	}
-	compressed, err := fs.ReadFile(embedded, s.name)
-	if err != nil {
-		return nil, err
-	}
-	var h zstd.Header
-	if err := h.Decode(compressed); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	// The frame tells the size: one allocation, and no window beside it.
-	program, err := d.DecodeAll(compressed, make([]byte, 0, h.FrameContentSize))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
-	}
-	return program, nil
-}
+// Open returns the program's bytes. It can be called several times.
+func (s Server) Open() (io.ReadCloser, error) { return s.open() }
+
+// Size is the number of the program's bytes.
+func (s Server) Size() (int64, error) { return s.size() }
 
 // Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
 // safe for concurrent use.
@@ -62,16 +42,16 @@ func Find(goos, goarch string) (Server, error) {
 	s := Server{OS: goos, Arch: goarch}
 	name := "bin/opm-server-" + goos + "-" + goarch + ".zst"
 	if _, err := fs.Stat(embedded, name); err == nil {
-		s.name = name
+		s.open = func() (io.ReadCloser, error) { return openEmbedded(name) }
+		s.size = func() (int64, error) { return sizeOfEmbedded(name) }
 		return s, nil
 	}
 	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
 		return Server{}, fmt.Errorf("%w for %s/%s: this program holds %s; build it with \"make build\" to have all", ErrNoServer, goos, goarch, held())
 	}
-	var err error
 	s.Self = true
-	s.Path, err = self()
-	return s, err
+	s.open, s.size = openSelf, sizeOfSelf
+	return s, nil
 }
 
 // Platforms are the platforms that have a server here, as os/arch, sorted.
@@ -99,21 +79,78 @@ func held() string {
 	return "none"
 }
 
-// self is the file of the running program. It can only be a server in an image if it is static.
-func self() (string, error) {
+func openEmbedded(name string) (io.ReadCloser, error) {
+	f, err := embedded.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return readCloser{d.IOReadCloser(), f}, nil
+}
+
+// sizeOfEmbedded reads the size from the head of the frame, where the compressor has put it.
+func sizeOfEmbedded(name string) (size int64, err error) {
+	f, err := embedded.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, zstd.HeaderMaxSize)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, err
+	}
+	var h zstd.Header
+	if err := h.Decode(head[:n]); err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if !h.HasFCS || h.FrameContentSize > math.MaxInt64 {
+		return 0, fmt.Errorf("%s: its size is not known", name)
+	}
+	return int64(h.FrameContentSize), nil
+}
+
+func sizeOfSelf() (int64, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
+		return 0, fmt.Errorf("find this program: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("find this program: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// readCloser closes a decompressor and what it reads from.
+type readCloser struct {
+	io.ReadCloser
+	under io.Closer
+}
+
+func (r readCloser) Close() error { return errors.Join(r.ReadCloser.Close(), r.under.Close()) }
+
+// openSelf opens the running program. It can only be a server in an image if it is static.
+func openSelf() (io.ReadCloser, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("open this program: %w", err)
+		return nil, fmt.Errorf("open this program: %w", err)
 	}
 	static, err := isStatic(f)
 	if err == nil && !static {
 		err = fmt.Errorf("%s is linked dynamically and cannot run in an image: build it with CGO_ENABLED=0", path)
 	}
-	return path, errors.Join(err, f.Close())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // isStatic is true for an ELF program that asks for no interpreter.
