@@ -50,7 +50,9 @@ func (p *program) migrate(c *cli.Context) error {
 	}
 	report, err := migrate.Run(c.Context, src, out, migrate.Options{Render: ro, Format: format, Report: reportFile != "", Verify: c.Bool("verify")})
 	if report != nil && reportFile != "" {
-		err = errors.Join(err, writeReport(reportFile, report))
+		if rerr := writeReport(reportFile, report); rerr != nil {
+			return p.opmMessage(errors.Join(err, rerr))
+		}
 	}
 	var quarantine *migrate.QuarantineError
 	if errors.As(err, &quarantine) {
@@ -63,7 +65,7 @@ func (p *program) migrate(c *cli.Context) error {
 		p.log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil
 	}
-	text := fmt.Sprintf("wrote %d packages to %q", len(report.Packages), out)
+	text := fmt.Sprintf("wrote %d packages to %q", report.Written(), out)
 	if v := report.Verification; v != nil && v.Same {
 		text += "; both sides hold the same"
 	}
