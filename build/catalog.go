@@ -182,9 +182,6 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	store := layers.NewStore(o.Dir)
 	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
-	if err == nil {
-		err = ctx.Err() // cancelled while the last layers were being finished
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,13 @@ END
     local last; last=$(quiet build catalog "$work/catalog" -t "$repo:pushed" --push --use-http | tail -n 1)
     [ "$last" = "$repo@$digest" ] || { echo "pushed as $last"; return 1; }
     skopeo inspect --tls-verify=false "docker://$last" >/dev/null
+    # A pod's uid that no one knows, without HOME: the digest file is what a pipeline reads.
+    if command -v setpriv >/dev/null && [ "$(id -u)" = 0 ]; then
+        mkdir -p "$work/pod" && chown 1000690000:0 "$work/pod"
+        env -i PATH="$PATH" TMPDIR="$work/pod" setpriv --reuid 1000690000 --regid 0 --clear-groups \
+            "$bindery" build catalog "$work/catalog" -t "$repo:pod" --push --use-http --digest-file "$work/pod/digest" -q >/dev/null
+        [ "$(cat "$work/pod/digest")" = "$digest" ]
+    fi
     quiet build catalog "$work/catalog" -t "$repo:docker" --push --use-http --format docker >/dev/null
     skopeo inspect --raw --tls-verify=false "docker://$repo:docker" | grep -q 'vnd.docker.distribution.manifest.v2'
     quiet build catalog "$work/catalog" -t "$repo:zstd" --push --use-http --compression zstd >/dev/null

@@ -42,7 +42,10 @@ func (out *output) commitLayout(ctx context.Context) error {
 		// A rename cannot replace a layout that another run has put there meanwhile: that is not an empty directory.
 		err = os.Rename(staged, dir)
 		if err == nil {
-			return syncDir(filepath.Dir(dir))
+			if err = syncDir(filepath.Dir(dir)); err != nil {
+				err = errors.Join(err, os.Rename(dir, staged))
+			}
+			return err
 		}
 		if !occupied(err) {
 			return err
@@ -61,10 +64,30 @@ func (out *output) commitFile() error {
 	if err := out.check(); err != nil {
 		return err
 	}
-	if err := os.Rename(out.stage.join(stagedFile), path); err != nil {
-		return err
+	_, err := replaceFile(out.stage.join(stagedFile), path, out.stage.join("old"))
+	return err
+}
+
+// replaceFile renames a file over another and brings that to the disk. Where the latter fails the old file comes back, if
+// the file system could give it a second name meanwhile, which is kept. replaced tells whether the new file is there.
+func replaceFile(staged, path, kept string) (replaced bool, err error) {
+	linked := os.Link(path, kept)
+	if err := os.Rename(staged, path); err != nil {
+		return false, err
 	}
-	return syncDir(filepath.Dir(path))
+	if err = syncDir(filepath.Dir(path)); err == nil {
+		return true, nil
+	}
+	var undone error
+	switch {
+	case linked == nil:
+		undone = os.Rename(kept, path)
+	case errors.Is(linked, fs.ErrNotExist):
+		undone = os.Remove(path)
+	default:
+		return true, err
+	}
+	return undone != nil, errors.Join(err, undone)
 }
 
 // commitDirectory exchanges the directory with the old one.
@@ -79,14 +102,19 @@ func (out *output) commitDirectory(ctx context.Context) error {
 		return err
 	}
 	staged := out.stage.join(stagedFile)
+	back := os.Rename
 	err = os.Rename(staged, dir)
 	if err != nil && occupied(err) {
+		back = exchange
 		err = exchange(staged, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("putting %s in place: %w", dir, err)
 	}
-	return syncDir(filepath.Dir(dir))
+	if err := syncDir(filepath.Dir(dir)); err != nil {
+		return errors.Join(err, back(dir, staged))
+	}
+	return nil
 }
 
 // exchangeByRenames puts a directory in the place of another in two steps, where the system has none that does it in

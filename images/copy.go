@@ -163,7 +163,7 @@ func (c *copier) checkFormats(ctx context.Context, dests []Destination) (err err
 		case d.Transport == DockerArchive && manifest.MIMETypeIsMultiImage(kind):
 			return fmt.Errorf("%s: an archive of docker holds the image of one platform, and this is an index of several", d)
 		case (d.Transport == OCI || d.Transport == OCIArchive) && kind != v1.MediaTypeImageManifest && kind != v1.MediaTypeImageIndex:
-			return fmt.Errorf("%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or docker://, dir: or docker-archive:", d, kind)
+			return fmt.Errorf("%s: an OCI layout holds OCI images only, and this is %s: take the oci format, or a destination of docker://, dir: or docker-archive", d, kind)
 		}
 	}
 	return nil

@@ -77,11 +77,11 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if err := os.Rename(next, filepath.Join(dir, indexFile)); err != nil {
-		return err
+	replaced, err := replaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
+	if replaced {
+		undo = nil // the index refers to what was added, durable or not
 	}
-	undo = nil
-	return syncDir(dir)
+	return err
 }
 
 // checkUsable refuses a directory that is neither a layout nor empty: it belongs to something else.
@@ -275,9 +275,6 @@ func openRegular(path string) (*os.File, error) {
 	}
 	return os.Open(path)
 }
-
-// layoutVersion is the content of the file that marks a layout.
-var layoutVersion = []byte(`{"imageLayoutVersion":"` + v1.ImageLayoutVersion + `"}`)
 
 // checkLayout refuses directories that are not a layout of the version this package knows.
 func checkLayout(dir string) error {

@@ -40,6 +40,16 @@ func newStage(ctx context.Context, in string) (*stage, error) {
 	return &stage{path: path, lock: own}, nil
 }
 
+// sweepBeside removes abandoned stages beside an output that has its own inside: a run that is killed after it has put the
+// output there for the first time leaves them.
+func sweepBeside(path string) {
+	parent := filepath.Dir(filepath.Clean(path))
+	if lock, free := tryLockDir(parent); free {
+		sweep(parent)
+		lock.unlock()
+	}
+}
+
 // sweep removes abandoned stages. It is housekeeping: what cannot be removed now is left to a later run.
 func sweep(in string) {
 	names, err := os.ReadDir(in)
@@ -65,6 +75,10 @@ func sweep(in string) {
 func (s *stage) close() error {
 	err := os.RemoveAll(s.path)
 	s.lock.unlock()
+	if err != nil {
+		// Where descriptors are short, there is one more now.
+		err = os.RemoveAll(s.path)
+	}
 	return err
 }
 

@@ -65,6 +65,7 @@ func (d Destination) stageDir() (string, error) {
 		if !info.IsDir() {
 			return "", fmt.Errorf("%s: %s is not a directory", d, d.Path)
 		}
+		sweepBeside(d.Path)
 		return filepath.Clean(d.Path), nil
 	}
 	return filepath.Dir(filepath.Clean(d.Path)), nil

@@ -272,3 +272,48 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%s was left behind", left)
 	}
 }
+
+// A bundle that has olm.csv.metadata already is not migrated, and so keeps all its manifests.
+func TestMetadataInTheDatabaseKeepsTheManifests(t *testing.T) {
+	const name = "silicom-sts-operator.v0.0.6"
+	src := altered(t, "small", `INSERT INTO properties(type, value, operatorbundle_name, operatorbundle_version, operatorbundle_path)
+		SELECT 'olm.csv.metadata', '{"displayName":"mine"}', name, version, bundlepath FROM operatorbundle WHERE name = '`+name+`'`)
+	out := filepath.Join(t.TempDir(), "out")
+	o := migrate.Options{Verify: true, Render: render.Options{Level: edit.LevelCSVMetadata}}
+	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(context.Background(), src, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	facts, err := db.Facts(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, n := range facts.Bundles[name].Objects {
+		want += n
+	}
+	got := strings.Count(bundleText(t, out, name), `"olm.bundle.object"`)
+	if want < 2 || got != want {
+		t.Errorf("%d of %d manifests were written", got, want)
+	}
+}
+
+// bundleText returns the blob of a silicom bundle as it was written.
+func bundleText(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "silicom-sts-operator", "catalog.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, blob := range strings.Split(string(data), "\n}\n") {
+		if strings.Contains(blob, `"schema": "olm.bundle"`) && strings.Contains(blob, `"name": "`+name+`"`) {
+			return blob
+		}
+	}
+	t.Fatalf("no bundle %s", name)
+	return ""
+}

@@ -76,16 +76,29 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 // differ adds a difference. One that may be a finding gets the reason from there.
 func (v *verifier) differ(d Difference, explainable bool) {
 	if explainable {
-		for _, f := range v.findings {
-			lost := f.Kind == sqlite.Dropped || f.Kind == sqlite.Quarantined
-			if lost && (f.Package == d.Package || f.Package == "") && f.Bundle == d.Bundle && (f.Channel == "" || f.Channel == d.Channel) {
-				d.Reason = f.Reason
-				break
-			}
+		if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return explains(f, d) }); at >= 0 {
+			d.Reason = v.findings[at].Reason
 		}
 	}
 	v.result.Differences = append(v.result.Differences, d)
 }
+
+// explains reports whether what a finding tells is why something was not written. It must be about the very thing: a
+// lost icon, or a row that belongs to nothing, is no reason for a package, an entry or a property to be missing.
+func explains(f sqlite.Finding, d Difference) bool {
+	if f.Kind != sqlite.Dropped && f.Kind != sqlite.Quarantined {
+		return false
+	}
+	field := ""
+	if d.What == whatProperty {
+		field = "dependencies"
+	}
+	samePackage := f.Package == d.Package || f.Package == "" && f.Bundle != ""
+	return f.Field == field && f.Bundle == d.Bundle && samePackage && (f.Channel == "" || f.Channel == d.Channel)
+}
+
+// whatProperty is the What of a difference in the properties of a bundle.
+const whatProperty = "property"
 
 // same compares one value of both sides.
 func (v *verifier) same(d Difference, source, output string) {
@@ -212,8 +225,8 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	metadata := false
 	for _, p := range b.Properties {
 		switch {
-		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata):
-			metadata = true
+		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
+			metadata = true // made of the manifests, which it replaces
 		case p.Type != declcfg.PropertyBundleObject:
 			properties[sqlite.PropertyText(p.Type, p.Value)] = true
 		}
@@ -221,14 +234,14 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, text := range sortedKeys(properties) {
 		// The property that says which version of which package a bundle is may be made from the columns.
 		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
-			d := with("property")
+			d := with(whatProperty)
 			d.Output = text
 			v.differ(d, false)
 		}
 	}
 	for _, text := range sortedKeys(facts.Properties) {
 		if !properties[text] {
-			d := with("property")
+			d := with(whatProperty)
 			d.Source = text
 			v.differ(d, true)
 		}

@@ -86,3 +86,68 @@ func TestVerifyFindsChanges(t *testing.T) {
 		t.Error("a missing package is not found")
 	}
 }
+
+// Only a finding about what is missing explains that it is missing.
+func TestVerifyIsNotTalkedOutOfALoss(t *testing.T) {
+	path := recorded.Part(t).Database(t, "small")
+	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	facts, err := db.Facts(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const property = `            "value": {
+                "group": "etcd.database.coreos.com",
+                "kind": "EtcdBackup",
+                "version": "v1beta2"
+            }`
+	for _, c := range []struct {
+		name    string
+		lose    func(dir string) error
+		finding sqlite.Finding
+		same    bool
+	}{
+		{"package, row of nothing", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Reason: "a row has no name"}, false},
+		{"package, another package", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Package: "silicom-sts-operator", Reason: "no channels"}, false},
+		{"package, repaired", loseEtcd, sqlite.Finding{Kind: sqlite.Repaired, Package: "etcd", Reason: "repaired"}, false},
+		{"package, its own", loseEtcd, sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Reason: "no channels"}, true},
+		{"package, quarantined", loseEtcd, sqlite.Finding{Kind: sqlite.Quarantined, Package: "etcd", Reason: "broken"}, true},
+		{"property, lost icon", loseProperty(property), sqlite.Finding{Kind: sqlite.Dropped, Package: "etcd", Bundle: "etcdoperator.v0.9.4", Field: "icon", Reason: "no base64"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			if _, err := Run(context.Background(), path, out, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.lose(out); err != nil {
+				t.Fatal(err)
+			}
+			result, err := verify(context.Background(), out, facts, []sqlite.Finding{c.finding}, Options{})
+			if result == nil || result.Same != c.same || (err == nil) != c.same || len(result.Differences) == 0 {
+				t.Errorf("got %+v, %v", result, err)
+			}
+		})
+	}
+}
+
+func loseEtcd(dir string) error { return os.RemoveAll(filepath.Join(dir, "etcd")) }
+
+// loseProperty makes another property of one.
+func loseProperty(text string) func(string) error {
+	return func(dir string) error {
+		file := filepath.Join(dir, "etcd", "catalog.json")
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		at := strings.LastIndex(string(data), text)
+		if at < 0 {
+			return os.ErrNotExist
+		}
+		lost := string(data[:at]) + strings.Replace(text, "EtcdBackup", "EtcdCluster", 1) + string(data[at+len(text):])
+		return os.WriteFile(file, []byte(lost), 0o644)
+	}
+}

@@ -82,11 +82,11 @@ func (s *dirSink) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.dir, ".bindery-probe-*")
+	f, err := atomicfs.NewFile(filepath.Join(s.dir, "probe"), 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return f.Abort()
 }
 
 // undo removes what was made, after a failure: a catalog that cannot be served leaves no part of a cache. What others

@@ -193,6 +193,10 @@ func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
 		db.findings.add(Finding{Kind: Repaired, Package: p.name, Bundle: b.name, Field: "bundlepath",
 			Reason: "the bundle has no image; its manifests were kept"})
 	}
+	if m := b.manifests; m.csv != nil && m.csvAt < 0 {
+		db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: b.name, Field: "csv",
+			Reason: "the row has a ClusterServiceVersion that is not among the bundle's manifests, and only those are written"})
+	}
 	return declcfg.Bundle{
 		Name: b.name, Package: p.name, Image: b.path.s, Properties: properties,
 		RelatedImages: imagesOf(b, db.options.Compat), HasObjects: len(b.manifests.objects) > 0,

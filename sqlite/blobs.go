@@ -165,7 +165,7 @@ func (db *DB) icon(ctx context.Context, conn *sql.Conn, a *assembled) (icon *dec
 func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bundle) (buf []byte, err error) {
 	m := row.manifests
 	spans := m.objects
-	if db.options.CSVOnly && m.csvAt >= 0 && b.Image != "" {
+	if db.options.CSVOnly && m.csvAt >= 0 && b.Image != "" && !row.hasProperty(declcfg.PropertyCSVMetadata) {
 		spans = spans[m.csvAt : m.csvAt+1]
 	}
 	var objects []declcfg.Property

@@ -20,6 +20,8 @@ var (
 	ErrUnsupported = errors.New("not an index database")
 	// ErrLocked is returned when another process is writing to the database and does not stop.
 	ErrLocked = errors.New("database is locked by another process")
+	// ErrIO is returned when the system fails to open or read the file.
+	ErrIO = errors.New("cannot be read")
 	// ErrLimit is returned when a limit of [Limits] is exceeded.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrInvalid is returned for rows that make no sense: broken JSON, a version that does not parse, and the like.
@@ -32,7 +34,10 @@ const (
 	codeLocked    = 6
 	codeNoMemory  = 7
 	codeInterrupt = 9
+	codeIO        = 10
 	codeCorrupt   = 11
+	codeFull      = 13
+	codeCantOpen  = 14
 	codeTooBig    = 18
 	codeNotADB    = 26
 )
@@ -54,6 +59,8 @@ func classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case codeIO, codeFull, codeCantOpen:
+		return fmt.Errorf("%w: %w", ErrIO, err)
 	case codeTooBig, codeNoMemory:
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}

@@ -18,7 +18,8 @@ type Options struct {
 	Compat Compat
 	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] tells which and why.
 	KeepGoing bool
-	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that drop them.
+	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that replace all of
+	// them by an olm.csv.metadata property. Bundles that have such a property already keep theirs.
 	CSVOnly bool
 	// Reuse lets [DB.Blobs] use the memory of a bundle's manifests again: the properties of a bundle are valid only
 	// until the next blob is asked for. It is for callers that write blobs and do not keep them.

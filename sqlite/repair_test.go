@@ -287,3 +287,16 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d MB are held while bundles of 1 MB are read", most>>20)
 	}
 }
+
+// A ClusterServiceVersion that only the csv column has is not written, which is told.
+func TestClusterServiceVersionBesideTheManifests(t *testing.T) {
+	const name = "silicom-sts-operator.v0.0.6"
+	path := altered(t, "small", "UPDATE operatorbundle SET bundle = NULL WHERE name = '"+name+"'")
+	_, findings, err := read(t, path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasFinding(findings, sqlite.Dropped, "silicom-sts-operator", name, "not among the bundle's manifests") {
+		t.Errorf("it is not reported: %+v", findings)
+	}
+}

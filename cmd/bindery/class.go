@@ -27,7 +27,7 @@ func withClass(err error) error {
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged):
 		class = cliutil.ClassIntegrity
-	case errors.Is(err, sqlite.ErrLocked):
+	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, sqlite.ErrUnsupported), errors.As(err, &invalid):

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +27,22 @@ const (
 )
 
 func main() {
+	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
+		os.Setenv("HOME", home)
+	}
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// homeOf is the home directory as container engines set it, and false, for a user who has none: a pod with an arbitrary
+// uid. The library for registries would otherwise refuse to work, or look for credentials in the working directory.
+func homeOf(getenv func(string) string, lookup func(uid string) (*user.User, error)) (string, bool) {
+	if home := getenv("HOME"); home != "" {
+		return home, true
+	}
+	if u, err := lookup(strconv.Itoa(os.Getuid())); err == nil && u.HomeDir != "" {
+		return u.HomeDir, true
+	}
+	return "/", false
 }
 
 // run is the whole program: it returns the exit status.

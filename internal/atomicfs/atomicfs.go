@@ -120,11 +120,13 @@ func NewDir(target string) (*Dir, error) {
 func (d *Dir) Path() string { return d.path }
 
 // Commit makes the directory durable under its target name, in place of an empty directory or of nothing. The files in
-// it must have been synced by who wrote them. After an error of Commit, Abort must be called.
+// it must have been synced by who wrote them. After an error of Commit, Abort must be called; then there is what was
+// there before.
 func (d *Dir) Commit() error {
 	if err := SyncDir(d.path); err != nil {
 		return err
 	}
+	old, statErr := os.Lstat(d.target)
 	if err := os.Rename(d.path, d.target); err != nil {
 		// Some systems do not rename over an empty directory.
 		if os.Remove(d.target) != nil {
@@ -134,8 +136,15 @@ func (d *Dir) Commit() error {
 			return err
 		}
 	}
+	if err := SyncDir(filepath.Dir(d.target)); err != nil {
+		err = errors.Join(err, os.Rename(d.target, d.path))
+		if statErr == nil {
+			err = errors.Join(err, os.Mkdir(d.target, old.Mode().Perm()))
+		}
+		return err
+	}
 	d.path = ""
-	return errors.Join(SyncDir(filepath.Dir(d.target)), d.lock.Close())
+	return d.lock.Close()
 }
 
 // Abort removes the directory. It does nothing after a successful Commit.
@@ -143,7 +152,13 @@ func (d *Dir) Abort() error {
 	if d.path == "" {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
+	first := os.RemoveAll(d.path)
+	err := d.lock.Close()
+	if first != nil {
+		// Where descriptors are short, there is one more now.
+		err = errors.Join(err, os.RemoveAll(d.path))
+	}
+	return err
 }
 
 // File is a file in the making. It is an [io.Writer].
@@ -177,16 +192,42 @@ func NewFile(target string, perm fs.FileMode) (*File, error) {
 }
 
 // Commit makes the file durable under its target name, in place of the file that was there. After an error of Commit,
-// Abort must be called.
+// Abort must be called; then there is what was there before.
 func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
+	// A second name for the old file, in case that the new one has to give way again. Not every file system has them:
+	// there a failure after the rename leaves the new file.
+	kept := tempName(f.target)
+	linked := os.Link(f.target, kept)
 	if err := os.Rename(f.Name(), f.target); err != nil {
+		if linked == nil {
+			err = errors.Join(err, os.Remove(kept))
+		}
+		return err
+	}
+	if err := SyncDir(filepath.Dir(f.target)); err != nil {
+		switch {
+		case linked == nil:
+			err = errors.Join(err, os.Rename(f.target, f.Name()), os.Rename(kept, f.target))
+		case errors.Is(linked, fs.ErrNotExist):
+			err = errors.Join(err, os.Rename(f.target, f.Name()))
+		default:
+			f.done = true
+			err = errors.Join(err, f.Close())
+		}
 		return err
 	}
 	f.done = true
-	return errors.Join(f.Close(), SyncDir(filepath.Dir(f.target)))
+	err := f.Close()
+	if linked == nil {
+		// Another writer may have removed it, as what a dead one has left.
+		if rerr := os.Remove(kept); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
 }
 
 // Abort removes the file. It does nothing after a successful Commit.

@@ -36,7 +36,12 @@ func restLine(doc []byte) (line int) {
 	defer func() { _ = recover() }()
 	d := yaml.NewDecoder(bytes.NewReader(doc))
 	var n yaml.Node
-	if d.Decode(&n) == nil && d.Decode(&n) == nil && n.Line > 0 {
+	for range 2 {
+		if d.Decode(&n) != nil {
+			return line
+		}
+	}
+	if n.Line > 0 {
 		return n.Line
 	}
 	return line

@@ -80,10 +80,13 @@ func Classify(err error) Class {
 	switch {
 	case errors.As(err, &op) && op.Op == "listen":
 		return ClassLocal
-	case errors.As(err, &netErr) && !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &path):
+	case errors.As(err, &op):
 		return ClassNetwork
 	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &sys), errors.As(err, &errno):
+		// These come before net.Error, which an error number of the system is as well.
 		return ClassLocal
+	case errors.As(err, &netErr) && !errors.Is(err, context.DeadlineExceeded):
+		return ClassNetwork
 	}
 	return ClassInput
 }

@@ -65,6 +65,8 @@ func TestClassify(t *testing.T) {
 		"its own":              {fmt.Errorf("wrapped: %w", classed{}), ClassLimit},
 		"no such file":         {fmt.Errorf("wrapped: %w", notFound), ClassLocal},
 		"no space":             {&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, ClassLocal},
+		"a failed rename":      {&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EIO}, ClassLocal},
+		"an error number":      {fmt.Errorf("lock: %w", syscall.ENOLCK), ClassLocal},
 		"a port that is taken": {taken, ClassLocal},
 		"nobody listens":       {refused, ClassNetwork},
 		"anything else":        {errors.New("broken"), ClassInput},
