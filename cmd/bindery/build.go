@@ -73,9 +73,15 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if c.Bool("dry-run") {
 		dests = nil
 	}
+	if err := checkDestinations(c.Args().First(), dests); err != nil {
+		return err
+	}
+	if err := checkResultFiles(c); err != nil {
+		return err
+	}
 	work, err := images.NewWorkspace(ctx, dests, "")
 	if err != nil {
-		return err
+		return withOutputHint(c, err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
@@ -107,7 +113,7 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	p.log.Info(fmt.Sprintf("assembled %d packages in %d layers, %s, in %s", image.Totals.Packages, image.Totals.Layers,
+	p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
 		megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 	results, err := p.copyImage(ctx, image, dests, registry, c)
 	if err != nil {
