@@ -46,7 +46,7 @@ servers: $(SERVERS) ## build the small server programs that go into images
 
 $(DIST)/opm-server-linux-%: FORCE
 	@mkdir -p $(DIST)
-	GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
+	GOOS=linux GOARCH=$* $(GO) build -trimpath -tags=$(TAGS),grpcnotrace -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
 
 internal/serverbin/bin/opm-server-linux-%.zst: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin

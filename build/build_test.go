@@ -551,9 +551,12 @@ func TestEmptyCatalog(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	// The base is a catalog image with a catalog of its own.
+	cache := func(p PackageCatalog) (CacheFile, error) {
+		return CacheFile{Name: p.Package + ".cache", Content: []byte(p.Package)}, nil
+	}
+	// The base is a catalog image with a catalog and a cache of its own.
 	base := catalog(t, CatalogInput{FS: fstest.MapFS{"old/catalog.yaml": file(pkg("old"))}},
-		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Labels: map[string]string{"base": "1", "both": "base"}})
+		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Cache: cache, Labels: map[string]string{"base": "1", "both": "base"}})
 	for _, from := range []Format{FormatOCI, FormatDocker} {
 		baseDir := filepath.Join(t.TempDir(), "base")
 		name := "oci:" + baseDir + ":v1"
@@ -567,11 +570,15 @@ func TestBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, Labels: map[string]string{"both": "mine"}})
+		img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, Cache: cache, Labels: map[string]string{"both": "mine"}})
 		dir := filepath.Join(t.TempDir(), "out")
 		push(t, img, "oci:"+dir)
-		opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs")
+		opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs", "cache")
 		sub, _ := fs.Sub(tr, "configs")
+		caches, _ := fs.Sub(tr, "cache")
+		if got := names(t, caches); slices.Contains(got, "old.cache") || !slices.Contains(got, "foo.cache") {
+			t.Errorf("%s base: caches: %q", from, got)
+		}
 		if text(t, sub) != text(t, sampleFS()) {
 			t.Errorf("%s base: the image's catalog is another: %q", from, names(t, sub))
 		}

@@ -79,7 +79,7 @@ func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ Sour
 	s := SourceFile{Name: strings.TrimPrefix(e.Name, configsDir+"/"), Size: e.Size}
 	h := sha256.New()
 	tee := io.TeeReader(r, h)
-	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{})
+	c, err := declcfg.Read(ctx, tee, s.Name, declcfg.LoadOptions{Lazy: true})
 	if err != nil {
 		return SourceFile{}, err
 	}
@@ -87,10 +87,6 @@ func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ Sour
 		return SourceFile{}, err
 	}
 	h.Sum(s.Digest[:0])
-	all.Packages = append(all.Packages, c.Packages...)
-	all.Channels = append(all.Channels, c.Channels...)
-	all.Bundles = append(all.Bundles, c.Bundles...)
-	all.Deprecations = append(all.Deprecations, c.Deprecations...)
-	all.Others = append(all.Others, c.Others...)
+	all.Append(c)
 	return s, nil
 }

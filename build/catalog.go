@@ -123,7 +123,8 @@ func catalogParts(o *Options, bases []*base, contents []content) ([]part, error)
 	return parts, nil
 }
 
-// reset removes the catalog that a base has already: together with the new one it would be a third.
+// reset removes the catalog that a base has already, together with which the new one would be a third, and its cache:
+// a server that insists on a cache without foreign packages would not start.
 func reset(b *base) (part, bool, error) {
 	at, ok := b.config.Config.Labels[ConfigsLabel]
 	if !ok {
@@ -133,7 +134,10 @@ func reset(b *base) (part, bool, error) {
 	if name == "" || strings.Contains(at, "..") {
 		return part{}, false, fmt.Errorf("the base image's label %s is %.200q, which is no directory", ConfigsLabel, at)
 	}
-	l := layers.Layer{Name: "reset", Entries: []layers.Entry{layers.Whiteout(name)}}
+	l := layers.Layer{Name: "reset", Entries: []layers.Entry{layers.Whiteout(cacheDir)}}
+	if name != cacheDir && !strings.HasPrefix(name, cacheDir+"/") {
+		l.Entries = append(l.Entries, layers.Whiteout(name))
+	}
 	return part{kind: LayerReset, layer: l}, true, nil
 }
 
@@ -182,11 +186,11 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	store := layers.NewStore(o.Dir)
 	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
-	if err == nil {
-		err = ctx.Err() // cancelled while the last layers were being finished
-	}
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // cancelled while the last layers were being finished
+		return nil, context.Cause(ctx)
 	}
 	written := make([]Layer, len(parts))
 	for i, b := range blobs {

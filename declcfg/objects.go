@@ -25,7 +25,7 @@ func (b *Bundle) Objects() ([][]byte, error) {
 		if b.Properties[i].Type != PropertyBundleObject {
 			continue
 		}
-		object, err := bundleObjectJSON(b.Properties[i].Value)
+		object, err := bundleObjectJSON(nil, b.Properties[i].Value)
 		if err != nil {
 			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
 		}
@@ -36,23 +36,40 @@ func (b *Bundle) Objects() ([][]byte, error) {
 	return objects, nil
 }
 
-// bundleObjectJSON decodes the value of an olm.bundle.object property; nil if it has no data.
-func bundleObjectJSON(value []byte) ([]byte, error) {
-	data, err := bundleObjectData(value)
+// Manifests decodes the bundle's objects as [Bundle.Objects] does, and finds among them what [Bundle.CSV] returns.
+func (b *Bundle) Manifests() (objects [][]byte, csv json.RawMessage, err error) {
+	if objects, err = b.Objects(); err != nil {
+		return nil, nil, err
+	}
+	for _, object := range objects {
+		if objectKind(object) == csvKind {
+			return objects, object, nil
+		}
+	}
+	return objects, nil, nil
+}
+
+// bundleObjectJSON decodes the value of an olm.bundle.object property; nil if it has no data. The answer may be in the
+// memory of scratch.
+func bundleObjectJSON(scratch, value []byte) ([]byte, error) {
+	data, err := bundleObjectData(scratch, value)
 	if err != nil || data == nil {
 		return nil, err
 	}
 	return objectJSON(data)
 }
 
-// bundleObjectData returns the manifest in a property value, JSON or YAML as it was stored.
-func bundleObjectData(value []byte) ([]byte, error) {
+// bundleObjectData returns the manifest in a property value, JSON or YAML as it was stored, in scratch if that has room.
+func bundleObjectData(scratch, value []byte) ([]byte, error) {
 	const prefix, suffix = `{"data":"`, `"}`
 	if rest, ok := bytes.CutPrefix(value, []byte(prefix)); ok {
 		if encoded, ok := bytes.CutSuffix(rest, []byte(suffix)); ok && bytes.IndexByte(encoded, '\\') < 0 && bytes.IndexByte(encoded, '"') < 0 {
-			data := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
-			n, err := base64.StdEncoding.Decode(data, encoded)
-			return data[:n], err
+			size := base64.StdEncoding.DecodedLen(len(encoded))
+			if scratch == nil || cap(scratch) < size {
+				scratch = make([]byte, size)
+			}
+			n, err := base64.StdEncoding.Decode(scratch[:size], encoded)
+			return scratch[:n], err
 		}
 	}
 	var v struct {
@@ -77,7 +94,7 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 		if b.Properties[i].Type != PropertyBundleObject {
 			continue
 		}
-		object, err := bundleObjectJSON(b.Properties[i].Value)
+		object, err := bundleObjectJSON(nil, b.Properties[i].Value)
 		if err != nil {
 			return nil, fmt.Errorf("package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
 		}
@@ -88,20 +105,9 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 	return nil, nil
 }
 
-// FindCSV returns the first of some decoded manifests that is a ClusterServiceVersion: what [Bundle.CSV] returns, for who
-// has decoded the objects anyway. It is nil if there is none.
-func FindCSV(objects [][]byte) json.RawMessage {
-	for _, object := range objects {
-		if objectKind(object) == csvKind {
-			return object
-		}
-	}
-	return nil
-}
-
 // objectKind returns the kind of a manifest without decoding it.
 func objectKind(object []byte) string {
-	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
 		return ""
 	}
@@ -190,16 +196,21 @@ func (e *propertyError) Error() string {
 
 func (e *propertyError) Unwrap() error { return e.err }
 
-// checkObjects decodes every object of the bundle and keeps none.
-func (b *Bundle) checkObjects() error {
+// checkObjects decodes every object of the bundle and keeps none. Each is decoded into scratch, which is returned, grown
+// to the largest.
+func (b *Bundle) checkObjects(scratch []byte) ([]byte, error) {
 	for i := range b.Properties {
 		if b.Properties[i].Type != PropertyBundleObject {
 			continue
 		}
 		b.HasObjects = true
-		if _, err := bundleObjectJSON(b.Properties[i].Value); err != nil {
-			return fmt.Errorf("read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+		value := b.Properties[i].Value
+		if size := base64.StdEncoding.DecodedLen(len(value)); cap(scratch) < size {
+			scratch = make([]byte, 0, 2*size)
+		}
+		if _, err := bundleObjectJSON(scratch, value); err != nil {
+			return scratch, fmt.Errorf("read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
 		}
 	}
-	return nil
+	return scratch, nil
 }

@@ -194,3 +194,12 @@ func (c *Catalog) Add(b Blob) {
 		c.Others = append(c.Others, *b)
 	}
 }
+
+// Append appends the blobs of another catalog, with which it shares memory.
+func (c *Catalog) Append(o *Catalog) {
+	c.Packages = append(c.Packages, o.Packages...)
+	c.Channels = append(c.Channels, o.Channels...)
+	c.Bundles = append(c.Bundles, o.Bundles...)
+	c.Deprecations = append(c.Deprecations, o.Deprecations...)
+	c.Others = append(c.Others, o.Others...)
+}

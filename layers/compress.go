@@ -37,9 +37,9 @@ const (
 	// The default level is the fastest that finds the repetitions of a catalog; the next one takes twice the time for
 	// a tenth less.
 	zstdLevel = zstd.SpeedDefault
-	// zstdWindow is how far back repetitions are found. Half of the library's choice halves the memory of an encoder;
-	// no package of the catalogs measured gets smaller beyond it.
-	zstdWindow = 4 << 20
+	// zstdWindow is how far back repetitions are found. A quarter of the library's choice: the encoders of two workers
+	// take 5 MB less than with half of it, for 3 % more bytes of a catalog with large packages.
+	zstdWindow = 2 << 20
 )
 
 // codec is a compressor that can be used for one layer after another; not by two at once.

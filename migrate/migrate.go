@@ -17,7 +17,8 @@ import (
 
 // Options say how a catalog is migrated. The zero value writes JSON at the lowest level.
 type Options struct {
-	// Render says how the source is read, the migration level included. Its Database function is called as well.
+	// Render says how the source is read, the migration level included. Its functions Database and Quarantined are called as
+	// well.
 	Render render.Options
 	// Format is that of the files that are written; empty means JSON.
 	Format declcfg.Format
@@ -71,6 +72,13 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	r := &Report{Source: src, Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	var facts *sqlite.Facts
 	o.Render.Reuse = true
+	tell := o.Render.Quarantined
+	o.Render.Quarantined = func(pkg string, reason error) {
+		r.Findings = append(r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
+		if tell != nil {
+			tell(pkg, reason)
+		}
+	}
 	also := o.Render.Database
 	o.Render.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
 		if version, has := db.SchemaVersion(); has {

@@ -26,6 +26,16 @@ type Report struct {
 	Verification *Verification `json:"verification,omitempty"`
 }
 
+// Written is the number of packages that were written.
+func (r *Report) Written() (n int) {
+	for _, p := range r.Packages {
+		if p.Output != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // PackageReport has what the two sides hold of a package. Source is absent for a directory.
 type PackageReport struct {
 	Name        string  `json:"name"`

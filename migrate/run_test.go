@@ -317,3 +317,32 @@ func bundleText(t *testing.T, dir, name string) string {
 	t.Fatalf("no bundle %s", name)
 	return ""
 }
+
+// The broken packages of a directory are left out as those of a database are.
+func TestQuarantineOfADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "catalog")
+	if _, err := migrate.Run(context.Background(), recorded.Part(t).Database(t, "small"), dir, migrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "etcd", "catalog.json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(data), `"defaultChannel": "singlenamespace-alpha"`, `"defaultChannel": "nowhere"`, 1)
+	if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Render: render.Options{KeepGoing: true}})
+	var quarantine *migrate.QuarantineError
+	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+		t.Fatalf("got %v", err)
+	}
+	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
+		t.Errorf("written: %s", got)
+	}
+	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "nowhere") || r.Packages[0].Output != nil || r.Packages[1].Output == nil {
+		t.Errorf("got %+v", r.Packages)
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -20,9 +22,14 @@ import (
 type Options struct {
 	// Level is how far bundles are migrated.
 	Level edit.Level
-	// Compat, KeepGoing and DatabaseLimits are for databases, see [sqlite.Options].
+	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] tells; those of
+	// a directory are told to Quarantined.
+	KeepGoing bool
+	// Quarantined, unless nil, is called for every package of a directory that is left out, by name, before the first blob
+	// comes. The reason is a *[declcfg.ValidationError].
+	Quarantined func(pkg string, reason error)
+	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
 	Compat         sqlite.Compat
-	KeepGoing      bool
 	DatabaseLimits sqlite.Limits
 	// Reuse says that blobs are written and not kept, see [sqlite.Options].
 	Reuse bool
@@ -173,8 +180,25 @@ func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 			yield(nil, err)
 			return
 		}
+		if o.KeepGoing {
+			c = healthy(c, o.Quarantined)
+		}
 		c.Blobs()(yield)
 	}
+}
+
+// healthy returns the packages of a catalog that are valid.
+func healthy(c *declcfg.Catalog, quarantined func(string, error)) *declcfg.Catalog {
+	out := &declcfg.Catalog{}
+	parts := c.ByPackage()
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if err := declcfg.Validate(parts[name]); err == nil {
+			out.Append(parts[name])
+		} else if quarantined != nil {
+			quarantined(name, err)
+		}
+	}
+	return out
 }
 
 func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blob, error] {

@@ -156,7 +156,7 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 			return nil, err
 		}
 		if c := split[name]; c != nil {
-			appendCatalog(&whole, c)
+			whole.Append(c)
 			sources = append(sources, source)
 		}
 	}
@@ -183,7 +183,7 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 				p = &part{}
 				parts[name], catalogs[name] = p, &declcfg.Catalog{}
 			}
-			appendCatalog(catalogs[name], c)
+			catalogs[name].Append(c)
 			p.sources = append(p.sources, source)
 			p.dirty = p.dirty || b.dirty[file]
 		}
@@ -218,18 +218,10 @@ func (b *builder) read(ctx context.Context, name string) (map[string]*declcfg.Ca
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return nil, SourceFile{}, err
 	}
-	parts := split(c)
+	parts := c.ByPackage()
 	source := SourceFile{Name: name, Size: counted.size, Packages: len(parts)}
 	counted.hash.Sum(source.Digest[:0])
 	return parts, source, nil
-}
-
-func appendCatalog(dst, src *declcfg.Catalog) {
-	dst.Packages = append(dst.Packages, src.Packages...)
-	dst.Channels = append(dst.Channels, src.Channels...)
-	dst.Bundles = append(dst.Bundles, src.Bundles...)
-	dst.Deprecations = append(dst.Deprecations, src.Deprecations...)
-	dst.Others = append(dst.Others, src.Others...)
 }
 
 // groupFiles divides files by the first element of their names below the directory that they all are in: most catalogs

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -99,17 +100,16 @@ func lightBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, p *properties)
 	return appendDeprecation(m, bundleDeprecation, b.Deprecation)
 }
 
-// heavyBundle returns the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV made of
+// appendHeavyBundle appends the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV made of
 // its metadata, if it has that.
-func heavyBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) ([]byte, error) {
+func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) ([]byte, error) {
 	if b.HasObjects && !hasValues(b.Bundle) {
 		return nil, fmt.Errorf("its manifests were not loaded")
 	}
-	objects, err := b.Objects()
+	objects, csv, err := b.Manifests()
 	if err != nil {
 		return nil, err
 	}
-	csv := declcfg.FindCSV(objects)
 	if csv == nil && metadata != nil {
 		if csv, err = synthesizeCSV(pkg, b, metadata); err != nil {
 			return nil, err
@@ -118,18 +118,26 @@ func heavyBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvM
 			objects = [][]byte{csv}
 		}
 	}
-	size := len(csv) + 16
-	for _, o := range objects {
-		size += len(o) + 8
-	}
-	m := make([]byte, 0, size)
 	if len(csv) > 0 {
-		m = appendMessage(m, bundleCSVJSON, csv)
+		dst = appendMessage(dst, bundleCSVJSON, csv)
 	}
 	for _, o := range objects {
-		m = appendMessage(m, bundleObject, o)
+		dst = appendMessage(dst, bundleObject, o)
 	}
-	return m, nil
+	return dst, nil
+}
+
+// heavySize is about how long the heavy part of a bundle gets.
+func heavySize(b *declcfg.Bundle) int {
+	size, largest := 0, 0
+	for i := range b.Properties {
+		if b.Properties[i].Type == declcfg.PropertyBundleObject {
+			n := base64.StdEncoding.DecodedLen(len(b.Properties[i].Value))
+			size += n
+			largest = max(largest, n) // a guess at the CSV, which is in there twice
+		}
+	}
+	return size + largest
 }
 
 // hasValues is false for a bundle whose manifests a skeleton load has dropped.

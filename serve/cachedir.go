@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -138,6 +140,8 @@ func (d *cacheDir) errors() []error {
 	}
 	return errs
 }
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (d *cacheDir) unexpected() error {
 	return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))

@@ -95,9 +95,14 @@ type encoder struct {
 
 // record appends a message to the file.
 func (e *encoder) record(message []byte) record {
-	r := record{offset: uint64(len(e.file)), length: uint32(min(len(message), math.MaxUint32)), crc: crc32.Checksum(message, castagnoli)}
+	r := recordOf(len(e.file), message)
 	e.file = append(e.file, message...)
 	return r
+}
+
+// recordOf describes a message at an offset of the file.
+func recordOf(offset int, message []byte) record {
+	return record{offset: uint64(offset), length: uint32(min(len(message), math.MaxUint32)), crc: crc32.Checksum(message, castagnoli)}
 }
 
 func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
@@ -166,6 +171,12 @@ func (e *encoder) packageMessage(pkg *declcfg.PackageNode) []byte {
 // bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
 func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
 	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
+	size := 0
+	for _, b := range pkg.Bundles {
+		size += heavySize(b.Bundle)
+	}
+	// Growing step by step would copy the file several times, and hold two of it.
+	e.file = slices.Grow(e.file, size+size/16)
 	providers := map[gvk][]int{}
 	csvs := make([]*csvMetadata, len(pkg.Bundles))
 	for i, b := range pkg.Bundles {
@@ -182,15 +193,13 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
 		}
 	}
 	for i, b := range pkg.Bundles {
-		if i == 1 {
-			// Bundles of a package are about as large as its first.
-			e.file = slices.Grow(e.file, len(pkg.Bundles)*int(e.index.bundles[0].heavy.length))
-		}
-		heavy, err := heavyBundle(pkg, b, csvs[i])
+		start := len(e.file)
+		file, err := appendHeavyBundle(e.file, pkg, b, csvs[i])
 		if err != nil {
 			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
 		}
-		e.index.bundles[i].heavy = e.record(heavy)
+		e.file = file
+		e.index.bundles[i].heavy = recordOf(start, file[start:])
 	}
 	for k, at := range providers {
 		e.index.gvks = append(e.index.gvks, indexGVK{gvk: k, bundles: at})

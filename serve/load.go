@@ -240,6 +240,9 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 	build := map[string]bool{}
 	for _, f := range files {
 		if n := listings[f]; n == 0 || n != now[f].Packages {
+			if !listed[f] && isBlank(l.src.fsys, f) {
+				continue // no cache file lists it, because no package has blobs in it
+			}
 			c.dirty[f], build[f] = true, true
 			if n > 0 || !listed[f] {
 				c.reasons = append(c.reasons, fmt.Sprintf("%s is not in the cache", f))
@@ -259,6 +262,25 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 		}
 	}
 	return c, nil
+}
+
+// isBlank reports whether a file is so small and empty that it holds no blob for sure, such as one that keeps a directory
+// in version control.
+func isBlank(fsys fs.FS, name string) bool {
+	const most = 4 << 10
+	if info, err := fs.Stat(fsys, name); err != nil || info.Size() > most {
+		return false
+	}
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return false // building from it will tell
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line != "---" {
+			return false
+		}
+	}
+	return true
 }
 
 func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Digest[:8]) }

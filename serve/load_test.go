@@ -213,6 +213,20 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 	}
 }
 
+// A file without blobs is in no cache file, which is not a cache that does not match.
+func TestBlankFilesNeedNoCache(t *testing.T) {
+	catalog, cache := sampleDirs(t)
+	writeTree(t, catalog, map[string]string{".gitkeep": "", "a/blank.yaml": "---\n\n---\n"})
+	got, err := load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true})
+	if err != nil || got.bundles != allBundles || strings.Contains(got.log, "building cache") {
+		t.Errorf("got %v, %v", got, err)
+	}
+	writeTree(t, catalog, map[string]string{"a/blank.yaml": "schema: example.notes\npackage: a\n"})
+	if _, err := load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true}); !errors.Is(err, ErrIntegrity) {
+		t.Errorf("a new blob: %v", err)
+	}
+}
+
 func cacheFilesIfAny(dir string) []os.DirEntry {
 	entries, _ := os.ReadDir(dir)
 	return entries

@@ -130,7 +130,7 @@ func loadCatalog(t testing.TB, fsys fs.FS) *declcfg.Catalog {
 // catalogStore encodes a catalog and opens what it got.
 func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 	t.Helper()
-	parts := split(c)
+	parts := c.ByPackage()
 	var packages []*Package
 	for _, name := range sortedNames(parts) {
 		file, err := EncodePackage(parts[name])

@@ -8,6 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -25,7 +26,7 @@ func withClass(err error) error {
 	switch {
 	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit):
 		class = cliutil.ClassLimit
-	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal

@@ -65,7 +65,9 @@ func (p *program) migrate(c *cli.Context) error {
 	}
 	report, err := migrate.Run(c.Context, src, out, migrate.Options{Render: ro, Format: format, Report: reportFile != "", Verify: c.Bool("verify")})
 	if report != nil && reportFile != "" {
-		err = errors.Join(err, p.writeReport(reportFile, report))
+		if rerr := p.writeReport(reportFile, report); rerr != nil {
+			return p.opmMessage(errors.Join(err, rerr))
+		}
 	}
 	if report != nil {
 		p.tellFindings(report, reportFile)
@@ -81,7 +83,7 @@ func (p *program) migrate(c *cli.Context) error {
 		p.log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil
 	}
-	text := fmt.Sprintf("wrote %s to %q", count(len(report.Packages), "package"), out)
+	text := fmt.Sprintf("wrote %s to %q", count(report.Written(), "package"), out)
 	if v := report.Verification; v != nil && v.Same {
 		text += "; both sides hold the same"
 		if len(findings(report, sqlite.Dropped)) > 0 {

@@ -239,7 +239,8 @@ func (f *File) Abort() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// CheckFile finds out whether a file called target could be written now. It leaves nothing behind.
+// CheckFile returns the error with which [WriteFile] would fail at once, if any: work whose account cannot be written
+// need not begin. It leaves nothing behind.
 func CheckFile(target string) error {
 	f, err := NewFile(target, 0o600)
 	if err != nil {

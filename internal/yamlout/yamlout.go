@@ -4,6 +4,8 @@ package yamlout
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -22,19 +24,47 @@ func AppendYAML(dst, src []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	for i, text := range d.numbers {
-		out = bytes.Replace(out, []byte(placeholder(i)), []byte(text), 1)
+	return d.fill(dst, out)
+}
+
+// fill appends out to dst, with the numbers in their places.
+func (d *decoder) fill(dst, out []byte) ([]byte, error) {
+	if len(d.numbers) == 0 {
+		return append(dst, out...), nil
+	}
+	for left := len(d.numbers); left > 0; left-- {
+		before, rest, found := bytes.Cut(out, []byte(d.mark))
+		if !found || len(rest) < placeDigits {
+			return dst, fmt.Errorf("a number was lost")
+		}
+		i, err := strconv.Atoi(string(rest[:placeDigits]))
+		if err != nil || i >= len(d.numbers) {
+			return dst, fmt.Errorf("a number was lost")
+		}
+		dst = append(append(dst, before...), d.numbers[i]...)
+		out = rest[placeDigits:]
 	}
 	return append(dst, out...), nil
 }
 
-// placeholder stands for a number that YAML's encoder would write with another text. It is a plain scalar of 20 bytes
-// that no catalog has by accident and that needs no quotes.
-func placeholder(i int) string { return fmt.Sprintf("\u0192number\u0192%09d\u0192", i) }
+// A placeholder stands for a number that YAML's encoder would write with another text: a mark and the number's index. It
+// is a plain scalar that needs no quotes and is too short to be folded. The mark is made anew for every document, so that
+// nobody can write a text that is taken for one.
+const placeDigits = 9
+
+func (d *decoder) placeholder(i int) string {
+	if d.mark == "" {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails, by its contract
+		d.mark = "\u0192" + hex.EncodeToString(b[:]) + "\u0192"
+	}
+	return fmt.Sprintf("%s%0*d", d.mark, placeDigits, i)
+}
 
 type decoder struct {
 	dec     *jsontext.Decoder
 	numbers []string
+	mark    string
 }
 
 func (d *decoder) value() (any, error) {
@@ -86,5 +116,5 @@ func (d *decoder) number(text string) any {
 		return i
 	}
 	d.numbers = append(d.numbers, text)
-	return placeholder(len(d.numbers) - 1)
+	return d.placeholder(len(d.numbers) - 1)
 }

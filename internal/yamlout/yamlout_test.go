@@ -1,8 +1,10 @@
 package yamlout
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -37,5 +39,29 @@ func TestNumbersKeepTheirText(t *testing.T) {
 	want := "a: 1.0\nb:\n- 1e400\n- -0\n- 9007199254740993\nc: 123456789012345678901234567890\n"
 	if string(got) != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// However many numbers there are, whatever their order after sorting, and whatever texts are beside them.
+func TestManyNumbersAndTextsLikePlaceholders(t *testing.T) {
+	var src, want strings.Builder
+	src.WriteString(`{"z":1.50`)
+	for i := range 20_000 {
+		fmt.Fprintf(&src, `,"k%05d":%d.0`, 20_000-1-i, 20_000-1-i)
+		fmt.Fprintf(&want, "k%05d: %d.0\n", i, i)
+	}
+	text := "\u0192number\u0192000000000\u0192"
+	fmt.Fprintf(&src, `,"text":%q}`, text)
+	fmt.Fprintf(&want, "text: %s\nz: 1.50\n", text)
+	start := time.Now()
+	got, err := AppendYAML([]byte("before\n"), []byte(src.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != "before\n"+want.String() {
+		t.Error("numbers or texts are not what they were")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

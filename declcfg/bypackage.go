@@ -1,19 +1,13 @@
-package serve
+package declcfg
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/operator-bindery/bindery/declcfg"
-)
-
-// split divides a catalog by package, without copying blobs. The blobs of no package are under the empty name.
-func split(c *declcfg.Catalog) map[string]*declcfg.Catalog {
-	parts := map[string]*declcfg.Catalog{}
-	part := func(name string) *declcfg.Catalog {
-		p, ok := parts[name]
-		if !ok {
-			p = &declcfg.Catalog{}
+// ByPackage divides a catalog by package. Blobs keep their order and share memory with the catalog; those of no package
+// are under the empty name.
+func (c *Catalog) ByPackage() map[string]*Catalog {
+	parts := map[string]*Catalog{}
+	part := func(name string) *Catalog {
+		p := parts[name]
+		if p == nil {
+			p = &Catalog{}
 			parts[name] = p
 		}
 		return p
@@ -40,5 +34,3 @@ func split(c *declcfg.Catalog) map[string]*declcfg.Catalog {
 	}
 	return parts
 }
-
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
