@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -79,9 +80,6 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if err := checkDestinations(c.Args().First(), dests); err != nil {
 		return err
 	}
-	if err := checkResultFiles(c); err != nil {
-		return err
-	}
 	work, err := images.NewWorkspace(ctx, dests, "")
 	if err != nil {
 		return withOutputHint(c, err)
@@ -108,10 +106,15 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	}
 
 	start := time.Now()
+	status := cliutil.NewStatus(p.stderr, p.bars)
+	written := 0
 	o.Events = func(l build.Layer) {
+		written++
+		status.Set(fmt.Sprintf("assembling: layer %d, %s", written, strings.Join(l.Packages, ", ")))
 		p.log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
 	}
 	image, err := build.Catalog(ctx, input, o)
+	status.Close()
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,12 @@ func (p *program) migrate(c *cli.Context) error {
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}
-	report, err := migrate.Run(c.Context, src, out, migrate.Options{Render: ro, Format: format, Report: reportFile != "", Verify: c.Bool("verify")})
+	status := cliutil.NewStatus(p.stderr, p.bars)
+	report, err := migrate.Run(c.Context, src, out, migrate.Options{
+		Render: ro, Format: format, Report: reportFile != "", Verify: c.Bool("verify"),
+		Progress: func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) },
+	})
+	status.Close()
 	if report != nil && reportFile != "" {
 		if rerr := p.writeReport(reportFile, report); rerr != nil {
 			return p.opmMessage(errors.Join(err, rerr))
