@@ -98,6 +98,25 @@ func TestAbortKeepsTheOldFile(t *testing.T) {
 	}
 }
 
+// The directories above a directory that is given up go with it, unless somebody else has begun to use them.
+func TestAbortRemovesTheDirectoriesThatWereMade(t *testing.T) {
+	dir := t.TempDir()
+	d, err := NewDir(filepath.Join(dir, "a", "b", "tree"))
+	check(t, err)
+	check(t, d.Abort())
+	check(t, d.Abort())
+	if names := list(t, dir); len(names) != 0 {
+		t.Errorf("left: %q", names)
+	}
+	d, err = NewDir(filepath.Join(dir, "a", "b", "tree"))
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "a", "other"), nil, 0o600))
+	check(t, d.Abort())
+	if names := strings.Join(list(t, filepath.Join(dir, "a")), " "); names != "other" {
+		t.Errorf("left: %q", names)
+	}
+}
+
 func TestLinksAndDirectoriesAreNotWrittenThrough(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "real"), []byte("old"), 0o600))
