@@ -166,7 +166,7 @@ func (d *Dir) Commit() error {
 	return d.lock.Close()
 }
 
-// Abort removes the directory. It does nothing after a successful Commit.
+// Abort removes the directory. It does nothing after a successful Commit or an Abort.
 func (d *Dir) Abort() error {
 	if d.path == "" {
 		return nil
@@ -178,6 +178,7 @@ func (d *Dir) Abort() error {
 		err = errors.Join(err, os.RemoveAll(d.path))
 	}
 	d.removeMade()
+	d.path = ""
 	return err
 }
 

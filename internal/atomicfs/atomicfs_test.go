@@ -2,9 +2,11 @@ package atomicfs
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +24,11 @@ func TestMain(m *testing.M) {
 			_, err = f.Write([]byte("half"))
 		}
 		fmt.Println("ready", err, fileErr)
-		select {}
+		// It waits in a way that the runtime does not take for a deadlock, and no longer than the test lives.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		runtime.KeepAlive(d)
+		runtime.KeepAlive(f)
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -33,6 +39,8 @@ func TestLeftoversOfAKilledWriter(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ATOMICFS_DIE_IN="+dir)
 	out, err := cmd.StdoutPipe()
+	check(t, err)
+	_, err = cmd.StdinPipe()
 	check(t, err)
 	check(t, cmd.Start())
 	line := make([]byte, 64)
