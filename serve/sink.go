@@ -82,11 +82,7 @@ func (s *dirSink) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	f, err := atomicfs.NewFile(filepath.Join(s.dir, "probe"), 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Abort()
+	return atomicfs.CheckFile(filepath.Join(s.dir, "probe"))
 }
 
 // undo removes what was made, after a failure: a catalog that cannot be served leaves no part of a cache. What others

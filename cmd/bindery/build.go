@@ -68,6 +68,9 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := checkResultFiles(c); err != nil {
+		return err
+	}
 	registry := registryOptions(c)
 	dests := target.destinations
 	if c.Bool("dry-run") {

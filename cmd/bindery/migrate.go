@@ -45,6 +45,11 @@ func (p *program) migrate(c *cli.Context) error {
 	}
 	ro.KeepGoing = c.Bool("keep-going")
 	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
+	if reportFile != "" {
+		if err := atomicfs.CheckFile(reportFile); err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}

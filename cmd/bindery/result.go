@@ -26,6 +26,18 @@ func resultFlags() []cli.Flag {
 	}
 }
 
+// checkResultFiles finds out, before any work is done, whether the files of [resultFlags] can be written.
+func checkResultFiles(c *cli.Context) error {
+	for _, flag := range []string{"digest-file", "iid-file", "image-refs", "metadata-file"} {
+		if path := c.String(flag); path != "" {
+			if err := atomicfs.CheckFile(path); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
+			}
+		}
+	}
+	return nil
+}
+
 // copyImage carries the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
 	if len(dests) == 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -76,7 +75,6 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		o.TerminationLog = ""
 	}
-	o.Ready = func(addr net.Addr) { p.log.Info("serving registry", "address", addr.String()) }
 	return o, nil
 }
 

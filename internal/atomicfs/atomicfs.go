@@ -267,6 +267,16 @@ func (f *File) Abort() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// CheckFile returns the error with which [WriteFile] would fail at once, if any: work whose account cannot be written
+// need not begin. It leaves nothing behind.
+func CheckFile(target string) error {
+	f, err := NewFile(target, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Abort()
+}
+
 // WriteFile writes a whole file, atomically.
 func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
 	f, err := NewFile(target, perm)
