@@ -1,6 +1,7 @@
 package images
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,22 @@ func (out *output) check() error {
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", out.dest.Path)
+	}
+	return checkArchive(out.dest.Path, info.Size())
+}
+
+// checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
+func checkArchive(path string, size int64) (err error) {
+	if size == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := tar.NewReader(f).Next(); err != nil && err != io.EOF {
+		return fmt.Errorf("%s is neither empty nor an archive, and is not replaced", path)
 	}
 	return nil
 }

@@ -352,3 +352,19 @@ func TestQuarantineOfADirectory(t *testing.T) {
 		t.Errorf("got %+v", r.Packages)
 	}
 }
+
+func TestProgressNamesEveryPackage(t *testing.T) {
+	got := map[migrate.Step]int{}
+	last := ""
+	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"), migrate.Options{Verify: true,
+		Progress: func(s migrate.Step, n int, pkg string) {
+			got[s]++
+			if n != got[s] {
+				t.Errorf("%s %s is number %d and not %d", s, pkg, n, got[s])
+			}
+			last = pkg
+		}})
+	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
+		t.Errorf("%v, last %q: %v", got, last, err)
+	}
+}
