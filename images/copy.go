@@ -209,9 +209,14 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 	again := func(attempt int, err error) {
 		c.event(Event{Kind: EventRetry, Destination: d.String(), Attempt: attempt, Err: withoutSecrets(err)})
 	}
-	err = retry(ctx, c.o.Retries, backoff, again, func() error { return c.copyTo(ctx, d, ref, r) })
+	err = retry(ctx, c.o.Retries, backoff, again, func() error {
+		if err := c.copyTo(ctx, d, ref, r); err != nil {
+			return err
+		}
+		return c.confirm(ctx, ref, r.Digest)
+	})
 	if err != nil {
-		return err
+		return registryError{err}
 	}
 	r.Reference = ref.DockerReference().Name() + "@" + r.Digest.String()
 	return nil

@@ -15,6 +15,8 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
@@ -266,7 +268,7 @@ func (out *output) sync() error {
 				return err
 			}
 		}
-		return syncDir(dir)
+		return atomicfs.SyncDir(dir)
 	}
 	path := out.stage.join(stagedFile)
 	if err := os.Chmod(path, 0o644); err != nil {
@@ -305,7 +307,7 @@ func syncLayout(layout string) error {
 			return err
 		}
 	}
-	return errors.Join(syncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), syncDir(filepath.Join(layout, blobsDir)), syncDir(layout))
+	return errors.Join(atomicfs.SyncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), atomicfs.SyncDir(filepath.Join(layout, blobsDir)), atomicfs.SyncDir(layout))
 }
 
 func indexInstances(path string) ([]digest.Digest, error) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/docker/distribution/registry/api/errcode"
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker"
 )
 
@@ -77,7 +78,7 @@ func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 	case r.Method == http.MethodPut:
 		body, _ := io.ReadAll(r.Body)
-		g.manifests[last] = body
+		g.manifests[last], g.manifests[digest.FromBytes(body).String()] = body, body
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(body).String())
 		w.WriteHeader(http.StatusCreated)
 	case strings.Contains(path, "/blobs/"):
@@ -89,7 +90,13 @@ func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		_, _ = w.Write(body)
 	default:
-		w.WriteHeader(http.StatusNotFound)
+		body, ok := g.manifests[last]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", v1.MediaTypeImageManifest)
+		_, _ = w.Write(body)
 	}
 }
 
@@ -209,6 +216,51 @@ func TestPushGivesUp(t *testing.T) {
 			}
 			if len(reg.manifests) != 0 {
 				t.Errorf("tags: %v", reg.manifests)
+			}
+		})
+	}
+}
+
+// A server that says yes to everything is no registry, and one that lets nobody read is believed.
+func TestPushIsReadBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		interfere func(w http.ResponseWriter, r *http.Request) bool
+		want      error
+	}{
+		"a page for everything": {func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>sign in</html>")
+			return true
+		}, ErrIntegrity},
+		"another manifest": {func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
+				return false
+			}
+			w.Header().Set("Content-Type", v1.MediaTypeImageManifest)
+			fmt.Fprint(w, `{"schemaVersion":2}`)
+			return true
+		}, ErrIntegrity},
+		"gone": {func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
+				return false
+			}
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}, ErrRegistry},
+		"not for reading": {func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg, host := newRegistry(t)
+			reg.interfere = c.interfere
+			_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: insecure()})
+			if !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -45,7 +46,9 @@ func child(src, out, fault string) int {
 	case "hang":
 		o.Render.Database = func(context.Context, *sqlite.DB) error {
 			println("hanging")
-			select {}
+			// The runtime would take a process in which nothing can go on for a deadlock, and end it.
+			_, err := io.Copy(io.Discard, os.Stdin)
+			return err
 		}
 	}
 	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
@@ -116,6 +119,9 @@ func TestKilled(t *testing.T) {
 	c := command(t, src, out, "hang")
 	stderr, err := c.StderrPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil { // held open as long as the test lives
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"container/list"
 	"context"
 	"math/bits"
 	"sync"
@@ -8,18 +9,23 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
 // budget bounds the bytes of the answers that are being sent. A buffer that the transport keeps for a slow client stays
 // counted until the transport gives it back, which it does when the bytes are sent or the stream or connection ends.
+//
+// One connection gets a quarter of it at most, or one answer if that is larger: a client that reads nothing holds up
+// itself and not the others.
 type budget struct {
 	limit int
 	wait  time.Duration // how long a call waits for its share
 
 	mu      sync.Mutex
 	used    int
-	waiters []*waiter // in order of arrival
+	clients map[string]int // bytes by connection; absent where none
+	waiters list.List      // of *waiter, in order of arrival
 
 	// Powers of two waste less than the few sizes of the transport's own pool, in which 33 KiB take 1 MiB.
 	pools [maxClass + 1]sync.Pool
@@ -29,8 +35,33 @@ type budget struct {
 const maxClass = 22
 
 type waiter struct {
-	size  int
-	ready chan struct{} // closed, under the lock, when size is counted
+	size   int
+	client string
+	ready  chan struct{} // closed, under the lock, when size is counted
+}
+
+// clientOf names the connection of a call.
+func clientOf(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+// fits tells whether there is room for size bytes more of a client. The caller holds the lock.
+func (b *budget) fits(client string, size int) bool {
+	mine := b.clients[client]
+	return b.used+size <= b.limit && (mine == 0 || mine+size <= b.limit/4)
+}
+
+func (b *budget) count(client string, size int) {
+	b.used += size
+	if b.clients == nil {
+		b.clients = map[string]int{}
+	}
+	if b.clients[client] += size; b.clients[client] == 0 {
+		delete(b.clients, client)
+	}
 }
 
 // get returns a buffer of size bytes and the pool to put it back to.
@@ -40,11 +71,11 @@ func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, er
 		buf := make([]byte, size)
 		return &buf, mem.NopBufferPool{}, nil
 	}
-	s := &share{budget: b, class: bits.Len(uint(size - 1)), size: size}
+	s := &share{budget: b, client: clientOf(ctx), class: bits.Len(uint(size - 1)), size: size}
 	if s.class <= maxClass {
 		s.size = 1 << s.class
 	}
-	if err := b.acquire(ctx, s.size); err != nil {
+	if err := b.acquire(ctx, s.client, s.size); err != nil {
 		return nil, nil, err
 	}
 	buf := s.Get(s.size)
@@ -53,20 +84,20 @@ func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, er
 }
 
 // acquire counts size bytes, waiting if need be. An answer that is larger than the whole budget gets all of it.
-func (b *budget) acquire(ctx context.Context, size int) error {
-	size = min(size, b.limit)
+func (b *budget) acquire(ctx context.Context, client string, size int) error {
+	w := &waiter{size: min(size, b.limit), client: client, ready: make(chan struct{})}
 	b.mu.Lock()
-	if len(b.waiters) == 0 && b.used+size <= b.limit {
-		b.used += size
-		b.mu.Unlock()
-		return nil
-	}
-	w := &waiter{size: size, ready: make(chan struct{})}
-	b.waiters = append(b.waiters, w)
+	place := b.waiters.PushBack(w)
+	b.wake()
 	b.mu.Unlock()
 	timer := time.NewTimer(b.wait)
 	defer timer.Stop()
 	var err error
+	select {
+	case <-w.ready:
+		return nil
+	default:
+	}
 	select {
 	case <-w.ready:
 		return nil
@@ -77,38 +108,47 @@ func (b *budget) acquire(ctx context.Context, size int) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range b.waiters {
-		if b.waiters[i] == w {
-			b.waiters = append(b.waiters[:i], b.waiters[i+1:]...)
-			b.wake()
-			return err
-		}
+	select {
+	case <-w.ready:
+	default:
+		b.waiters.Remove(place)
+		b.wake()
+		return err
 	}
 	// It was counted in the meantime.
-	b.used -= size
+	b.count(client, -w.size)
 	b.wake()
 	return err
 }
 
-func (b *budget) release(size int) {
+func (b *budget) release(client string, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= min(size, b.limit)
+	b.count(client, -min(size, b.limit))
 	b.wake()
 }
 
-// wake lets the first waiters go for whom there is room.
+// wake lets the waiters go for whom there is room, in the order of their arrival. Nobody overtakes one who waits for the
+// bytes of others; who waits for bytes of the own connection is passed by. The caller holds the lock.
 func (b *budget) wake() {
-	for len(b.waiters) > 0 && b.used+b.waiters[0].size <= b.limit {
-		b.used += b.waiters[0].size
-		close(b.waiters[0].ready)
-		b.waiters = b.waiters[1:]
+	for e := b.waiters.Front(); e != nil; {
+		w, here := e.Value.(*waiter), e
+		e = e.Next()
+		switch {
+		case b.fits(w.client, w.size):
+			b.count(w.client, w.size)
+			b.waiters.Remove(here)
+			close(w.ready)
+		case b.used+w.size > b.limit:
+			return
+		}
 	}
 }
 
 // share is the pool of one buffer: what comes back to it is no longer counted.
 type share struct {
 	budget *budget
+	client string
 	class  int // the buffer's size is 2^class
 	size   int // counted
 }
@@ -128,5 +168,5 @@ func (s *share) Put(buf *[]byte) {
 		*buf = (*buf)[:cap(*buf)]
 		s.budget.pools[s.class].Put(buf)
 	}
-	s.budget.release(s.size)
+	s.budget.release(s.client, s.size)
 }

@@ -69,6 +69,7 @@ type cacheDir struct {
 	packages map[string]*Package // that can be used, by package
 	bad      map[string]error    // cache files that cannot be used, by file name
 	foreign  []string            // whatever else is there, sorted
+	unusable error               // why the directory cannot be read at all
 }
 
 // readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
@@ -126,14 +127,14 @@ func (d *cacheDir) close() error {
 }
 
 func (d *cacheDir) empty() bool {
-	return len(d.packages) == 0 && len(d.bad) == 0 && len(d.foreign) == 0
+	return len(d.packages) == 0 && len(d.bad) == 0 && len(d.foreign) == 0 && d.unusable == nil
 }
 
 // errors returns everything in the directory that should not be there.
 func (d *cacheDir) errors() []error {
 	var errs []error
-	if len(d.foreign) > 0 {
-		errs = append(errs, d.unexpected())
+	if err := d.unwritable(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, name := range sortedNames(d.bad) {
 		errs = append(errs, fmt.Errorf("%s: %w", name, d.bad[name]))
@@ -143,13 +144,26 @@ func (d *cacheDir) errors() []error {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func (d *cacheDir) unexpected() error {
-	return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
+// unwritable is why nothing may be written into the directory, or nil.
+func (d *cacheDir) unwritable() error {
+	switch {
+	case d.unusable != nil:
+		return fmt.Errorf("cache directory: %w", d.unusable)
+	case len(d.foreign) > 0:
+		return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
+	}
+	return nil
 }
 
 // openCacheFile opens one file of a cache directory and checks all of it. The file must be named for its package, so
 // that there is at most one of each.
 func openCacheFile(ctx context.Context, fsys fs.FS, name string) (_ *Package, err error) {
+	// Before it is opened: opening a FIFO waits for its writer.
+	if info, err := fs.Stat(fsys, name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -162,9 +176,6 @@ func openCacheFile(ctx context.Context, fsys fs.FS, name string) (_ *Package, er
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
 	}
 	p, err := openFile(f, info.Size())
 	if err != nil {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"container/list"
 	"errors"
 	"io"
 	"net"
@@ -22,7 +23,7 @@ type gate struct {
 	ready chan net.Conn
 
 	mu      sync.Mutex
-	waiting map[net.Conn]struct{}
+	waiting *list.List // of *gatedConn, the one that waits longest first
 	closed  chan struct{}
 	err     error
 }
@@ -33,21 +34,27 @@ func newGate(l net.Listener, connections int, wait time.Duration) *gate {
 		wait:     wait,
 		slots:    make(chan struct{}, connections),
 		ready:    make(chan net.Conn),
-		waiting:  map[net.Conn]struct{}{},
+		waiting:  list.New(),
 		closed:   make(chan struct{}),
 	}
 	go g.run()
 	return g
 }
 
-// run accepts connections. Beyond the limit the kernel's queue holds them until one is closed.
+// run accepts connections. Beyond the limit the client that has been silent for longest has to go; where none is silent,
+// the kernel's queue holds new connections until one is closed.
 func (g *gate) run() {
 	delay := 5 * time.Millisecond
 	for {
 		select {
 		case g.slots <- struct{}{}:
-		case <-g.closed:
-			return
+		default:
+			g.evict()
+			select {
+			case g.slots <- struct{}{}:
+			case <-g.closed:
+				return
+			}
 		}
 		conn, err := g.Listener.Accept()
 		if err != nil {
@@ -71,6 +78,16 @@ func (g *gate) run() {
 	}
 }
 
+// evict closes the connection that has waited longest for its client's first bytes.
+func (g *gate) evict() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if oldest := g.waiting.Front(); oldest != nil {
+		g.waiting.Remove(oldest)
+		oldest.Value.(*gatedConn).Close()
+	}
+}
+
 // greet waits for the first bytes of a client.
 func (g *gate) greet(c *gatedConn) {
 	g.mu.Lock()
@@ -79,12 +96,12 @@ func (g *gate) greet(c *gatedConn) {
 		c.Close()
 		return
 	}
-	g.waiting[c] = struct{}{}
+	place := g.waiting.PushBack(c)
 	g.mu.Unlock()
 	c.SetReadDeadline(time.Now().Add(g.wait))
 	_, err := io.ReadFull(c.Conn, c.first)
 	g.mu.Lock()
-	delete(g.waiting, c)
+	g.waiting.Remove(place)
 	g.mu.Unlock()
 	if err != nil {
 		c.Close()
@@ -121,8 +138,8 @@ func (g *gate) fail(err error) {
 	}
 	g.err = err
 	close(g.closed)
-	for c := range g.waiting {
-		c.Close()
+	for e := g.waiting.Front(); e != nil; e = e.Next() {
+		e.Value.(*gatedConn).Close()
 	}
 }
 

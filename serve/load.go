@@ -150,30 +150,37 @@ func (l *loader) fromFiles(ctx context.Context) (_ Store, err error) {
 	return s, nil
 }
 
-// openCache reads the cache directory, or the cache that came with the catalog.
+// openCache reads the cache directory, or the cache that came with the catalog. A directory that cannot be read is no
+// reason not to serve the catalog.
 func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
+	none := &cacheDir{packages: map[string]*Package{}}
 	fsys := l.src.cache
 	if l.CacheDir != "" {
 		info, err := os.Stat(l.CacheDir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			fsys = nil
-		case err != nil:
-			return nil, fmt.Errorf("cache directory: %w", err)
-		case !info.IsDir():
-			return nil, fmt.Errorf("cache directory: %s is not a directory", l.CacheDir)
-		default:
-			if fsys, err = declcfg.OpenDir(l.CacheDir); err != nil {
-				return nil, fmt.Errorf("cache directory: %w", err)
-			}
+		if errors.Is(err, fs.ErrNotExist) {
+			return none, nil
+		}
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a directory", l.CacheDir)
+		}
+		if err == nil {
+			fsys, err = declcfg.OpenDir(l.CacheDir)
+		}
+		if err != nil {
+			none.unusable = err
+			return none, nil
 		}
 	}
 	if fsys == nil {
-		return &cacheDir{packages: map[string]*Package{}}, nil
+		return none, nil
 	}
 	dir, err := readCacheDir(ctx, fsys)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cache directory: %w", err)
+		none.unusable = err
+		return none, nil
 	}
 	return dir, nil
 }
@@ -289,7 +296,7 @@ func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Dig
 func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) (err error) {
 	l.tell(cache, check)
 	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
-	writable := l.CacheDir != "" && len(cache.foreign) == 0
+	writable := l.CacheDir != "" && cache.unwritable() == nil
 	if writable {
 		sink := &dirSink{dir: l.CacheDir}
 		defer func() {
@@ -308,9 +315,10 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 		if err != nil {
 			l.Log.Warn("the cache directory cannot be written: a temporary cache is used", "cache", l.CacheDir, "error", err)
 			writable = false
+			sink.undo()
 		}
 	} else if l.MustWrite {
-		return fmt.Errorf("cache directory: %w", cache.unexpected())
+		return cache.unwritable()
 	}
 	if !writable {
 		b.sink = newScratch(l.Log)

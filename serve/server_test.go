@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
@@ -291,8 +292,53 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	large.Put(new([]byte))
-	if b.used != 0 || len(b.waiters) != 0 {
-		t.Errorf("%d bytes and %d waiters are left", b.used, len(b.waiters))
+	if b.used != 0 || b.waiters.Len() != 0 || len(b.clients) != 0 {
+		t.Errorf("%d bytes, %d waiters and %d clients are left", b.used, b.waiters.Len(), len(b.clients))
+	}
+}
+
+// A connection whose client reads nothing gets a quarter of the budget; others are not held up, also not behind its calls.
+func TestBudgetOfOneConnection(t *testing.T) {
+	b := &budget{limit: 64 << 10, wait: time.Hour}
+	from := func(port int) context.Context {
+		return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{Port: port}})
+	}
+	var held []func()
+	hold := func(port, size int) {
+		t.Helper()
+		buf, pool, err := b.get(from(port), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, func() { pool.Put(buf) })
+	}
+	for range 4 {
+		hold(1, 4<<10)
+	}
+	fifth := make(chan error)
+	go func() {
+		buf, pool, err := b.get(from(1), 4<<10)
+		if err == nil {
+			pool.Put(buf)
+		}
+		fifth <- err
+	}()
+	for port := 2; port < 5; port++ {
+		hold(port, 16<<10)
+	}
+	select {
+	case err := <-fifth:
+		t.Errorf("more than its share: %v", err)
+	default:
+	}
+	for _, giveBack := range held {
+		giveBack()
+	}
+	if err := <-fifth; err != nil {
+		t.Error(err)
+	}
+	if b.used != 0 || b.waiters.Len() != 0 || len(b.clients) != 0 {
+		t.Errorf("%d bytes, %d waiters and %d clients are left", b.used, b.waiters.Len(), len(b.clients))
 	}
 }
 

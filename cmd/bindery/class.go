@@ -35,6 +35,8 @@ func withClass(err error) error {
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork
+	case errors.Is(err, images.ErrRegistry) && cliutil.Classify(err) != cliutil.ClassLocal:
+		class = cliutil.ClassNetwork
 	default:
 		return err
 	}

@@ -48,9 +48,10 @@ func openCatalogImage(ctx context.Context, ref string) (tree *images.Tree, catal
 	if tree, err = image.Extract(ctx, wanted, images.ExtractOptions{}); err != nil {
 		return nil, nil, nil, fmt.Errorf("%q: %w", ref, err)
 	}
+	opened := tree // a return of an error unsets tree
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, tree.Close())
+			err = errors.Join(err, opened.Close())
 		}
 	}()
 	if catalog, err = subTree(tree, configs); err != nil {
@@ -67,7 +68,9 @@ func openCatalogImage(ctx context.Context, ref string) (tree *images.Tree, catal
 }
 
 func subTree(tree fs.FS, dir string) (fs.FS, error) {
-	if info, err := fs.Stat(tree, dir); err != nil {
+	if info, err := fs.Stat(tree, dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no directory /%s in it", dir)
+	} else if err != nil {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("/%s is not a directory", dir)
