@@ -188,7 +188,7 @@ func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[B
 			err = w.write(b)
 		}
 		if err != nil {
-			return errors.Join(err, w.closeFile())
+			return errors.Join(err, w.abandonFile())
 		}
 	}
 	if err := w.closeFile(); err != nil {

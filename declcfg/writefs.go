@@ -90,6 +90,16 @@ func (w *fsWriter) closeFile() error {
 	return err
 }
 
+// abandonFile closes a file that will be removed: whether it could be written has been told.
+func (w *fsWriter) abandonFile() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.file.Close()
+	w.file = nil
+	return err
+}
+
 // isPathElement reports whether a name can be a file name below the root, on every system.
 func isPathElement(name string) bool {
 	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")

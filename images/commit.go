@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
@@ -42,7 +44,7 @@ func (out *output) commitLayout(ctx context.Context) error {
 		// A rename cannot replace a layout that another run has put there meanwhile: that is not an empty directory.
 		err = os.Rename(staged, dir)
 		if err == nil {
-			if err = syncDir(filepath.Dir(dir)); err != nil {
+			if err = atomicfs.SyncDir(filepath.Dir(dir)); err != nil {
 				err = errors.Join(err, os.Rename(dir, staged))
 			}
 			return err
@@ -75,7 +77,7 @@ func replaceFile(staged, path, kept string) (replaced bool, err error) {
 	if err := os.Rename(staged, path); err != nil {
 		return false, err
 	}
-	if err = syncDir(filepath.Dir(path)); err == nil {
+	if err = atomicfs.SyncDir(filepath.Dir(path)); err == nil {
 		return true, nil
 	}
 	var undone error
@@ -111,7 +113,7 @@ func (out *output) commitDirectory(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("putting %s in place: %w", dir, err)
 	}
-	if err := syncDir(filepath.Dir(dir)); err != nil {
+	if err := atomicfs.SyncDir(filepath.Dir(dir)); err != nil {
 		return errors.Join(err, back(dir, staged))
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -33,6 +34,34 @@ func readIndex(dir string) (*layoutIndex, error) {
 	}
 	return x, nil
 }
+
+// checkChoice refuses a tag that no image has, and the choice among several without one. The error lists the tags.
+func (x *layoutIndex) checkChoice(dir, tag string) error {
+	if strings.HasPrefix(tag, "@") || len(x.descriptors) == 0 || tag == "" && len(x.descriptors) == 1 {
+		return nil
+	}
+	var tags []string
+	for _, d := range x.descriptors {
+		name, ok := d.Annotations[v1.AnnotationRefName]
+		if ok && name == tag {
+			return nil
+		}
+		if ok && len(tags) < maxTagsShown {
+			tags = append(tags, fmt.Sprintf("%.100q", name))
+		}
+	}
+	have := "it has no tagged image"
+	if len(tags) > 0 {
+		have = "its tags are " + strings.Join(tags, ", ")
+	}
+	if tag == "" {
+		return fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag: %s", ErrInvalid, dir, len(x.descriptors), have)
+	}
+	return fmt.Errorf("%w: %s has no image with the tag %q: %s", ErrInvalid, dir, tag, have)
+}
+
+// maxTagsShown is how many tags of a layout an error lists.
+const maxTagsShown = 10
 
 func (x *layoutIndex) parse(content []byte) error {
 	if err := json.Unmarshal(content, &x.fields); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // The names in an OCI image layout, and the one that a layout has in its stage.
@@ -71,7 +73,7 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	if err := writeSync(next, merged); err != nil {
 		return err
 	}
-	if err := syncDir(dir); err != nil {
+	if err := atomicfs.SyncDir(dir); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -133,7 +135,7 @@ func linkBlobs(ctx context.Context, staged, dir string, undo *[]string) error {
 			return err
 		}
 	}
-	return errors.Join(syncDir(filepath.Join(dir, algorithm)), syncDir(filepath.Join(dir, blobsDir)))
+	return errors.Join(atomicfs.SyncDir(filepath.Join(dir, algorithm)), atomicfs.SyncDir(filepath.Join(dir, blobsDir)))
 }
 
 // linkBlob gives a blob its name in the layout. A blob that is there already is replaced by the checked one: a name is

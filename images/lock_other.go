@@ -51,6 +51,3 @@ func tryLockDir(dir string) (*dirLock, bool) {
 
 // unlock releases the lock.
 func (l *dirLock) unlock() { os.Remove(l.path) }
-
-// syncDir does nothing: directories cannot be synchronised here.
-func syncDir(string) error { return nil }

@@ -57,16 +57,3 @@ func tryLockDir(dir string) (*dirLock, bool) {
 
 // unlock releases the lock.
 func (l *dirLock) unlock() { l.f.Close() }
-
-// syncDir brings the names in a directory to the disk.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // file systems that keep names without being asked
-	}
-	return errors.Join(err, f.Close())
-}

@@ -44,8 +44,12 @@ func Open(ctx context.Context, name string, o OpenOptions) (*Image, error) {
 	if !ok {
 		return nil, fmt.Errorf("image %q: only oci:DIR[:TAG] can be opened", name)
 	}
-	path, _ := splitPath(dir)
-	if err := checkReadable(path); err != nil {
+	path, tag := splitPath(dir)
+	index, err := checkReadable(path)
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", name, err)
+	}
+	if err := index.checkChoice(path, tag); err != nil {
 		return nil, fmt.Errorf("image %q: %w", name, err)
 	}
 	ref, err := ParseSource(name)
@@ -64,33 +68,33 @@ func Open(ctx context.Context, name string, o OpenOptions) (*Image, error) {
 }
 
 // checkReadable looks at a layout before the library does: that would wait for a FIFO, and read an index of any size.
-func checkReadable(dir string) error {
+func checkReadable(dir string) (*layoutIndex, error) {
 	if err := checkLayout(dir); err != nil {
-		return err
+		return nil, err
 	}
 	index, err := readIndex(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if index == nil {
-		return fmt.Errorf("%w: no %s", ErrInvalid, indexFile)
+		return nil, fmt.Errorf("%w: no %s", ErrInvalid, indexFile)
 	}
 	for _, d := range index.descriptors {
 		if err := checkDigest(d.Digest); err != nil {
-			return fmt.Errorf("%s: %w", indexFile, err)
+			return nil, fmt.Errorf("%s: %w", indexFile, err)
 		}
 	}
 	blobs := filepath.Join(dir, blobsDir, digest.SHA256.String())
 	names, err := os.ReadDir(blobs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, n := range names {
 		if !n.Type().IsRegular() {
-			return fmt.Errorf("%w: %s is not a regular file", ErrInvalid, filepath.Join(blobs, n.Name()))
+			return nil, fmt.Errorf("%w: %s is not a regular file", ErrInvalid, filepath.Join(blobs, n.Name()))
 		}
 	}
-	return nil
+	return index, nil
 }
 
 // OpenSource opens the image that a source of any transport has, choosing the platform. It closes the source, also when

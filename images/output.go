@@ -1,6 +1,7 @@
 package images
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
@@ -106,6 +109,22 @@ func (out *output) check() error {
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", out.dest.Path)
+	}
+	return checkArchive(out.dest.Path, info.Size())
+}
+
+// checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
+func checkArchive(path string, size int64) (err error) {
+	if size == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := tar.NewReader(f).Next(); err != nil && err != io.EOF {
+		return fmt.Errorf("%s is neither empty nor an archive, and is not replaced", path)
 	}
 	return nil
 }
@@ -249,7 +268,7 @@ func (out *output) sync() error {
 				return err
 			}
 		}
-		return syncDir(dir)
+		return atomicfs.SyncDir(dir)
 	}
 	path := out.stage.join(stagedFile)
 	if err := os.Chmod(path, 0o644); err != nil {
@@ -288,7 +307,7 @@ func syncLayout(layout string) error {
 			return err
 		}
 	}
-	return errors.Join(syncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), syncDir(filepath.Join(layout, blobsDir)), syncDir(layout))
+	return errors.Join(atomicfs.SyncDir(filepath.Join(layout, blobsDir, digest.SHA256.String())), atomicfs.SyncDir(filepath.Join(layout, blobsDir)), atomicfs.SyncDir(layout))
 }
 
 func indexInstances(path string) ([]digest.Digest, error) {

@@ -26,7 +26,19 @@ type Options struct {
 	Report bool
 	// Verify reads what was written again, and compares it with what SQL finds in the database.
 	Verify bool
+	// Progress, unless nil, is told of each package before it is written and before it is verified, by one goroutine at a
+	// time. Packages are counted from 1.
+	Progress func(step Step, n int, pkg string)
 }
+
+// Step is what is being done with a package.
+type Step string
+
+// The steps of a migration.
+const (
+	StepWrite  Step = "migrating"
+	StepVerify Step = "verifying"
+)
 
 // QuarantineError tells that packages were left out because they are broken (see render.Options.KeepGoing). The others
 // have been written.
@@ -119,7 +131,7 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		r.Verification, err = verify(ctx, dir, facts, r.Findings, o)
 		return err
 	}
-	err = declcfg.WriteFSChecked(ctx, out, o.Format, counting(blobs, &counts), check)
+	err = declcfg.WriteFSChecked(ctx, out, o.Format, counting(blobs, &counts, o.Progress), check)
 	var failed *VerificationError
 	if err != nil && !errors.As(err, &failed) {
 		return nil, err
@@ -174,11 +186,16 @@ func begun(blobs iter.Seq2[declcfg.Blob, error]) (_ iter.Seq2[declcfg.Blob, erro
 	}, stop, nil
 }
 
-func counting(blobs iter.Seq2[declcfg.Blob, error], counts *outputCounts) iter.Seq2[declcfg.Blob, error] {
+func counting(blobs iter.Seq2[declcfg.Blob, error], counts *outputCounts, progress func(Step, int, string)) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
+		n := 0
 		for b, err := range blobs {
 			if err == nil {
 				counts.add(b)
+			}
+			if p, ok := b.(*declcfg.Package); ok && progress != nil {
+				n++
+				progress(StepWrite, n, p.Name)
 			}
 			if !yield(b, err) {
 				return

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -45,7 +46,9 @@ func child(src, out, fault string) int {
 	case "hang":
 		o.Render.Database = func(context.Context, *sqlite.DB) error {
 			println("hanging")
-			select {}
+			// The runtime would take a process in which nothing can go on for a deadlock, and end it.
+			_, err := io.Copy(io.Discard, os.Stdin)
+			return err
 		}
 	}
 	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {
@@ -116,6 +119,9 @@ func TestKilled(t *testing.T) {
 	c := command(t, src, out, "hang")
 	stderr, err := c.StderrPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil { // held open as long as the test lives
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
@@ -344,5 +350,21 @@ func TestQuarantineOfADirectory(t *testing.T) {
 	}
 	if len(r.Packages) != 2 || !strings.Contains(r.Packages[0].Quarantined, "nowhere") || r.Packages[0].Output != nil || r.Packages[1].Output == nil {
 		t.Errorf("got %+v", r.Packages)
+	}
+}
+
+func TestProgressNamesEveryPackage(t *testing.T) {
+	got := map[migrate.Step]int{}
+	last := ""
+	_, err := migrate.Run(t.Context(), "../testdata/db/small.db", filepath.Join(t.TempDir(), "out"), migrate.Options{Verify: true,
+		Progress: func(s migrate.Step, n int, pkg string) {
+			got[s]++
+			if n != got[s] {
+				t.Errorf("%s %s is number %d and not %d", s, pkg, n, got[s])
+			}
+			last = pkg
+		}})
+	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
+		t.Errorf("%v, last %q: %v", got, last, err)
 	}
 }

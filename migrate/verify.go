@@ -37,7 +37,10 @@ func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sql
 			v.differ(Difference{Package: e.Name(), What: "package", Output: "written"}, false)
 		}
 	}
-	for _, name := range sortedKeys(facts.Packages) {
+	for i, name := range sortedKeys(facts.Packages) {
+		if o.Progress != nil {
+			o.Progress(StepVerify, i+1, name)
+		}
 		c, err := loadPackage(ctx, filepath.Join(dir, name), o)
 		if errors.Is(err, fs.ErrNotExist) {
 			v.differ(Difference{Package: name, What: "package", Source: "there"}, true)

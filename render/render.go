@@ -58,12 +58,15 @@ const (
 	Image            Kind = "image"
 )
 
+// ErrFileType is what is wrong with a file that is no database.
+var ErrFileType = errors.New("unsupported file type")
+
 // imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
 // Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
-// bundle, any other one a catalog.
+// bundle, an OCI image layout is refused, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
 	for _, transport := range imageTransports {
 		if strings.HasPrefix(ref, transport) {
@@ -77,12 +80,15 @@ func Classify(ref string) (Kind, error) {
 	case err != nil:
 		return "", err
 	case stat.IsDir():
+		if isLayout(ref) {
+			return "", fmt.Errorf("%q is an OCI image layout, not a catalog: write oci:%s:TAG for an image in it", ref, filepath.Clean(ref))
+		}
 		if isDir(filepath.Join(ref, "manifests")) && isDir(filepath.Join(ref, "metadata")) {
 			return BundleDirectory, nil
 		}
 		return CatalogDirectory, nil
 	case !stat.Mode().IsRegular():
-		return "", fmt.Errorf("ref %q has unsupported file type: not a regular file", ref)
+		return "", fmt.Errorf("ref %q has %w: not a regular file", ref, ErrFileType)
 	}
 	f, err := os.Open(ref)
 	if err != nil {
@@ -95,9 +101,19 @@ func Classify(ref string) (Kind, error) {
 		return "", err
 	}
 	if !sqlite.IsDatabase(start[:n]) {
-		return "", fmt.Errorf("ref %q has unsupported file type: unknown", ref)
+		return "", fmt.Errorf("ref %q has %w: unknown", ref, ErrFileType)
 	}
 	return Database, nil
+}
+
+// isLayout tells an OCI image layout. What it holds would only give errors about blobs without a schema.
+func isLayout(dir string) bool {
+	for _, name := range []string{"oci-layout", "index.json"} {
+		if stat, err := os.Stat(filepath.Join(dir, name)); err != nil || !stat.Mode().IsRegular() {
+			return false
+		}
+	}
+	return isDir(filepath.Join(dir, "blobs"))
 }
 
 func isDir(path string) bool {

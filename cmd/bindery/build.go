@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -76,9 +78,12 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if c.Bool("dry-run") {
 		dests = nil
 	}
+	if err := checkDestinations(c.Args().First(), dests); err != nil {
+		return err
+	}
 	work, err := images.NewWorkspace(ctx, dests, "")
 	if err != nil {
-		return err
+		return withOutputHint(c, err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
@@ -100,17 +105,24 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// What validation took is free now, but still the program's: without this the peak is that of both steps together.
+	debug.FreeOSMemory()
 
 	start := time.Now()
+	status := cliutil.NewStatus(p.stderr, p.bars)
+	written := 0
 	o.Events = func(l build.Layer) {
+		written++
+		status.Set(fmt.Sprintf("assembling: layer %d, %s", written, strings.Join(l.Packages, ", ")))
 		p.log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
 	}
 	image, err := build.Catalog(ctx, input, o)
+	status.Close()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	p.log.Info(fmt.Sprintf("assembled %d packages in %d layers, %s, in %s", image.Totals.Packages, image.Totals.Layers,
+	p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
 		megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 	results, err := p.copyImage(ctx, image, dests, registry, c)
 	if err != nil {

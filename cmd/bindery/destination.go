@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -121,6 +122,10 @@ func checkName(name string) (string, error) {
 	}
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.Contains(name, "..") || strings.HasSuffix(repository, "/") || tag == "" {
 		return "", cliutil.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", name)
+	}
+	// What no registry and no other program would take is not a name of the image.
+	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
+		return "", cliutil.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
 	}
 	return repository + ":" + tag, nil
 }

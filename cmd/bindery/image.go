@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path"
 	"runtime"
 	"strings"
+	"syscall"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/serve"
 )
 
@@ -93,10 +96,25 @@ func (p *program) imageSource(ctx context.Context, ref string) (serve.Source, fu
 	return serve.FileSystem(ref, catalog, cache), tree.Close, nil
 }
 
+// notRead is the error for a reference that is neither on disk nor in an OCI layout.
+func notRead(ref string) error {
+	if kind, err := os.Stat(ref); err == nil && kind != nil {
+		return fmt.Errorf("%q is not a catalog", ref)
+	}
+	for _, transport := range []string{"docker://", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"} {
+		if strings.HasPrefix(ref, transport) {
+			return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q: images are read from an OCI layout only: oci:DIR:TAG", ref),
+				Hint: "\"skopeo copy " + ref + " oci:DIR:TAG\" makes one"}
+		}
+	}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: fmt.Errorf("%q: %w", ref, syscall.ENOENT),
+		Hint: "a reference is a catalog directory, an index database, or an image in an OCI layout: oci:DIR:TAG"}
+}
+
 // renderImage renders a catalog image in an OCI layout.
 func (p *program) renderImage(ctx context.Context, ref string) (iter.Seq2[declcfg.Blob, error], error) {
 	if !strings.HasPrefix(ref, "oci:") {
-		return nil, fmt.Errorf("%q is neither a file nor a directory, and images are read from an OCI layout only: oci:DIR:TAG", ref)
+		return nil, notRead(ref)
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
 		tree, catalog, _, err := openCatalogImage(ctx, ref)

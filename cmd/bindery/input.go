@@ -21,7 +21,7 @@ func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return build.CatalogInput{}, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: err,
-			Hint: "the argument is a catalog directory or an index database"}
+			Hint: "the argument is a catalog directory or an index database; \"bindery migrate oci:LAYOUT:TAG DIR\" makes a directory of an image"}
 	}
 	if err != nil {
 		return build.CatalogInput{}, err
@@ -35,8 +35,10 @@ func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
-	if kind, err := render.Classify(ref); err != nil || kind != render.CatalogDirectory {
-		return build.CatalogInput{}, errors.Join(err, fmt.Errorf("%q is a %s, not a catalog", ref, kind))
+	if kind, err := render.Classify(ref); err != nil {
+		return build.CatalogInput{}, err
+	} else if kind != render.CatalogDirectory {
+		return build.CatalogInput{}, fmt.Errorf("%q is a %s, not a catalog", ref, kind)
 	}
 	root, err := declcfg.OpenDir(ref)
 	if err != nil {

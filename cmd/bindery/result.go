@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -22,17 +21,19 @@ func resultFlags() []cli.Flag {
 		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
 		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`", Category: group},
 		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one a line", Category: group},
-		&cli.StringFlag{Name: "metadata-file", Usage: "write a JSON account of layers and destinations to `FILE`", Category: group},
+		&cli.StringFlag{Name: "metadata-file", Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
 	}
 }
 
-// checkResultFiles finds out, before any work is done, whether the files of [resultFlags] can be written.
+// checkResultFiles refuses, before the image is made, files that cannot be written when it is.
 func checkResultFiles(c *cli.Context) error {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs", "metadata-file"} {
-		if path := c.String(flag); path != "" {
-			if err := atomicfs.CheckFile(path); err != nil {
-				return fmt.Errorf("--%s: %w", flag, err)
-			}
+		path := c.String(flag)
+		if flag == "metadata-file" && path == "-" {
+			continue
+		}
+		if err := checkResult(flag, path); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -85,15 +86,23 @@ func (p *program) report(c *cli.Context, t target, image *build.Image, results [
 		refs = append(refs, repository+"@"+d.String())
 	}
 	for _, r := range results {
-		if len(t.names) == 0 {
+		// Only registries know an image by its digest; an image without a name is told by the digest alone.
+		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
 			refs = append(refs, r.Reference)
-			d = r.Digest
 		}
 	}
 	if len(refs) == 0 {
 		refs = []string{d.String()}
 	}
-	if err := writeResultFiles(c, image, d, refs, results); err != nil {
+	account, err := json.MarshalIndent(metadata{image, refs, append([]images.Result{}, results...)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeResultFiles(c, image, refs, account); err != nil {
+		return err
+	}
+	if c.String("metadata-file") == "-" {
+		_, err := p.stdout.Write(append(account, '\n'))
 		return err
 	}
 	var b strings.Builder
@@ -101,7 +110,7 @@ func (p *program) report(c *cli.Context, t target, image *build.Image, results [
 		fmt.Fprintln(&b, r.Destination)
 	}
 	fmt.Fprintln(&b, refs[len(refs)-1])
-	_, err := p.stdout.Write([]byte(b.String()))
+	_, err = p.stdout.Write([]byte(b.String()))
 	return err
 }
 
@@ -112,22 +121,18 @@ type metadata struct {
 	Destinations []images.Result `json:"destinations"`
 }
 
-func writeResultFiles(c *cli.Context, image *build.Image, d digest.Digest, refs []string, results []images.Result) error {
-	id := d
+func writeResultFiles(c *cli.Context, image *build.Image, refs []string, account []byte) error {
+	id := image.Digest
 	if len(image.Platforms) == 1 {
 		id = image.Platforms[0].Config
 	}
-	account, err := json.MarshalIndent(metadata{image, refs, append([]images.Result{}, results...)}, "", "  ")
-	if err != nil {
-		return err
-	}
 	for _, f := range []struct{ flag, text string }{
-		{"digest-file", d.String()},
+		{"digest-file", image.Digest.String()},
 		{"iid-file", id.String()},
 		{"image-refs", strings.Join(refs, "\n") + "\n"},
 		{"metadata-file", string(account) + "\n"},
 	} {
-		if path := c.String(f.flag); path != "" {
+		if path := c.String(f.flag); path != "" && path != "-" {
 			if err := atomicfs.WriteFile(path, []byte(f.text), 0o666); err != nil {
 				return fmt.Errorf("--%s: %w", f.flag, err)
 			}

@@ -101,13 +101,12 @@ func (p *program) serveSource(c *cli.Context, ref string) (serve.Source, func() 
 	if strings.HasPrefix(ref, "oci:") {
 		return p.imageSource(c.Context, ref)
 	}
-	if _, err := os.Stat(ref); err != nil {
-		return serve.Source{}, nil, err
-	}
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
 		return serve.Source{}, nil, err
+	case kind == render.Image:
+		return serve.Source{}, nil, notRead(ref)
 	case kind == render.Database:
 		src, err := p.databaseSource(c, ref)
 		return src, nothing, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
 
 func (p *program) validateCommand() *cli.Command {
@@ -48,11 +50,18 @@ func (p *program) validate(c *cli.Context) error {
 	}
 	dir := c.Args().First()
 	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) && !p.opm {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err,
+			Hint: "the argument is a catalog directory; \"bindery migrate\" makes one of a database or an image"}
+	}
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
 		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir)}
+	}
+	if _, err := render.Classify(dir); err != nil {
+		return err
 	}
 	err = p.validateDir(c.Context, dir, c.Int("jobs"))
 	if err != nil && context.Cause(c.Context) != nil {

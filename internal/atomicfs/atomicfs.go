@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -88,19 +89,32 @@ type Dir struct {
 	path   string
 	target string
 	lock   *os.File
+	made   []string // directories that were missing above target, outermost first
 }
 
-// NewDir begins a directory that will be called target. The parent of target is made if it is missing.
-func NewDir(target string) (*Dir, error) {
+// NewDir begins a directory that will be called target. The directories above target are made if they are missing, and
+// removed again by Abort.
+func NewDir(target string) (_ *Dir, err error) {
 	target = filepath.Clean(target)
+	d := &Dir{path: tempName(target), target: target}
+	defer func() {
+		if err != nil {
+			d.removeMade()
+		}
+	}()
+	for dir := filepath.Dir(target); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		d.made = slices.Insert(d.made, 0, dir)
+	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
 		return nil, err
 	}
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	d := &Dir{path: tempName(target), target: target}
-	err := begin(target, func() (err error) {
+	err = begin(target, func() (err error) {
 		if err := os.Mkdir(d.path, 0o777); err != nil {
 			return err
 		}
@@ -126,6 +140,11 @@ func (d *Dir) Commit() error {
 	if err := SyncDir(d.path); err != nil {
 		return err
 	}
+	for _, dir := range d.made {
+		if err := SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
 	old, statErr := os.Lstat(d.target)
 	if err := os.Rename(d.path, d.target); err != nil {
 		// Some systems do not rename over an empty directory.
@@ -147,7 +166,7 @@ func (d *Dir) Commit() error {
 	return d.lock.Close()
 }
 
-// Abort removes the directory. It does nothing after a successful Commit.
+// Abort removes the directory. It does nothing after a successful Commit or an Abort.
 func (d *Dir) Abort() error {
 	if d.path == "" {
 		return nil
@@ -158,7 +177,16 @@ func (d *Dir) Abort() error {
 		// Where descriptors are short, there is one more now.
 		err = errors.Join(err, os.RemoveAll(d.path))
 	}
+	d.removeMade()
+	d.path = ""
 	return err
+}
+
+// removeMade removes the directories that were made above the target, as far as nobody else uses them.
+func (d *Dir) removeMade() {
+	for _, dir := range slices.Backward(d.made) {
+		_ = os.Remove(dir)
+	}
 }
 
 // File is a file in the making. It is an [io.Writer].

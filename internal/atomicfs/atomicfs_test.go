@@ -2,9 +2,11 @@ package atomicfs
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +24,11 @@ func TestMain(m *testing.M) {
 			_, err = f.Write([]byte("half"))
 		}
 		fmt.Println("ready", err, fileErr)
-		select {}
+		// It waits in a way that the runtime does not take for a deadlock, and no longer than the test lives.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		runtime.KeepAlive(d)
+		runtime.KeepAlive(f)
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -33,6 +39,8 @@ func TestLeftoversOfAKilledWriter(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ATOMICFS_DIE_IN="+dir)
 	out, err := cmd.StdoutPipe()
+	check(t, err)
+	_, err = cmd.StdinPipe()
 	check(t, err)
 	check(t, cmd.Start())
 	line := make([]byte, 64)
@@ -94,6 +102,25 @@ func TestAbortKeepsTheOldFile(t *testing.T) {
 		t.Errorf("file holds %q", data)
 	}
 	if names := list(t, filepath.Dir(target)); len(names) != 1 {
+		t.Errorf("left: %q", names)
+	}
+}
+
+// The directories above a directory that is given up go with it, unless somebody else has begun to use them.
+func TestAbortRemovesTheDirectoriesThatWereMade(t *testing.T) {
+	dir := t.TempDir()
+	d, err := NewDir(filepath.Join(dir, "a", "b", "tree"))
+	check(t, err)
+	check(t, d.Abort())
+	check(t, d.Abort())
+	if names := list(t, dir); len(names) != 0 {
+		t.Errorf("left: %q", names)
+	}
+	d, err = NewDir(filepath.Join(dir, "a", "b", "tree"))
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "a", "other"), nil, 0o600))
+	check(t, d.Abort())
+	if names := strings.Join(list(t, filepath.Join(dir, "a")), " "); names != "other" {
 		t.Errorf("left: %q", names)
 	}
 }

@@ -17,7 +17,7 @@ func SyncDir(dir string) error {
 		return err
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) {
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil // the file system does not know how, and needs none
 	}
 	return errors.Join(err, d.Close())

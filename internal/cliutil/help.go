@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // Prepare turns off, in the whole tree, what the command library would do by itself: help and version flags, help
 // commands, printing of usage errors, ending the process, splitting of values at commas (see [List]).
 func Prepare(app *cli.App) {
-	usage := func(_ *cli.Context, err error, _ bool) error { return Usagef("%w", err) }
+	usage := func(c *cli.Context, err error, _ bool) error { return valueError(c, err) }
 	app.HideHelp, app.HideHelpCommand, app.HideVersion = true, true, true
 	app.DisableSliceFlagSeparator = true
 	app.OnUsageError = usage
@@ -27,6 +28,36 @@ func Prepare(app *cli.App) {
 		}
 	}
 	walk(app.Commands)
+}
+
+var valuePattern = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
+
+// valueError says in the words of this program what the flag library says in its own.
+func valueError(c *cli.Context, err error) error {
+	m := valuePattern.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Usagef("%w", err)
+	}
+	flags := c.App.Flags
+	if c.Command != nil {
+		flags = append(slices.Clone(c.Command.Flags), flags...)
+	}
+	expected := ""
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag:
+			expected = ", expected a whole number"
+		case *cli.DurationFlag:
+			expected = ", expected a number with a unit, such as 90s or 10m"
+		case *cli.BoolFlag:
+			expected = ", expected true or false"
+		}
+		break
+	}
+	return Usagef("invalid --%s value %s%s", m[2], m[1], expected)
 }
 
 // Synopsis is the one usage line of the named command, such as "bindery validate [flags] DIR".
@@ -57,6 +88,8 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 		name, usage, description = l.Name(app.HelpName), leaf.Usage, leaf.Description
 	}
 	fmt.Fprintf(w, "%s - %s\n\nUsage:\n  %s\n", name, usage, Synopsis(app, l))
+	// Examples are written with the program's own name; it may have been started under another.
+	description = strings.ReplaceAll(description, "\n  bindery ", "\n  "+app.HelpName+" ")
 	if description != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(description))
 	}

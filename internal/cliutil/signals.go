@@ -12,7 +12,17 @@ import (
 // Signal is the cause of a context that a signal has cancelled.
 type Signal struct{ syscall.Signal }
 
-func (s Signal) Error() string { return "interrupted by " + s.Signal.String() }
+func (s Signal) Error() string {
+	switch s.Signal {
+	case syscall.SIGINT:
+		return "interrupted by SIGINT"
+	case syscall.SIGTERM:
+		return "interrupted by SIGTERM"
+	case syscall.SIGHUP:
+		return "interrupted by SIGHUP"
+	}
+	return "interrupted by " + s.Signal.String()
+}
 
 // Status is the exit status that a shell gives to a process that died of the signal.
 func (s Signal) Status() int { return 128 + int(s.Signal) }

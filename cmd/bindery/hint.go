@@ -1,0 +1,48 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net/http"
+
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// withHint adds to an error of a library what helps the user of the command further.
+func withHint(err error) error {
+	var known *cliutil.Error
+	if errors.As(err, &known) && known.Hint != "" {
+		return err
+	}
+	text := ""
+	var authority x509.UnknownAuthorityError
+	var certificate *tls.CertificateVerificationError
+	var unauthorized docker.ErrUnauthorizedForCredentials
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		text = "the registry speaks plain HTTP: --use-http"
+	case errors.As(err, &authority), errors.As(err, &certificate):
+		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
+	case errors.As(err, &unauthorized):
+		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
+	case errors.Is(err, render.ErrFileType):
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory"
+	default:
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.Classify(err), Hint: text, Err: err}
+}
+
+// withOutputHint tells who may not write to the working directory how to write elsewhere.
+func withOutputHint(c *cli.Context, err error) error {
+	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") {
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push and --output the image is written to the working directory", Err: err}
+}

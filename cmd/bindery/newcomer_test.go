@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+func TestMigrateTellsWhatIsNotAsItWas(t *testing.T) {
+	dir := workDir(t)
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	db, err := dec.DecodeAll([]byte(readFile(t, "../../testdata/indexes/db/schema-3.db.zst")), nil)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "schema-3.db"), db, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "schema-3.db", "out", "--verify", "--report", "-")
+	if got.status != 0 || !strings.Contains(got.stderr, "worked out what the database does not store (4: ") {
+		t.Errorf("%+v", got)
+	}
+	var report struct{ Findings []any }
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || len(report.Findings) != 4 {
+		t.Errorf("the report on standard output: %v\n%s", err, got.stdout)
+	}
+	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "plain", "--verify"); strings.Contains(got.stderr, "dropped") || !strings.HasSuffix(got.stderr, "both sides hold the same\n") {
+		t.Errorf("nothing to tell: %+v", got)
+	}
+}
+
+func TestImageWithoutAName(t *testing.T) {
+	dir := workDir(t)
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--output", "oci:image", "--digest-file", "digest")
+	want := "oci:image\n" + readFile(t, filepath.Join(dir, "digest")) + "\n"
+	if got.status != 0 || got.stdout != want {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
+func TestAccountOnStandardOutput(t *testing.T) {
+	got := runProgram(t, workDir(t), "bindery", "build", "catalog", "cat", "-t", "a/b:v1", "--output", "oci:image", "--metadata-file", "-")
+	var account struct {
+		Digest     string
+		References []string
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &account); err != nil || got.status != 0 || len(account.References) != 1 || account.References[0] != "a/b@"+account.Digest {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+func TestLayoutsAreNamedWithTheirTags(t *testing.T) {
+	dir := workDir(t)
+	for _, tag := range []string{"v1", "v2"} {
+		if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "a/b:"+tag, "--label", "tag="+tag, "--output", "oci:image"); got.status != 0 {
+			t.Fatal(got)
+		}
+	}
+	for args, want := range map[string]string{
+		"render oci:image":           `holds 2 images, and none is chosen by a tag: its tags are "v1", "v2"`,
+		"render oci:image:v3":        `has no image with the tag "v3": its tags are "v1", "v2"`,
+		"render image":               "is an OCI image layout, not a catalog: write oci:image:TAG",
+		"validate image":             "write oci:image:TAG",
+		"serve image":                "write oci:image:TAG",
+		"build catalog image -t a/b": "write oci:image:TAG",
+	} {
+		if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: got %+v, want %q", args, got, want)
+		}
+	}
+}
+
+func TestExamplesUnderTheOtherName(t *testing.T) {
+	got := runProgram(t, ".", "opm", "render", "--help")
+	if !strings.Contains(got.stdout, "\n  opm render index.db") || strings.Contains(got.stdout, "bindery") {
+		t.Errorf("%+v", got)
+	}
+}
