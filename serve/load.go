@@ -48,7 +48,7 @@ func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {
 	case src.blobs != nil && o.CacheDir == "":
 		return l.fromBlobs(ctx)
 	case src.blobs != nil:
-		return nil, fmt.Errorf("%s: a cache directory belongs to a file-based catalog", src.name)
+		return nil, fmt.Errorf("%s is a database: only a file-based catalog has a cache directory", src.name)
 	case o.CacheDir == "" && src.cache == nil && o.EnforceIntegrity:
 		return nil, ErrNoCacheDir
 	}
