@@ -35,6 +35,10 @@ const nsswitch = "hosts: files dns\n"
 // ServerFile is the program in a file. It must be a static ELF program for the platform, and must not change until the
 // image is built.
 func ServerFile(path string, p v1.Platform) (Server, error) {
+	// Before it is opened: opening a FIFO waits for its writer.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return Server{}, fmt.Errorf("server: %s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return Server{}, fmt.Errorf("server: %w", err)

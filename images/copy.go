@@ -25,6 +25,8 @@ type CopyOptions struct {
 	Backoff time.Duration
 	// Timeout, unless zero, ends everything.
 	Timeout time.Duration
+	// Stall ends an attempt on a registry in which nothing has moved for so long; zero means two minutes.
+	Stall time.Duration
 	// Temp is where temporary files go that belong beside no output; empty means the system's place for them.
 	Temp string
 	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
@@ -231,9 +233,16 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	finished := make(chan struct{})
 	// What an earlier attempt has written counts as written, although this one finds it there.
 	*r = Result{Destination: d.String(), Reference: d.String(), Written: r.Written}
+	alive := func() {}
+	if !d.local() {
+		var stop func()
+		ctx, alive, stop = c.watch(ctx)
+		defer stop()
+	}
 	go func() {
 		defer close(finished)
 		for p := range progress {
+			alive()
 			c.progress(d, p, r)
 		}
 	}()
@@ -249,7 +258,10 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	close(progress)
 	<-finished
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case errors.Is(context.Cause(ctx), errStalled):
+			return context.Cause(ctx)
+		case ctx.Err() != nil:
 			return errors.Join(context.Cause(ctx), err)
 		}
 		return err
@@ -257,6 +269,20 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	r.Digest, err = manifest.Digest(text)
 	r.MediaType = manifest.GuessMIMEType(text)
 	return err
+}
+
+// errStalled is the end of an attempt in which nothing moved.
+var errStalled = errors.New("nothing has moved")
+
+// watch returns a context that ends with [errStalled] when alive is not called for too long.
+func (c *copier) watch(ctx context.Context) (_ context.Context, alive, stop func()) {
+	limit := c.o.Stall
+	if limit <= 0 {
+		limit = 2 * time.Minute
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w for %s", errStalled, limit)) })
+	return ctx, func() { timer.Reset(limit) }, func() { timer.Stop(); cancel(nil) }
 }
 
 func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {

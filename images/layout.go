@@ -95,7 +95,7 @@ func checkUsable(dir string) error {
 	for _, n := range names {
 		switch {
 		case n.IsDir() && len(n.Name()) > len(stagePrefix) && n.Name()[:len(stagePrefix)] == stagePrefix:
-		case n.Name() == layoutFile, n.Name() == blobsDir && n.IsDir(), n.Name() == "lost+found":
+		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(), n.Name() == "lost+found":
 		default:
 			return fmt.Errorf("%s is neither empty nor an OCI image layout: it holds %q", dir, n.Name())
 		}

@@ -266,6 +266,37 @@ func TestPushIsReadBack(t *testing.T) {
 	}
 }
 
+// A registry that stops answering is left and tried again.
+func TestStalledPush(t *testing.T) {
+	reg, host := newRegistry(t)
+	uploads := 0
+	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch {
+			return false
+		}
+		if uploads++; uploads > 1 {
+			return false
+		}
+		reg.mu.Unlock() // other requests go on
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+		reg.mu.Lock()
+		return true
+	}
+	var again []error
+	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Events: func(e Event) {
+		if e.Kind == EventRetry {
+			again = append(again, e.Err)
+		}
+	}}
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o); err != nil {
+		t.Fatal(err)
+	}
+	if len(again) != 1 || !strings.Contains(again[0].Error(), "nothing has moved for 300ms") {
+		t.Errorf("tried again after %v", again)
+	}
+}
+
 func TestTimeoutEndsAPush(t *testing.T) {
 	reg, host := newRegistry(t)
 	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {

@@ -43,7 +43,7 @@ func transient(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if errors.Is(err, docker.ErrTooManyRequests) {
+	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, errStalled) {
 		return true
 	}
 	var status docker.UnexpectedHTTPStatusError

@@ -66,7 +66,7 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o, err := buildOptions(c)
+	o, err := p.buildOptions(c)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 }
 
 // buildOptions reads the flags that say what the image is.
-func buildOptions(c *cli.Context) (build.Options, error) {
+func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
 	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
 		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
@@ -157,7 +157,7 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 	}
 	switch c.String("cache") {
 	case "native":
-		o.Cache = nativeCache
+		o.Cache = p.nativeCache
 	case "none":
 	default:
 		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
@@ -167,13 +167,17 @@ func buildOptions(c *cli.Context) (build.Options, error) {
 
 // nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
 // made from: the server uses it only as long as these are as they were.
-func nativeCache(p build.PackageCatalog) (build.CacheFile, error) {
-	sources := make([]serve.SourceFile, len(p.Sources))
-	for i, s := range p.Sources {
+func (p *program) nativeCache(c build.PackageCatalog) (build.CacheFile, error) {
+	sources := make([]serve.SourceFile, len(c.Sources))
+	for i, s := range c.Sources {
 		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
 	}
-	content, err := serve.EncodePackage(p.Catalog, sources...)
-	return build.CacheFile{Name: serve.CacheFileName(p.Package), Content: content}, err
+	large := func(l serve.LargeBundle) {
+		p.log.Warn(fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
+			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
+	}
+	content, err := serve.EncodePackageFunc(c.Catalog, large, sources...)
+	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content}, err
 }
 
 // sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -140,12 +139,8 @@ func (p *program) registryServe(c *cli.Context) error {
 		defer cancel()
 	}
 	path := c.String("database")
-	f, err := os.Open(path)
-	if err != nil {
+	if _, err := os.Stat(path); err != nil {
 		return err
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close %q: %w", path, err)
 	}
 	src, err := p.databaseSource(c, path)
 	if err != nil {

@@ -51,8 +51,8 @@ func removeStale(target string) error {
 	}
 	prefix := "." + filepath.Base(target) + infix
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) {
-			continue
+		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() && !e.IsDir() {
+			continue // the latter is nothing that a writer makes, and a FIFO would not let itself be opened
 		}
 		path := filepath.Join(dir, e.Name())
 		f, err := os.Open(path)
