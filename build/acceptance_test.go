@@ -186,7 +186,7 @@ func debianRegistry(t *testing.T) (host string, requests func() []string) {
 func TestRegistry(t *testing.T) {
 	host, requests := debianRegistry(t)
 	yes := true
-	insecure := images.Registry{SkipTLSVerify: &yes}
+	insecure := images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}
 	to := func(img *Image, name string) images.Result {
 		t.Helper()
 		d, err := images.Parse("docker://" + host + "/" + name)

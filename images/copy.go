@@ -211,6 +211,9 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 	again := func(attempt int, err error) {
 		c.event(Event{Kind: EventRetry, Destination: d.String(), Attempt: attempt, Err: withoutSecrets(err)})
 	}
+	if err := c.o.Registry.requireTLS(ctx, ref); err != nil {
+		return registryError{err}
+	}
 	err = retry(ctx, c.o.Retries, backoff, again, func() error {
 		if err := c.copyTo(ctx, d, ref, r); err != nil {
 			return err

@@ -13,8 +13,10 @@ import (
 type Registry struct {
 	// AuthFile is a file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string
-	// SkipTLSVerify accepts any certificate and plain HTTP; nil leaves it to registries.conf.
+	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
 	SkipTLSVerify *bool
+	// PlainHTTP accepts, with SkipTLSVerify, registries that do not speak TLS.
+	PlainHTTP bool
 	// CertDir holds *.crt (authorities), *.cert and *.key (the client's certificate) files.
 	CertDir string
 	// CAFile is one more file of certificate authorities.

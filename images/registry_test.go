@@ -111,7 +111,7 @@ func (g *registry) count(prefix string) (n int) {
 
 func insecure() Registry {
 	yes := true
-	return Registry{SkipTLSVerify: &yes, UserAgent: "bindery/test"}
+	return Registry{SkipTLSVerify: &yes, PlainHTTP: true, UserAgent: "bindery/test"}
 }
 
 func TestPush(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -76,9 +77,16 @@ func (p *program) root(c *cli.Context) error {
 	return cliutil.WriteHelp(p.stdout, c.App, p.line)
 }
 
-// group is the action of a command that only has commands below it.
+// group is the action of a command that only has commands below it: one of them is missing. opm shows its help then.
 func (p *program) group(c *cli.Context) error {
-	return cliutil.WriteHelp(p.stdout, c.App, p.line)
+	if p.opm || p.line.Help {
+		return cliutil.WriteHelp(p.stdout, c.App, p.line)
+	}
+	var names []string
+	for _, sub := range p.line.Leaf().VisibleCommands() {
+		names = append(names, sub.Name)
+	}
+	return cliutil.Usagef("%q needs a command: %s", p.line.Name(c.App.HelpName), strings.Join(names, ", "))
 }
 
 func (p *program) globalFlags() []cli.Flag {

@@ -81,10 +81,19 @@ func TestExitStatusAndStreams(t *testing.T) {
 }
 
 func TestGroupsAndNothing(t *testing.T) {
-	for _, args := range []string{"", "--help", "help", "list", "help list", "list packages --help", "generate", "alpha list", "build"} {
+	for _, args := range []string{"", "--help", "help", "help list", "list --help", "list packages --help", "help build"} {
 		got := runProgram(t, ".", "bindery", strings.Fields(args)...)
 		if got.status != 0 || !strings.Contains(got.stdout, "Usage:\n  bindery") || got.stderr != "" {
 			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	for _, args := range []string{"list", "generate", "alpha list", "build"} {
+		got := runProgram(t, ".", "bindery", strings.Fields(args)...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "needs a command: ") || !strings.Contains(got.stderr, "usage: bindery "+args+" COMMAND") {
+			t.Errorf("%q: %+v", args, got)
+		}
+		if got := runProgram(t, ".", "opm", strings.Fields(args)...); strings.HasPrefix(args, "g") && (got.status != 0 || got.stdout == "") {
+			t.Errorf("opm %q: %+v", args, got)
 		}
 	}
 }

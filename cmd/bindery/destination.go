@@ -154,6 +154,7 @@ func registryOptions(c *cli.Context) images.Registry {
 	if c.IsSet("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls") {
 		skip := !c.Bool("tls-verify") || c.Bool("skip-tls-verify") || c.Bool("use-http") || c.Bool("skip-tls")
 		r.SkipTLSVerify = &skip
+		r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -25,7 +26,7 @@ func withHint(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	switch {
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
 		text = "the registry speaks plain HTTP: --use-http"
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,7 +18,8 @@ import (
 // sample is what one run of a command took.
 type sample struct {
 	Wall   float64 `json:"wallSeconds"`
-	CPU    float64 `json:"cpuSeconds"` // user and system, of the process and the children it waited for
+	Least  float64 `json:"leastWallSeconds,omitempty"` // of all runs: what other work on the machine disturbed least
+	CPU    float64 `json:"cpuSeconds"`                 // user and system, of the process and the children it waited for
 	RSS    int64   `json:"peakRSSBytes"`
 	Disk   int64   `json:"writeBytes"` // write_bytes of /proc/PID/io: what was caused to be sent to storage; 0 on tmpfs
 	Called int64   `json:"wchar"`      // wchar of /proc/PID/io: what was passed to write calls, pipes included
@@ -82,10 +84,11 @@ func median(ctx context.Context, runs int, commands ...command) ([]sample, error
 	var result []sample
 	for _, samples := range all {
 		result = append(result, sample{
-			Wall: middle(samples, func(s sample) float64 { return s.Wall }),
-			CPU:  middle(samples, func(s sample) float64 { return s.CPU }),
+			Wall:  middle(samples, func(s sample) float64 { return s.Wall }),
+			Least: slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.Wall, b.Wall) }).Wall,
+			CPU:   middle(samples, func(s sample) float64 { return s.CPU }),
 			// A ceiling is a promise about every run: the highest, not the median.
-			RSS:    slices.MaxFunc(samples, func(a, b sample) int { return int(a.RSS - b.RSS) }).RSS,
+			RSS:    slices.MaxFunc(samples, func(a, b sample) int { return cmp.Compare(a.RSS, b.RSS) }).RSS,
 			Disk:   middle(samples, func(s sample) int64 { return s.Disk }),
 			Called: middle(samples, func(s sample) int64 { return s.Called }),
 		})

@@ -1,0 +1,193 @@
+package declcfg
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// fileReader ends in an error where a file has more bytes than its limit, whatever its size was when it was opened.
+type fileReader struct {
+	r     io.Reader
+	limit int64
+	read  int64
+}
+
+func (f *fileReader) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if f.read += int64(n); f.read > f.limit {
+		return 0, &canon.LimitError{What: "file size", Limit: f.limit}
+	}
+	return n, err
+}
+
+// docReader reads the documents of one file after another. It keeps its buffers: taking new ones for each file was a
+// third of what loading a catalog allocated.
+type docReader struct {
+	in       *bufio.Reader
+	split    *canon.Splitter
+	conv     canon.Converter
+	name     string
+	line     int // of the document that was read last
+	count    int // of documents
+	comments bool
+	options  LoadOptions
+	scratch  []byte
+	object   []byte // scratch of checkObjects
+}
+
+func newDocReader(o LoadOptions) *docReader {
+	in := bufio.NewReader(nil)
+	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()), conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
+}
+
+// reset begins another file.
+func (d *docReader) reset(r io.Reader, name string) {
+	d.in.Reset(r)
+	d.split.Reset(d.in, d.options.Limits.canon())
+	d.name, d.line, d.count, d.comments = name, 0, 0, false
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// next reads a document into the scratch buffer as canonical JSON.
+func (d *docReader) next() ([]byte, error) {
+	if d.count == 0 {
+		head, err := d.in.Peek(d.in.Size())
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if d.line = 1; bytes.HasPrefix(head, byteOrderMark) {
+			return nil, errors.New("text starts with a byte order mark: save it as UTF-8 without one")
+		}
+		d.comments = bytes.HasPrefix(bytes.TrimSpace(head), []byte("#"))
+	}
+	d.count++
+	doc, err := d.split.Next()
+	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
+		// A file of comments only is no empty file: it is some text that is no catalog.
+		return nil, errNoObject
+	}
+	d.line = doc.Line
+	if err != nil {
+		return nil, err
+	}
+	if d.options.Warn != nil {
+		d.conv.Warn = func(line int, message string) {
+			d.options.Warn(Position{File: d.name, Line: d.line + line - 1}, message)
+		}
+	}
+	d.scratch, err = d.conv.Append(d.scratch[:0], doc)
+	return d.scratch, err
+}
+
+func (d *docReader) meta() (*Meta, error) {
+	doc, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMeta(bytes.Clone(doc))
+	if err != nil {
+		return nil, err
+	}
+	m.Pos = Position{File: d.name, Line: d.line}
+	return m, nil
+}
+
+func (d *docReader) blob() (Blob, error) {
+	doc, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	if !d.options.Skeleton {
+		doc = bytes.Clone(doc)
+	}
+	m, err := newMeta(doc)
+	if err != nil {
+		return nil, err
+	}
+	m.Pos = Position{File: d.name, Line: d.line}
+	blob, err := Parse(m)
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := blob.(*Bundle); ok {
+		if d.options.Lazy && !d.options.Skeleton {
+			b.HasObjects = slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == PropertyBundleObject })
+		} else if d.object, err = b.checkObjects(d.object); err != nil {
+			return nil, &objectError{m, err}
+		}
+		if d.options.Skeleton {
+			b.reduce()
+		}
+	}
+	if d.options.Skeleton {
+		detach(blob)
+	}
+	return blob, nil
+}
+
+// detach copies what of a blob shares memory with the reader's buffer.
+func detach(blob Blob) {
+	clone := func(ps []Property) {
+		for i := range ps {
+			ps[i].Value = bytes.Clone(ps[i].Value)
+		}
+	}
+	switch b := blob.(type) {
+	case *Package:
+		clone(b.Properties)
+		b.Unknown = nil
+	case *Channel:
+		clone(b.Properties)
+		b.Unknown = nil
+	case *Bundle:
+		clone(b.Properties)
+		b.Unknown = nil
+	case *Deprecations:
+		b.Unknown = nil
+	case *Meta:
+		b.Blob = nil
+	}
+}
+
+// objectError is an error in the manifests of a bundle.
+type objectError struct {
+	meta *Meta
+	err  error
+}
+
+func (e *objectError) Error() string { return e.err.Error() }
+func (e *objectError) Unwrap() error { return e.err }
+
+// problem makes the *ValidationError of an error of this file. Errors of reading, as opposed to content, stay as they
+// are.
+func (d *docReader) problem(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: err.Error()}
+	// The converter counts lines from the start of the document.
+	var syntax *canon.SyntaxError
+	var limit *canon.LimitError
+	switch {
+	case errors.As(err, &syntax) && syntax.Line > 0:
+		p.Position.Line += syntax.Line - 1
+	case errors.As(err, &limit):
+		p.Rule = RuleLimit
+		p.Position.Line += max(limit.Line, 1) - 1
+	}
+	var object *objectError
+	if errors.As(err, &object) {
+		p.Rule, p.Package, p.Bundle = RuleObjects, object.meta.Package, object.meta.Name
+	}
+	return &ValidationError{Problems: []Problem{p}}
+}

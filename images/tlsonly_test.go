@@ -1,0 +1,41 @@
+package images
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Not to verify certificates is not to speak plain HTTP.
+func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
+	var plain atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) }))
+	defer server.Close()
+	yes := true
+	host := strings.TrimPrefix(server.URL, "http://")
+	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
+	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, ErrRegistry) {
+		t.Errorf("got %v", err)
+	}
+	if n := plain.Load(); n > 0 {
+		t.Errorf("the registry saw %d plain requests", n)
+	}
+}
+
+func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
+	reg := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
+	server := httptest.NewTLSServer(reg)
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "https://")
+	dest := []Destination{parse(t, "docker://"+host+"/a/b:v1")}
+	if _, err := Copy(t.Context(), simple(t, "x"), dest, CopyOptions{}); err == nil {
+		t.Error("an unknown certificate was accepted")
+	}
+	yes := true
+	if _, err := Copy(t.Context(), simple(t, "x"), dest, CopyOptions{Registry: Registry{SkipTLSVerify: &yes}}); err != nil {
+		t.Error(err)
+	}
+}
