@@ -25,12 +25,17 @@ func (db *DB) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		s := &stream{ctx: ctx, items: make(chan item), free: make(chan []byte, 3)}
 		go func() {
 			defer close(s.items)
 			if err := db.produce(s, packages); err != nil {
 				s.send(item{err: db.wrap(classify(ctx, err))})
+			}
+		}()
+		// Whoever leaves the iteration may close the database: nobody reads it any more then.
+		defer func() {
+			cancel()
+			for range s.items {
 			}
 		}()
 		for it := range s.items {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -256,5 +257,40 @@ func TestIterationCanBeLeftAndRepeated(t *testing.T) {
 	b, err := declcfg.Collect(db.Blobs(context.Background()))
 	if err != nil || len(a.Bundles) != 12 || len(b.Bundles) != 12 {
 		t.Errorf("got %d and %d bundles, %v", len(a.Bundles), len(b.Bundles), err)
+	}
+}
+
+// A database is closed as soon as an iteration has been left, at any of its blobs: nothing reads it any more.
+func TestCloseAfterLeaving(t *testing.T) {
+	path := recorded.Part(t).Database(t, "small")
+	for leave := 1; ; leave++ {
+		for range 20 {
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			before := runtime.NumGoroutine()
+			for _, err := range db.Blobs(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen++; seen == leave {
+					break
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; runtime.NumGoroutine() > before && i < 200; i++ {
+				time.Sleep(time.Millisecond) // the database library's own end on their own
+			}
+			if n := runtime.NumGoroutine(); n > before {
+				t.Fatalf("left at blob %d: %d goroutines, before it were %d", leave, n, before)
+			}
+			if seen < leave {
+				return
+			}
+		}
 	}
 }
