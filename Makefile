@@ -31,7 +31,7 @@ SERVER_LDFLAGS := $(LDFLAGS) -X main.version=$(RELEASE)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
 
-.PHONY: help build servers server test race lint bench fuzz demo acceptance cross image generate clean install FORCE
+.PHONY: help build servers server test race lint bench fuzz demo acceptance hostile cross image generate clean install FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -65,7 +65,7 @@ race: ## run the tests with the race detector; needs a C compiler
 
 lint: ## gofmt, go vet, staticcheck
 	@bad=$$(git ls-files '*.go' | xargs gofmt -l); if [ -n "$$bad" ]; then echo "not formatted (run gofmt -w on them):"; echo "$$bad"; exit 1; fi
-	$(GO) vet ./...
+	$(GO) vet -tags=$(TAGS),hostile ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) ./...
 
 bench: build ## measure speed and memory beside reference commands
@@ -81,6 +81,9 @@ demo: ## database to catalog to image to server, on this machine, with nothing b
 
 acceptance: build ## the image through skopeo, umoci, podman and a real container
 	hack/acceptance.sh
+
+hostile: build ## attack the program: hostile input, full disks, failing calls, kills; as root for all of it
+	HOSTILE_BINDERY=$(abspath $(DIST)/bindery) $(GO) test -count=1 -tags=$(TAGS),hostile ./hack/hostile
 
 cross: ## build the command for every platform, into dist/cross
 	@for p in $(CROSS); do \

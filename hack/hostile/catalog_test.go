@@ -108,7 +108,7 @@ func TestCatalogText(t *testing.T) {
 		{"9,990 deep JSON", `{"schema":"x","a":` + nested(9990, "[", "]") + "}", limit, "depth"},
 		{"1,000,000 deep YAML", "schema: x\na: " + nested(1_000_000, "[", "]") + "\n", limit, "depth|nodes"},
 		{"1,000,000 deep JSON", `{"schema":"x","a":` + nested(1_000_000, `{"a":`, "}") + "}", limit, "depth"},
-		{"200,000 deep YAML blocks", "schema: x\na:\n" + strings.Repeat("- ", 200_000) + "x\n", limit, "depth"},
+		{"200,000 deep YAML blocks", "schema: x\na:\n" + strings.Repeat("- ", 200_000) + "x\n", limit, "depth|nodes"},
 		{"deep indentation", "schema: x\n" + repeat(3000, func(i int) string { return strings.Repeat(" ", i) + "a:\n" }), limit, "depth"},
 		{"keys that differ by case", "schema: olm.package\nname: a\nNAME: b\n", input, "duplicate keys"},
 		{"invalid UTF-8 in JSON", "{\"schema\":\"x\",\"a\":\"\xff\xfe\"}", input, "UTF-8"},

@@ -15,11 +15,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// most is n, or more where HOSTILE_THOROUGH says how many times as much is to be tried.
+func most(n int) int {
+	if times, err := strconv.Atoi(os.Getenv("HOSTILE_THOROUGH")); err == nil && times > 0 {
+		return n * times
+	}
+	return n
+}
 
 // writer is a command that writes something, and how to tell what is there.
 type writer struct {
@@ -100,7 +109,7 @@ func TestFailingCalls(t *testing.T) {
 			w.prepare(t, b)
 			saved := b.save()
 			for _, fault := range []string{"fsync:error=EIO", "renameat:error=EXDEV", "renameat:error=EIO", "openat:error=EMFILE", "mkdirat:error=ENOSPC", "linkat:error=EXDEV", "flock:error=ENOLCK"} {
-				for n := 1; n <= 8; n++ {
+				for n := 1; n <= most(4); n++ {
 					b.restore(saved)
 					before := b.snapshot()
 					label := fmt.Sprintf("%s, call %d", fault, n)
@@ -170,7 +179,7 @@ func TestKilledAtCalls(t *testing.T) {
 			w.prepare(t, b)
 			saved := b.save()
 			for _, call := range []string{"fsync", "renameat", "linkat", "unlinkat"} {
-				for n := 1; n <= 10; n++ {
+				for n := 1; n <= most(3); n++ {
 					b.restore(saved)
 					o := b.strace(fmt.Sprintf("-e inject=%s:signal=KILL:when=%d", call, n), call, w.args)
 					if !o.injected {
@@ -185,7 +194,7 @@ func TestKilledAtCalls(t *testing.T) {
 
 // A run that is killed at any moment leaves the old output or the new one.
 func TestKilledAtAnyMoment(t *testing.T) {
-	runs := 12
+	runs := most(10)
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +289,7 @@ func TestFullDisks(t *testing.T) {
 			t.Parallel()
 			_, after := w.expect(t)
 			failed, done := 0, 0
-			for blocks := 1; blocks < 400 && done < 2; blocks += 1 + blocks/6 {
+			for blocks := 1; blocks < 400 && done < 2; blocks += 1 + blocks/most(4) {
 				root := t.TempDir()
 				mountTmpfs(t, root, "size=20m")
 				b := boxIn(t, root)
@@ -307,7 +316,7 @@ func TestFullDisks(t *testing.T) {
 					}
 				}
 				b.noTemp(label)
-				check(t, syscall.Unmount(root, 0))
+				check(t, syscall.Unmount(root, syscall.MNT_DETACH))
 			}
 			if failed == 0 || done == 0 {
 				t.Errorf("%d runs failed and %d ended well: both are wanted", failed, done)
@@ -375,7 +384,7 @@ func TestSignals(t *testing.T) {
 			b.accepted(w.args...)
 			whole := time.Since(start)
 			random := rand.New(rand.NewPCG(2, uint64(len(w.name))))
-			for i := range 9 {
+			for i := range 6 {
 				s := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[i%3]
 				b.restore(saved)
 				cmd := b.command(context.Background(), w.args...)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,7 +150,9 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 	}
 	cmd.Stderr = &stderr
 	start := time.Now()
-	err := cmd.Run()
+	check(b.t, cmd.Start())
+	memory := watchMemory(cmd.Process.Pid)
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		b.t.Fatal(err)
@@ -158,9 +161,7 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		o.signal = ws.Signal()
 	}
-	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		o.memory = ru.Maxrss << 10
-	}
+	o.memory = memory()
 	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
 	var e struct {
 		Class   int
@@ -173,6 +174,32 @@ func (b *box) finish(cmd *exec.Cmd) outcome {
 		b.t.Errorf("%q crashed:\n%.3000s", cmd.Args[1:], o.stderr)
 	}
 	return o
+}
+
+var highWater = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
+
+// watchMemory begins to watch the peak of a process's memory; the function it returns ends that and tells the peak. What
+// the system tells at the end of a process counts the memory of the one that started it as well.
+func watchMemory(pid int) func() int64 {
+	stop, peak := make(chan struct{}), make(chan int64)
+	go func() {
+		var most int64
+		for {
+			data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if m := highWater.FindSubmatch(data); err == nil && m != nil {
+				if n, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
+					most = max(most, n<<10)
+				}
+			}
+			select {
+			case <-stop:
+				peak <- most
+				return
+			case <-time.After(3 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int64 { close(stop); return <-peak }
 }
 
 // snapshot is the state of everything beside the temporary files.
