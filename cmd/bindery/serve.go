@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -139,7 +140,12 @@ func (p *program) registryServe(c *cli.Context) error {
 		defer cancel()
 	}
 	path := c.String("database")
+	// A look before opening: a FIFO would be waited for. The words are those of opening a file.
 	if _, err := os.Stat(path); err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			pathErr.Op = "open"
+		}
 		return err
 	}
 	src, err := p.databaseSource(c, path)

@@ -1,0 +1,102 @@
+package render_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Five packages of a real catalog are rendered byte for byte as opm rendered them, at every level and in both formats,
+// and written per package as opm migrated them.
+func TestRecordedCatalog(t *testing.T) {
+	const catalog, golden = "../../shared/oracle/fbc/mini", "../../shared/oracle/golden-fbc/mini"
+	if _, err := os.Stat(golden); err != nil {
+		t.Skipf("the recorded answers are not beside the project (those in testdata are compared by declcfg's tests): %v", err)
+	}
+	for name, c := range map[string]struct {
+		format declcfg.Format
+		level  edit.Level
+	}{
+		"render.json":         {declcfg.FormatJSON, ""},
+		"render.yaml":         {declcfg.FormatYAML, ""},
+		"render-none.yaml":    {declcfg.FormatYAML, "none"},
+		"render-csvmeta.yaml": {declcfg.FormatYAML, "bundle-object-to-csv-metadata"},
+		"render-migrate.json": {declcfg.FormatJSON, edit.LatestLevel()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blobs, err := render.Reference(t.Context(), catalog, render.Options{Level: c.level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := declcfg.Write(&got, c.format, blobs); err != nil {
+				t.Fatal(err)
+			}
+			if want := unpack(t, filepath.Join(golden, name+".zst")); !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%d bytes differ from opm's %d", got.Len(), len(want))
+			}
+		})
+	}
+	t.Run("migrate", func(t *testing.T) {
+		blobs, err := render.Reference(t.Context(), catalog, render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "migrate.d")
+		if err := declcfg.WriteFS(t.Context(), dir, declcfg.FormatYAML, blobs); err != nil {
+			t.Fatal(err)
+		}
+		files := 0
+		for r := tar.NewReader(bytes.NewReader(unpack(t, filepath.Join(golden, "migrate.d.tar.zst")))); ; files++ {
+			h, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Typeflag != tar.TypeReg {
+				continue
+			}
+			want, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(filepath.Dir(dir), filepath.FromSlash(h.Name)))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s differs from opm's: %v", h.Name, err)
+			}
+		}
+		if files < 5 {
+			t.Errorf("only %d entries were compared", files)
+		}
+	})
+}
+
+func unpack(t *testing.T, file string) []byte {
+	t.Helper()
+	packed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	data, err := d.DecodeAll(packed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
