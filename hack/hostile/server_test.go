@@ -5,6 +5,7 @@ package hostile
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -539,7 +540,7 @@ func TestPod(t *testing.T) {
 			check(t, os.Mkdir(filepath.Join(root, "bin"), 0o755))
 			check(t, os.WriteFile(filepath.Join(root, "bin", "bindery"), program, 0o755))
 			check(t, os.Symlink("bindery", filepath.Join(root, "bin", "opm")))
-			check(t, syscall.Mount("tmpfs", root, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+			check(t, remountReadOnly(root))
 			before := fingerprint(t, root)
 			cmd := &exec.Cmd{Path: c.args[0], Args: c.args, Dir: "/", Env: []string{"KUBERNETES_SERVICE_HOST=x"}}
 			cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 1000690000, Gid: 0}}
@@ -557,4 +558,17 @@ func TestPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// remountReadOnly makes a mounted file system read-only. It is busy for a moment where a program that was started
+// meanwhile still has a file of it open for writing.
+func remountReadOnly(dir string) error {
+	for range 100 {
+		err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+		if !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return syscall.EBUSY
 }
