@@ -1,0 +1,30 @@
+package bundle
+
+import "encoding/json"
+
+// CSV is what a catalog needs to know of a ClusterServiceVersion.
+type CSV struct {
+	Object
+	Version string
+	Release string
+	// Replaces, Skips, SkipRange and SubstitutesFor are the edges that the operator's author wished for.
+	Replaces, SkipRange, SubstitutesFor string
+	Skips                               []string
+	DisplayName, Description            string
+	// Icon is the first of the icons: base64 and its media type.
+	IconData, IconMediaType string
+	RelatedImages           []RelatedImage
+	// Images are those of the containers and init containers of the deployments, each once, sorted.
+	Images []string
+	// Owned and Required are the APIs, those of custom resources and of API services.
+	Owned, Required []API
+	Annotations     map[string]string
+	// Spec is the spec as JSON.
+	Spec json.RawMessage
+}
+
+// RelatedImage is an entry of spec.relatedImages.
+type RelatedImage struct{ Name, Image string }
+
+// API is a group, version and kind with the plural name of its resource.
+type API struct{ Group, Version, Kind, Plural string }

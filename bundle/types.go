@@ -1,0 +1,97 @@
+package bundle
+
+import (
+	"encoding/json"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// The keys that a bundle's annotations.yaml and the labels of its image have in common.
+const (
+	AnnotationMediaType      = "operators.operatorframework.io.bundle.mediatype.v1"
+	AnnotationManifests      = "operators.operatorframework.io.bundle.manifests.v1"
+	AnnotationMetadata       = "operators.operatorframework.io.bundle.metadata.v1"
+	AnnotationPackage        = "operators.operatorframework.io.bundle.package.v1"
+	AnnotationChannels       = "operators.operatorframework.io.bundle.channels.v1"
+	AnnotationDefaultChannel = "operators.operatorframework.io.bundle.channel.default.v1"
+)
+
+// MediaType says how the manifests of a bundle are to be understood.
+type MediaType string
+
+// The media types of bundles.
+const (
+	RegistryV1 MediaType = "registry+v1"
+	Plain      MediaType = "plain"
+	PlainV0    MediaType = "plain+v0"
+	Helm       MediaType = "helm"
+)
+
+// Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
+type Bundle struct {
+	// Annotations are those of annotations.yaml, and the image's labels where that is silent.
+	Annotations map[string]string
+	// AnnotationsFile is the file that they came from, empty if there was none.
+	AnnotationsFile string
+	MediaType       MediaType
+	// ManifestsDir and MetadataDir are relative to the bundle's root, without slashes at their ends.
+	ManifestsDir, MetadataDir string
+	Package                   string
+	// Channels are as written, not trimmed; DefaultChannel is empty if the bundle names none.
+	Channels       []string
+	DefaultChannel string
+	// Objects are the documents of the manifests in the order of file names, then as in the file.
+	Objects []Object
+	// CSV is the first ClusterServiceVersion among the objects that count, nil if there is none.
+	CSV *CSV
+	// Dependencies are those of dependencies.yaml and Properties those of properties.yaml, as written.
+	Dependencies []Dependency
+	Properties   []declcfg.Property
+	// Problems are what was passed over while reading, in the order of discovery.
+	Problems []Problem
+}
+
+// Object is one Kubernetes object of the manifests.
+type Object struct {
+	// File is relative to the bundle's root, Document counts the documents in it from 0, Line is the document's first.
+	File     string
+	Document int
+	Line     int
+
+	APIVersion, Kind, Namespace, Name string
+	// JSON is the object in compact JSON with sorted keys; numbers are as written.
+	JSON json.RawMessage
+	// Size is the length of the whole file in bytes.
+	Size int64
+}
+
+// First tells whether the object is the first document of its file. Only these count for the Operator Lifecycle Manager
+// of version 0 and for opm; version 1 reads all.
+func (o Object) First() bool { return o.Document == 0 }
+
+// Dependency is an entry of dependencies.yaml. Value is compact JSON.
+type Dependency struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Severity says whether a problem makes a bundle unfit.
+type Severity string
+
+// The severities of problems.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Problem is something wrong with a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
+type Problem struct {
+	Severity Severity `json:"severity"`
+	// Rule is a stable name of what was broken, such as "csv-missing".
+	Rule  string `json:"rule"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Field string `json:"field,omitempty"`
+	// Message says what was seen and, where that is not plain, how to mend it.
+	Message string `json:"message"`
+}

@@ -1,0 +1,284 @@
+// Package testregistry is a container registry in the memory of a test. It speaks the part of the distribution
+// protocol that clients use, counts what they ask, and lets a test answer in its place: with errors, cut bodies, lies.
+package testregistry
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Registry is a running registry. It is safe for concurrent use.
+type Registry struct {
+	server *httptest.Server
+
+	mu        sync.Mutex
+	blobs     map[digest.Digest][]byte
+	manifests map[string]stored // by REPOSITORY:TAG and REPOSITORY@DIGEST
+	uploads   map[string][]byte
+	requests  []string
+	interfere func(w http.ResponseWriter, r *http.Request) bool
+}
+
+type stored struct {
+	text      []byte
+	mediaType string
+}
+
+// New starts a registry that speaks plain HTTP. It ends with the test.
+func New(t testing.TB) *Registry {
+	r := empty()
+	r.server = httptest.NewServer(r)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// NewTLS starts a registry that speaks TLS with a certificate that nobody knows, see [Registry.CAFile].
+func NewTLS(t testing.TB) *Registry {
+	r := empty()
+	r.server = httptest.NewTLSServer(r)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func empty() *Registry {
+	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{}}
+}
+
+// Host is the registry's address, HOST:PORT.
+func (r *Registry) Host() string {
+	_, host, _ := strings.Cut(r.server.URL, "://")
+	return host
+}
+
+// CAFile is a file with the certificate of a registry of [NewTLS].
+func (r *Registry) CAFile(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Interfere sets what answers a request in the registry's place by returning true; nil takes it away. It is called for
+// several requests at once.
+func (r *Registry) Interfere(f func(w http.ResponseWriter, r *http.Request) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interfere = f
+}
+
+// Requests are the requests so far, each as "METHOD PATH", in the order of their arrival.
+func (r *Registry) Requests() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.requests)
+}
+
+// Count is how many requests so far begin with the prefix.
+func (r *Registry) Count(prefix string) (n int) {
+	for _, q := range r.Requests() {
+		if strings.HasPrefix(q, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// Forget empties the list of requests.
+func (r *Registry) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = nil
+}
+
+// AddBlob stores a blob.
+func (r *Registry) AddBlob(content []byte) digest.Digest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := digest.FromBytes(content)
+	r.blobs[d] = content
+	return d
+}
+
+// AddManifest stores a manifest or an index under its digest and, unless it is empty, a tag.
+func (r *Registry) AddManifest(repository, tag, mediaType string, text []byte) digest.Digest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.addManifest(repository, tag, mediaType, text)
+}
+
+func (r *Registry) addManifest(repository, tag, mediaType string, text []byte) digest.Digest {
+	d := digest.FromBytes(text)
+	r.manifests[repository+"@"+d.String()] = stored{text, mediaType}
+	if tag != "" {
+		r.manifests[repository+":"+tag] = stored{text, mediaType}
+	}
+	return d
+}
+
+// AddLayout stores every tagged image of an OCI layout, given as its files. A tag of the form HOST/REPOSITORY:TAG gives
+// the repository and the tag; another one is a tag of the repository "layout". It returns the tags.
+func (r *Registry) AddLayout(t testing.TB, files map[string][]byte) []string {
+	t.Helper()
+	var index v1.Index
+	if err := json.Unmarshal(files[v1.ImageIndexFile], &index); err != nil {
+		t.Fatalf("index of the layout: %v", err)
+	}
+	var tags []string
+	for _, d := range index.Manifests {
+		name := d.Annotations[v1.AnnotationRefName]
+		repository, tag := "layout", name
+		if _, path, ok := strings.Cut(name, "/"); ok {
+			colon := strings.LastIndex(path, ":")
+			repository, tag = path[:colon], path[colon+1:]
+		}
+		tags = append(tags, name)
+		r.addTree(t, files, repository, tag, d)
+	}
+	return tags
+}
+
+func (r *Registry) addTree(t testing.TB, files map[string][]byte, repository, tag string, d v1.Descriptor) {
+	t.Helper()
+	text, ok := files["blobs/sha256/"+d.Digest.Encoded()]
+	if !ok {
+		t.Fatalf("%s is not in the layout", d.Digest)
+	}
+	var m struct {
+		Config    v1.Descriptor
+		Layers    []v1.Descriptor
+		Manifests []v1.Descriptor
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatalf("manifest %s: %v", d.Digest, err)
+	}
+	r.AddManifest(repository, tag, d.MediaType, text)
+	for _, child := range m.Manifests {
+		r.addTree(t, files, repository, "", child)
+	}
+	if m.Config.Digest != "" {
+		for _, b := range append(m.Layers, m.Config) {
+			r.AddBlob(files["blobs/sha256/"+b.Digest.Encoded()])
+		}
+	}
+}
+
+// RegistriesConf is a registries.conf by which what is named FROM/... comes from this registry; plain HTTP is allowed.
+func (r *Registry) RegistriesConf(t testing.TB, from string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "registries.conf")
+	text := fmt.Sprintf("[[registry]]\nprefix = %q\nlocation = %q\ninsecure = true\n", from, r.Host())
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// ServeHTTP implements [http.Handler].
+func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	r.requests = append(r.requests, q.Method+" "+q.URL.Path)
+	interfere := r.interfere
+	r.mu.Unlock()
+	if interfere != nil && interfere(w, q) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path := strings.TrimPrefix(q.URL.Path, "/v2/")
+	switch {
+	case path == "" || path == "/v2":
+	case strings.Contains(path, "/blobs/uploads/"):
+		r.upload(w, q)
+	case strings.Contains(path, "/blobs/"):
+		_, d, _ := strings.Cut(path, "/blobs/")
+		content, ok := r.blobs[digest.Digest(d)]
+		answer(w, q, content, "application/octet-stream", ok)
+	case strings.Contains(path, "/manifests/"):
+		repository, name, _ := strings.Cut(path, "/manifests/")
+		r.manifest(w, q, repository, name)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, name string) {
+	if q.Method == http.MethodPut {
+		text, err := io.ReadAll(q.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		tag := name
+		if strings.HasPrefix(name, "sha256:") {
+			tag = ""
+		}
+		w.Header().Set("Docker-Content-Digest", r.addManifest(repository, tag, q.Header.Get("Content-Type"), text).String())
+		w.WriteHeader(http.StatusCreated)
+		return
+	}
+	m, ok := r.manifests[repository+":"+name]
+	if !ok {
+		m, ok = r.manifests[repository+"@"+name]
+	}
+	if ok {
+		w.Header().Set("Docker-Content-Digest", digest.FromBytes(m.text).String())
+	}
+	answer(w, q, m.text, m.mediaType, ok)
+}
+
+func answer(w http.ResponseWriter, q *http.Request, content []byte, mediaType string, ok bool) {
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+	if q.Method != http.MethodHead {
+		_, _ = w.Write(content)
+	}
+}
+
+func (r *Registry) upload(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	switch q.Method {
+	case http.MethodPost:
+		w.Header().Set("Location", fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads)))
+		r.uploads[fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads))] = nil
+		w.WriteHeader(http.StatusAccepted)
+	case http.MethodPatch:
+		r.uploads[q.URL.Path] = append(r.uploads[q.URL.Path], body...)
+		w.Header().Set("Location", q.URL.Path)
+		w.WriteHeader(http.StatusAccepted)
+	case http.MethodPut:
+		content := append(r.uploads[q.URL.Path], body...)
+		d := digest.FromBytes(content)
+		if q.URL.Query().Get("digest") != d.String() {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.blobs[d] = content
+		w.WriteHeader(http.StatusCreated)
+	default:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}
