@@ -1,0 +1,43 @@
+package generate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ReadAnnotations reads the text of an annotations.yaml.
+func ReadAnnotations(text []byte) (map[string]string, error) {
+	doc, err := firstDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if doc != nil {
+		if err := json.Unmarshal(doc, &found); err != nil {
+			return nil, err
+		}
+	}
+	return found.Annotations, nil
+}
+
+// Compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
+// What existing has beyond them is its own affair.
+func (m Metadata) Compare(existing map[string]string) error {
+	var errs []error
+	want := m.Map()
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		value, ok := existing[key]
+		switch {
+		case !ok:
+			errs = append(errs, fmt.Errorf("Missing field: %s", key)) //nolint:staticcheck // opm's text
+		case value != want[key]:
+			errs = append(errs, fmt.Errorf("Expect field %q to have value %q instead of %q", key, want[key], value)) //nolint:staticcheck // opm's text
+		}
+	}
+	return errors.Join(errs...)
+}
