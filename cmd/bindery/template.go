@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/graph"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/template"
@@ -43,30 +45,12 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml), or a picture of its channels (mermaid)"},
 			migrateLevelFlag(""),
 			compatFlag(),
 			jobsFlag(),
 		},
 		Action: between(0, 2, p.templateRender),
-	}
-}
-
-// templateConvertCommand is the command under one of its names.
-func (p *program) templateConvertCommand(name string) *cli.Command {
-	return &cli.Command{
-		Name:      lastWord(name),
-		Usage:     "print a template of a catalog",
-		ArgsUsage: "basic|substitutes [FILE|DIR]",
-		Description: "A basic template has an image in place of each bundle, and rendering it gives the bundles back; a substitutes\n" +
-			"template has everything, and a list for substitutions. FILE is - or absent for standard input. A catalog that a\n" +
-			"template cannot hold, such as one with bundles that have no image, is refused." +
-			examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
-		Flags: []cli.Flag{
-			catalogFormatFlag(),
-			compatFlag(),
-		},
-		Action: between(1, 2, p.templateConvert),
 	}
 }
 
@@ -80,7 +64,7 @@ func hidden(c *cli.Command) *cli.Command {
 }
 
 func (p *program) templateRender(c *cli.Context) error {
-	format, err := templateFormat(c)
+	write, err := p.templateWriter(c)
 	if err != nil {
 		return err
 	}
@@ -94,6 +78,10 @@ func (p *program) templateRender(c *cli.Context) error {
 	}
 	compat := o.Compat != ""
 	tmpl, err := p.parseTemplate(c.Context, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.warnAt})
+	if errors.Is(err, fs.ErrNotExist) && c.NArg() == 1 && !p.opm {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: err,
+			Hint: fmt.Sprintf("the argument is a file with a template, or a type to read from standard input: one of %v", template.Types())}
+	}
 	if err != nil {
 		return p.templateError(err)
 	}
@@ -106,7 +94,7 @@ func (p *program) templateRender(c *cli.Context) error {
 	if err != nil {
 		return p.templateError(err)
 	}
-	return p.spooled(c.Context, func(w io.Writer) error { return catalog.Write(w, format) })
+	return p.spooled(c.Context, func(w io.Writer) error { return write(w, catalog) })
 }
 
 // spooled prints an answer when it is complete.
@@ -192,56 +180,19 @@ func (p *program) templateError(err error) error {
 	return &cliutil.Error{Class: cliutil.Classify(withClass(err)), Err: errors.New(problems.OpmMessage())}
 }
 
-// templateFormat reads -o of template render.
-func templateFormat(c *cli.Context) (declcfg.Format, error) { return catalogFormat(c) }
-
-func (p *program) templateConvert(c *cli.Context) error {
-	format, err := catalogFormat(c)
-	if err != nil {
-		return err
-	}
-	compat, err := p.compat(c)
-	if err != nil {
-		return err
-	}
-	typ, err := template.ParseType(c.Args().First())
-	if err != nil || typ == template.Semver {
-		return cliutil.Usagef("invalid template type %q, must be one of: [basic substitutes]", c.Args().First())
-	}
-	file := "-"
-	if c.NArg() == 2 {
-		file = c.Args().Get(1)
-	}
-	catalog, err := p.loadCatalog(c.Context, file)
-	if err != nil {
-		return p.opmMessage(err)
-	}
-	return p.spooled(c.Context, func(w io.Writer) error {
-		if err := template.Convert(w, catalog, template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
-			return p.templateError(err)
-		}
-		if compat != "" && format == declcfg.FormatYAML {
-			_, err := io.WriteString(w, "\n")
-			return err
-		}
-		return nil
-	})
-}
-
-// loadCatalog loads a catalog from a file, a directory or standard input.
-func (p *program) loadCatalog(ctx context.Context, file string) (_ *declcfg.Catalog, err error) {
-	o := declcfg.LoadOptions{Warn: p.warnAt}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		root, err := declcfg.OpenDir(file)
+// templateWriter reads -o of template render: what writes the answer.
+func (p *program) templateWriter(c *cli.Context) (func(io.Writer, *declcfg.Catalog) error, error) {
+	if c.String("output") == "mermaid" {
+		compat, err := p.compat(c)
 		if err != nil {
 			return nil, err
 		}
-		return declcfg.Load(ctx, root, o)
+		o := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.log.Warn(text) }}
+		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, o) }, nil
 	}
-	in, name, err := p.openInput(file)
+	format, err := declcfg.ParseFormat(c.String("output"))
 	if err != nil {
-		return nil, err
+		return nil, cliutil.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", c.String("output"))
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	return declcfg.Read(ctx, in, name, o)
+	return func(w io.Writer, catalog *declcfg.Catalog) error { return catalog.Write(w, format) }, nil
 }
