@@ -96,8 +96,8 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// big is an image whose catalog layer has about as many bytes, incompressible.
-func big(t testing.TB, size int) (*fixture, string) {
+// large is an image whose catalog layer has about as many bytes, incompressible.
+func large(t testing.TB, size int) (*fixture, string) {
 	t.Helper()
 	seed := []byte("seed")
 	var text bytes.Buffer
@@ -223,7 +223,7 @@ func TestRetryAfterIsCapped(t *testing.T) {
 // The whole takes no longer than it may, whatever a registry asks for.
 func TestTimeoutOfReading(t *testing.T) {
 	reg := testregistry.New(t)
-	f, _ := big(t, 1<<20)
+	f, _ := large(t, 1<<20)
 	put(reg, "a/b", "v1", f)
 	wait := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "20")
@@ -293,7 +293,7 @@ func cut(content []byte, at int, ranged func(w http.ResponseWriter, from int)) h
 }
 
 func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
-	f, text := big(t, 300<<10)
+	f, text := large(t, 300<<10)
 	layer := layerOf(t, f, 0).Digest
 	content := f.blobs[layer]
 	part := func(w http.ResponseWriter, rangeText string, body []byte) {
