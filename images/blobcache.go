@@ -163,11 +163,15 @@ func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 		_ = root.RemoveAll(name)
 		return nil, false
 	}
-	f, err := root.Open(name)
+	f, err := openQuickly(root, name)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			_ = root.Remove(name) // it is ours: somebody has taken away its permissions
 		}
+		return nil, false
+	}
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
 		return nil, false
 	}
 	r, err := checked(f, d, info.Size())
