@@ -54,6 +54,7 @@ func newApp(p *program) *cli.App {
 			p.probeCommand(),
 			p.initCommand(),
 			p.generateCommand(),
+			p.bundleCommand(),
 			p.registryCommand(),
 			p.alphaCommand(),
 			p.versionCommand(),

@@ -72,6 +72,9 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
+				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+					t.Fatal(err)
+				}
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
