@@ -117,6 +117,14 @@ func (c *BlobCache) Dir() string {
 	return c.dir
 }
 
+// MaxBytes is the bound of the cache; 0 for a nil cache.
+func (c *BlobCache) MaxBytes() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.o.MaxBytes
+}
+
 // Close gives the cache's descriptors back. What it has opened stays readable, nothing more is found or stored.
 func (c *BlobCache) Close() error {
 	if c == nil {
