@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -157,5 +158,5 @@ func registryOptions(c *cli.Context) images.Registry {
 		r.SkipTLSVerify = &skip
 		r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
 	}
-	return r
+	return r.Env(os.Getenv)
 }

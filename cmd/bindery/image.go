@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/urfave/cli/v2"
 
@@ -9,9 +10,14 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// imageSource serves the catalog of an image straight from its layers.
+// imageSource serves the catalog of an image straight from its layers, and the database of an image as one from a file.
 func (p *program) imageSource(ctx context.Context, ref string, o render.Options) (serve.Source, func() error, error) {
 	files, err := render.OpenCatalogImage(ctx, ref, o)
+	if errors.Is(err, render.ErrNotAllowed) {
+		o.Allow = []render.Kind{render.DatabaseImage}
+		blobs, err := render.Reference(ctx, ref, o)
+		return serve.Blobs(ref, blobs), func() error { return nil }, notCatalog(ref, err)
+	}
 	if err != nil {
 		return serve.Source{}, nil, err
 	}
