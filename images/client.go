@@ -1,0 +1,202 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/signature"
+	"go.podman.io/image/v5/types"
+)
+
+// ClientOptions say how a [Client] gets images. The zero value reads images for linux/amd64 without credentials, tries
+// everything once, and enforces the system's policy.json where there is one.
+type ClientOptions struct {
+	// Registry says how registries are reached. Fill it with [Registry.Env] to use what is configured on the machine.
+	Registry Registry
+	// Platform is chosen from an index; linux/amd64 by default. An image that is not in an index is taken as it is.
+	Platform v1.Platform
+	// Retries is how many more times a request is made when the registry is busy or failing or the connection breaks.
+	Retries int
+	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
+	Backoff time.Duration
+	// Stall ends an attempt in which as good as nothing (16 KiB) arrives for so long; one minute by default.
+	Stall time.Duration
+	// Timeout, unless zero, is how long an image may take from Open until all of it has been read.
+	Timeout time.Duration
+	// PolicyFile is a policy.json that is enforced. If it is empty the one in the place where the containers tools look for
+	// it is, and if there is none every image is accepted.
+	PolicyFile string
+	// Cache keeps what registries gave; nil keeps nothing.
+	Cache *BlobCache
+	// Lock pins names to digests; nil pins nothing.
+	Lock *Lock
+	// Limits bound what Open reads of archives. [ExtractOptions] have their own for the content of images.
+	Limits Limits
+	// Temp is where temporary files go; empty means the system's place for them.
+	Temp string
+	// Events, unless nil, is told of retries and warnings. It is called by one goroutine at a time.
+	Events func(Event)
+}
+
+// Client opens images of every transport for reading. It is safe for concurrent use.
+type Client struct {
+	o       ClientOptions
+	sys     *types.SystemContext
+	scratch string
+	policy  *signature.PolicyContext // nil accepts everything
+	remote  *remote
+
+	policyLock sync.Mutex
+	eventLock  sync.Mutex
+}
+
+// NewClient prepares a client. Errors are about files that the options name, or policies that cannot be understood; no
+// registry is asked.
+func NewClient(o ClientOptions) (_ *Client, err error) {
+	c := &Client{o: o}
+	if c.scratch, err = os.MkdirTemp(o.Temp, "bindery-client-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if c.sys, err = o.Registry.System(c.scratch); err != nil {
+		return nil, err
+	}
+	if c.policy, err = sourcePolicy(o.PolicyFile); err != nil {
+		return nil, err
+	}
+	c.remote = newRemote(o, c.sys, c.event)
+	return c, nil
+}
+
+// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more.
+func (c *Client) Close() error {
+	var err error
+	if c.remote != nil {
+		c.remote.close()
+	}
+	if c.policy != nil {
+		err = c.policy.Destroy()
+	}
+	return errors.Join(err, os.RemoveAll(c.scratch))
+}
+
+func (c *Client) event(e Event) {
+	if c.o.Events == nil {
+		return
+	}
+	c.eventLock.Lock()
+	defer c.eventLock.Unlock()
+	c.o.Events(e)
+}
+
+// Open opens the image with a name of the form that [ParseSource] reads. A tag is resolved once: everything after that
+// is got by digest. A name that the lock knows is got by its digest, and a name that it does not know is recorded there.
+//
+// Errors are of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry], [ErrPolicy] and [ErrLock], or come
+// from the file system. They name the image and show no credentials.
+func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
+	defer func() {
+		if err != nil {
+			err = withoutSecrets(fmt.Errorf("image %.300q: %w", name, err))
+		}
+	}()
+	n, err := parseSourceName(name)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	var deadline time.Time
+	if c.o.Timeout > 0 {
+		deadline = time.Now().Add(c.o.Timeout)
+	}
+	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
+	defer cancel()
+	pinned, isPinned := c.o.Lock.Digest(name)
+	if isPinned && n.transport == Docker {
+		if n.repository, err = pin(n.repository, pinned); err != nil {
+			return nil, err
+		}
+	}
+	src, err := c.source(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	img, err := OpenSource(ctx, src, OpenOptions{Platform: c.o.Platform, cache: c.cacheFor(n)})
+	if err != nil {
+		return nil, err
+	}
+	img.Name, img.deadline, img.timeout = name, deadline, c.o.Timeout
+	if r, ok := src.(*registrySource); ok {
+		img.Source, img.repository = r.source, n.repository.Name()
+	}
+	if err := c.admit(ctx, n, img, pinned); err != nil {
+		return nil, errors.Join(err, img.Close())
+	}
+	return img, nil
+}
+
+// cacheFor is the blob cache, where it is of use: what is on this machine needs none.
+func (c *Client) cacheFor(n sourceName) *BlobCache {
+	if n.transport != Docker {
+		return nil
+	}
+	return c.o.Cache
+}
+
+// admit checks an opened image against the lock and the policy.
+func (c *Client) admit(ctx context.Context, n sourceName, img *Image, pinned digest.Digest) error {
+	if pinned != "" && img.Top != pinned {
+		return fmt.Errorf("%w: the lock has %s and the image is %s", ErrLock, pinned, img.Top)
+	}
+	if err := c.allowed(ctx, n, img); err != nil {
+		return err
+	}
+	if pinned != "" {
+		return nil
+	}
+	if err := c.o.Lock.Record(img.Name, img.Top); err != nil {
+		return fmt.Errorf("%w: %w", ErrLock, err)
+	}
+	return nil
+}
+
+// source opens a source of this package for a name.
+func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, error) {
+	ref, err := n.reference()
+	if err != nil {
+		return nil, err
+	}
+	if n.transport == Docker {
+		return c.remote.open(ctx, ref, n.repository)
+	}
+	return openLocal(ctx, n, ref, c.o.Limits.withDefaults(), c.o.Temp)
+}
+
+// pin gives a repository's name a digest in place of its tag. A name that has another digest already is in conflict.
+func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
+	if err := checkDigest(d); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLock, err)
+	}
+	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
+		return nil, fmt.Errorf("%w: the lock has %s for %s", ErrLock, d, named)
+	}
+	return reference.WithDigest(reference.TrimNamed(named), d)
+}
+
+// withDeadline is a context that ends at a deadline with an error that says what was allowed.
+func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, deadline, fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded))
+}
