@@ -55,6 +55,7 @@ func newApp(p *program) *cli.App {
 			p.listCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
+			p.cacheCommand(),
 			p.initCommand(),
 			p.generateCommand(),
 			p.templateCommand(),
