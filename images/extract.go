@@ -279,8 +279,11 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return limitf(LimitFile, x.limits.File, "%.200q has %d bytes", name, h.Size)
 	}
 	if x.sink != nil {
-		if name != x.wanted[0] || x.tree.upper[name] {
-			return nil // it is in a directory of that name, or one has taken its place
+		if name != x.wanted[0] {
+			return x.tree.addDir(path.Dir(name)) // so the wanted name is a directory
+		}
+		if x.tree.upper[name] {
+			return nil // a directory has taken its place
 		}
 		return archiveOrNil(x.sink(content))
 	}

@@ -128,10 +128,10 @@ func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 	}
 	for name, fault := range faults {
 		for _, at := range []string{"/manifests/", "/blobs/", "/v2/"} {
+			if name == "half a body" && at == "/blobs/" {
+				continue // a blob of another length than announced is refused at once
+			}
 			t.Run(name+" "+at, func(t *testing.T) {
-				if name == "half a body" && at == "/blobs/" {
-					t.Skip("a blob of another length is refused: TestRemoteContentIsChecked")
-				}
 				reg := testregistry.New(t)
 				put(reg, "a/b", "v1", simple(t, "x"))
 				reg.Interfere(on(at, 2, fault))

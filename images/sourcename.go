@@ -77,6 +77,9 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	case OCI:
 		return layout.ParseReference(details)
 	case OCIArchive:
+		if strings.HasPrefix(n.name, "@") {
+			details = n.path // the library knows images by their place in layouts only
+		}
 		return ociarchive.ParseReference(details)
 	case DockerArchive:
 		return archive.ParseReference(details)
