@@ -28,7 +28,7 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 		policy, err = signature.DefaultPolicy(nil)
 	} else {
 		var content []byte
-		if content, err = readRegular(file, maxManifest); err == nil {
+		if content, err = readMounted(file); err == nil {
 			policy, err = signature.NewPolicyFromBytes(content)
 		}
 	}
