@@ -21,6 +21,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/signature"
 
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -599,5 +600,46 @@ func TestMirrors(t *testing.T) {
 	}
 	if n := slices.ContainsFunc(origin.Requests(), func(r string) bool { return strings.Contains(r, "blocked") }); n {
 		t.Error("a blocked registry was asked")
+	}
+}
+
+// What the library reads through the client is got with its retries and checked like everything else.
+func TestReferencesOfAClient(t *testing.T) {
+	reg := testregistry.New(t)
+	f := simple(t, "x")
+	put(reg, "a/b", "v1", f)
+	layer := layerOf(t, f, 1).Digest
+	layout := filepath.Join(t.TempDir(), "layout")
+	mustCopy(t, f, "oci:"+layout)
+	reject := filepath.Join(t.TempDir(), "policy.json")
+	write(t, reject, `{"default":[{"type":"reject"}]}`)
+	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
+	into := func(t *testing.T, c *Client, name string) error {
+		ref, err := c.Reference(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))}, CopyOptions{Policy: accept})
+		return err
+	}
+	name := reg.Host() + "/a/b:v1"
+	reg.Interfere(on("/blobs/", 2, status(500)))
+	if err := into(t, quick(t, ClientOptions{Registry: insecure(), Retries: 3}), name); err != nil {
+		t.Error(err)
+	}
+	reg.Interfere(on(layer.String(), 0, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(bytes.Repeat([]byte("x"), len(f.blobs[layer])))
+	}))
+	if err := into(t, quick(t, ClientOptions{Registry: insecure()}), name); !errors.Is(err, ErrIntegrity) {
+		t.Errorf("other bytes: %v", err)
+	}
+	if err := into(t, quick(t, ClientOptions{}), "oci:"+layout); err != nil {
+		t.Error(err)
+	}
+	if err := into(t, quick(t, ClientOptions{PolicyFile: reject}), "oci:"+layout); !errors.Is(err, ErrPolicy) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := quick(t, ClientOptions{}).Reference("Not A Name"); err == nil {
+		t.Error("no error")
 	}
 }
