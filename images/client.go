@@ -119,7 +119,7 @@ func (c *Client) event(e Event) {
 // Open opens the image with a name of the form that [ParseSource] reads. A tag is resolved once: everything after that
 // is got by digest. A name that the lock knows is got by its digest, and a name that it does not know is recorded there.
 //
-// Errors are of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry], [ErrPolicy] and [ErrLock], or come
+// Errors are of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or come
 // from the file system. They name the image and show no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	defer func() {
@@ -140,8 +140,7 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	}
 	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
 	defer cancel()
-	pinned, isPinned := c.o.Lock.Digest(name)
-	if isPinned && n.transport == Docker {
+	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {
 		if n.repository, err = pin(n.repository, pinned); err != nil {
 			return nil, err
 		}
@@ -158,7 +157,7 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	if r, ok := src.(*registrySource); ok {
 		img.Source, img.repository = r.source, n.repository.Name()
 	}
-	if err := c.admit(ctx, n, img, pinned); err != nil {
+	if err := c.admit(ctx, n, img); err != nil {
 		return nil, errors.Join(err, img.Close())
 	}
 	return img, nil
@@ -173,20 +172,11 @@ func (c *Client) cacheFor(n sourceName) *BlobCache {
 }
 
 // admit checks an opened image against the lock and the policy.
-func (c *Client) admit(ctx context.Context, n sourceName, img *Image, pinned digest.Digest) error {
-	if pinned != "" && img.Top != pinned {
-		return fmt.Errorf("%w: the lock has %s and the image is %s", ErrLock, pinned, img.Top)
-	}
+func (c *Client) admit(ctx context.Context, n sourceName, img *Image) error {
 	if err := c.allowed(ctx, n, img); err != nil {
 		return err
 	}
-	if pinned != "" {
-		return nil
-	}
-	if err := c.o.Lock.Record(img.Name, img.Top); err != nil {
-		return fmt.Errorf("%w: %w", ErrLock, err)
-	}
-	return nil
+	return c.o.Lock.Record(img.Name, img.Top)
 }
 
 // source opens a source of this package for a name.
@@ -203,11 +193,8 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 
 // pin gives a repository's name a digest in place of its tag. A name that has another digest already is in conflict.
 func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
-	if err := checkDigest(d); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLock, err)
-	}
 	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
-		return nil, fmt.Errorf("%w: the lock has %s for %s", ErrLock, d, named)
+		return nil, fmt.Errorf("%w: the lock has %s for %s", ErrIntegrity, d, named)
 	}
 	return reference.WithDigest(reference.TrimNamed(named), d)
 }

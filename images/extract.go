@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -121,13 +122,27 @@ func (i *Image) extractLayer(ctx context.Context, x *extraction, n int, l v1.Des
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	err = x.readLayer(r, l, i.Config.RootFS.DiffIDs[n])
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrIntegrity) {
+		// What is wrong with the content does not matter if it is not the content that it should be.
+		if _, rest := io.CopyN(io.Discard, r, maxBlame); errors.Is(rest, ErrIntegrity) {
+			return rest
+		}
+	}
+	return err
+}
+
+// maxBlame is how much of a broken layer is read to find out whether it is the right one.
+const maxBlame = 64 << 20
+
+func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
 	plain, err := decompress(r, l.MediaType)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: x, compressed: l.Size}
-	return x.layer(newVerifier(counted, i.Config.RootFS.DiffIDs[n], -1))
+	return x.layer(newVerifier(counted, diffID, -1))
 }
 
 // budget enforces the limits of decompressed bytes.
@@ -190,9 +205,20 @@ func (x *extraction) layer(r io.Reader) error {
 	return nil
 }
 
+// isSettled tells whether an error says itself what is wrong: it is of a class, or of the machine or its user.
+func isSettled(err error) bool {
+	for _, class := range []error{ErrIntegrity, ErrLimit, ErrInvalid, ErrRegistry, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	var file *fs.PathError
+	return errors.As(err, &file)
+}
+
 func archiveError(err error) error {
 	switch {
-	case errors.Is(err, ErrIntegrity), errors.Is(err, ErrLimit), errors.Is(err, ErrInvalid), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case isSettled(err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: unexpected end of the archive", ErrIntegrity)

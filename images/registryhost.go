@@ -149,7 +149,7 @@ func (h *registryHost) base(ctx context.Context) (*url.URL, error) {
 			h.scheme = scheme
 			return u, nil
 		}
-		if first == nil {
+		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
 			first = err
 		}
 		if ctx.Err() != nil {

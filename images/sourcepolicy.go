@@ -19,9 +19,6 @@ import (
 // be understood.
 var ErrPolicy = errors.New("signature policy")
 
-// ErrLock is the class of errors about images that are not the ones that the lock has.
-var ErrLock = errors.New("lock")
-
 // sourcePolicy reads the policy.json that is enforced: the one that is named, else that of the containers tools; nil if
 // they have none, which accepts every image (containers-policy.json(5)).
 func sourcePolicy(file string) (*signature.PolicyContext, error) {

@@ -1,7 +1,9 @@
 package render_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -35,6 +38,40 @@ func client(t *testing.T, r *testregistry.Registry) *images.Client {
 		}
 	})
 	return c
+}
+
+// Every recorded bundle image is rendered byte for byte as opm rendered it.
+func TestRecordedBundleImages(t *testing.T) {
+	r := testregistry.Recorded(t)
+	o := render.Options{Images: client(t, r)}
+	answers := recorded.All(t)
+	names, err := os.ReadDir(filepath.Join(string(answers), "golden-bundles"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		at := strings.LastIndex(n.Name(), "-v")
+		for strings.Contains(n.Name()[:at], "-v") {
+			at = strings.LastIndex(n.Name()[:at], "-v")
+		}
+		group := "community"
+		if strings.HasPrefix(n.Name(), "synth-") {
+			group = "synth"
+		}
+		ref := fmt.Sprintf("%s/%s/%s:%s", testregistry.RecordedHost, group, n.Name()[:at], n.Name()[at+1:])
+		for file, format := range map[string]declcfg.Format{"render-image.json": declcfg.FormatJSON, "render-image.yaml": declcfg.FormatYAML} {
+			want := answers.File(t, filepath.Join("golden-bundles", n.Name(), file))
+			got, err := text(t, format, o, ref)
+			if err != nil {
+				t.Errorf("%s: %v", ref, err)
+			} else if got != string(want) {
+				t.Errorf("%s: %s differs from opm's", ref, file)
+			}
+		}
+	}
+	if len(names) < 29 {
+		t.Errorf("only %d answers", len(names))
+	}
 }
 
 // A catalog, a database and a bundle give the same blobs from a directory or file and from an image, in a registry and
@@ -96,6 +133,35 @@ func TestImageOfEveryKind(t *testing.T) {
 	}
 }
 
+// Many references are rendered into the stream that each alone would give, in order, and what is wrong with each of
+// them is told.
+func TestManyImages(t *testing.T) {
+	r := testregistry.Recorded(t)
+	temp := t.TempDir()
+	var pulled []string
+	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true, Pulled: func(p render.Pulled) { pulled = append(pulled, p.Digest) }}
+	etcd, skupper := testregistry.RecordedHost+"/community/etcd:v0.9.4", testregistry.RecordedHost+"/community/skupper-operator:v1.9.4"
+	got, err := text(t, declcfg.FormatNDJSON, o, skupper, etcd, skupper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"etcdoperator.v0.9.4"`) || lines[1] != lines[2] {
+		t.Errorf("%d lines", len(lines))
+	}
+	const digest = "/community/etcd@sha256:20764874ca1b2665ae825cd2e3bfbf0c1e242ec0e116e9f6a2f56aa5b5ba677a"
+	if !strings.Contains(lines[0], `"image":"`+testregistry.RecordedHost+digest+`"`) || len(pulled) != 3 {
+		t.Errorf("%.300s\n%q", lines[0], pulled)
+	}
+	_, err = text(t, declcfg.FormatNDJSON, o, etcd, r.Host()+"/no/such:v1", skupper, r.Host()+"/nor/this:v1")
+	if err == nil || !strings.Contains(err.Error(), "no/such") || !strings.Contains(err.Error(), "nor/this") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 func TestKindsThatAreNotAllowed(t *testing.T) {
 	r := testregistry.New(t)
 	r.AddImage(t, "b", "v1", testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
@@ -125,5 +191,45 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 	}
 	if _, err := text(t, declcfg.FormatJSON, o, dir); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What does not fit into memory waits in a file and comes out the same.
+func TestSpool(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	var layers []string
+	r := testregistry.New(t)
+	for i := range 40 {
+		csv := fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"p.v1.0.%d"},"spec":{"version":"1.0.%d","description":%q}}`, i, i, big)
+		r.AddImage(t, "p", fmt.Sprint(i), testregistry.Image{
+			Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "p"},
+			Layers: []map[string]string{{
+				"manifests/csv.json":        csv,
+				"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: p\n  operators.operatorframework.io.bundle.channels.v1: a\n",
+			}},
+		})
+		layers = append(layers, fmt.Sprintf("%s/p:%d", r.Host(), i))
+	}
+	temp := t.TempDir()
+	o := render.Options{Images: client(t, r), TempDir: temp}
+	got, err := text(t, declcfg.FormatNDJSON, o, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Count([]byte(got), []byte("\n"))
+	for _, i := range []int{0, 7, 39} {
+		alone, err := text(t, declcfg.FormatNDJSON, o, layers[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, alone) {
+			t.Errorf("bundle %d came out in another way", i)
+		}
+	}
+	if lines != 40 {
+		t.Errorf("%d lines", lines)
+	}
+	if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }

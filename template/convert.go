@@ -116,6 +116,6 @@ func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Position.File, b.Position.File), cmp.Compare(a.Position.Line, b.Position.Line))
 	})
-	e.opm = e.Problems[0].Message
+	e.opm = e.Error()
 	return e
 }

@@ -129,7 +129,7 @@ func celText(err error) string {
 	if more := len(lines) - 3; more > 0 {
 		lines = append(lines[:3], fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(lines, "; ")
+	return cut(strings.Join(lines, "; "), 300)
 }
 
 // missingGVK names the parts that a group, version and kind lacks.

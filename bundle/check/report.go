@@ -66,11 +66,24 @@ func (r *run) warn(rule string, p place, format string, args ...any) {
 
 // note is safe for concurrent use.
 func (r *run) note(f finding) {
+	f.Message, f.opm = cut(f.Message, maxMessage), cut(f.opm, maxOpm)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.found) < maxFindings {
 		r.found = append(r.found, f)
 	}
+}
+
+// What is wrong may be quoted, and may be as long as the bundle: bounds in bytes for people and for opm's words.
+const maxMessage, maxOpm = 1000, 8 << 10
+
+// cut shortens a text and makes one line of it.
+func cut(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' }), " ")
 }
 
 // maxFindings bounds what one bundle can make the report grow to.

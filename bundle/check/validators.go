@@ -64,7 +64,9 @@ func (r *run) validators(objects []object) {
 	}
 	if csv.csv != nil {
 		tasks = append(tasks,
-			func() { r.results("csv", csv, validation.ClusterServiceVersionValidator.Validate(csv.csv.DeepCopy()), false) },
+			func() {
+				r.results("csv", csv, validation.ClusterServiceVersionValidator.Validate(csv.csv.DeepCopy()), false)
+			},
 			func() {
 				// The sizes and the owned definitions are compared by this package, with places and more to say.
 				in := r.manifests(csv, objects)

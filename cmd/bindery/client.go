@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"runtime"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -19,6 +19,7 @@ func imageFlags() []cli.Flag {
 	return append(registryFlags(),
 		&cli.StringFlag{Name: "lock", Usage: "record in `FILE` which digest each image name stood for, and use what it records already", EnvVars: env("lock"), Category: "registry"},
 		&cli.BoolFlag{Name: "no-cache", Usage: "fetch everything, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"},
+		cacheSizeFlag(),
 		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "`SIZE` of all layers, uncompressed", limits),
 		sizeFlag("max-download-size", "4GiB", "`SIZE` of all layers as they are sent", limits),
 		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "`SIZE` of one file", limits),
@@ -95,12 +96,8 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 			return nil, err
 		}
 	}
-	if dir, ok := images.DefaultCacheDir(os.Getenv); ok && !c.Bool("no-cache") {
-		cache, err := images.OpenBlobCache(dir, images.BlobCacheOptions{Warn: func(err error) { p.log.Warn(err.Error()) }})
-		if err != nil {
-			p.log.Warn(fmt.Sprintf("images are fetched without a cache: %v", err))
-		}
-		o.Cache = cache
+	if o.Cache, err = p.blobCache(c); err != nil {
+		return nil, err
 	}
 	client, err := images.NewClient(o)
 	if err != nil {
@@ -114,6 +111,6 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 			}
 		}
 		return nil
-	}, func(bool) error { return client.Close() })
+	}, func(bool) error { return errors.Join(client.Close(), o.Cache.Close()) })
 	return client, nil
 }

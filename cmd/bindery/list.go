@@ -53,7 +53,7 @@ func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "alpha", Hidden: true, Usage: "opm's names for other commands",
 		Action:      p.group,
-		Subcommands: []*cli.Command{p.listCommand(), p.bundleCommand()},
+		Subcommands: []*cli.Command{p.listCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
 	}
 }
 

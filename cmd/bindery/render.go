@@ -23,7 +23,8 @@ func (p *program) renderCommand() *cli.Command {
 			"Images and bundles are fetched several at a time; the answer is in the same order whatever comes first. It is\n" +
 			"complete or there is none: nothing is printed before everything has been read. A bundle that comes from no\n" +
 			"registry has no image reference, unless --image-ref-template makes one." +
-			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render index.db catalog -o ndjson",
+			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render bundle index.db catalog -o ndjson",
+				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --migrate",
 				"bindery render oci:catalog.oci:v1"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the blobs (json|yaml|ndjson); ndjson is one in a line"},
