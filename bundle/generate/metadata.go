@@ -94,3 +94,11 @@ func (m Metadata) Annotations() ([]byte, error) {
 	}
 	return b.Bytes(), enc.Close()
 }
+
+// FromAnnotations is the metadata in the annotations of a bundle.
+func FromAnnotations(a map[string]string) Metadata {
+	return Metadata{
+		MediaType: bundle.MediaType(a[bundle.AnnotationMediaType]), Package: a[bundle.AnnotationPackage],
+		Channels: a[bundle.AnnotationChannels], DefaultChannel: a[bundle.AnnotationDefaultChannel],
+	}
+}
