@@ -50,10 +50,14 @@ func (r *run) annotations(detected bundle.MediaType) {
 	a.mediaType(detected)
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
-	if name, ok := a.get(bundle.AnnotationPackage, true); ok {
+	// A plain+v0 bundle is installed by itself: it need not be in a package.
+	must := detected != bundle.PlainV0
+	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}
-	a.channels()
+	if _, named := own[bundle.AnnotationChannels]; must || named {
+		a.channels()
+	}
 }
 
 // annotationCheck looks at one annotation after the other.
