@@ -83,10 +83,10 @@ func TestHostileRulesCostLittle(t *testing.T) {
 		"list":        "[" + strings.Repeat("1,'a',", size/6) + "1]==[1]",
 		"calls":       strings.Repeat("a(", size/2),
 		"garbage":     strings.Repeat("@#$", size/3),
-		"types":       "true" + strings.Repeat("&&"+strings.Repeat("[", 100)+strings.Repeat("]", 100)+"=="+strings.Repeat("{1:", 100)+"1"+strings.Repeat("}", 100), 50),
+		"types":       "true" + strings.Repeat("&&"+strings.Repeat("[", 100)+strings.Repeat("]", 100)+"=="+strings.Repeat("{1:", 100)+"1"+strings.Repeat("}", 100), 10),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			start := time.Now()
 			text := strings.Join(dependencyErrors(ctx, "olm.constraint", fmt.Sprintf(`{"cel":{"rule":%q}}`, rule)), "\n")
