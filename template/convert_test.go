@@ -3,11 +3,11 @@ package template_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/template"
 )
 
@@ -31,10 +31,13 @@ func convert(t testing.TB, c *declcfg.Catalog, typ template.Type, format declcfg
 
 // opm writes one more line at the end of YAML.
 func TestRecordedConversions(t *testing.T) {
-	all := recorded.All(t)
-	c := load(t, all.File(t, "fbc/mini/ecr-secret-operator/catalog.yaml"))
+	text, err := os.ReadFile("../testdata/fbc/mini/ecr-secret-operator/catalog.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, text)
 	for typ, file := range map[template.Type]string{template.Basic: "convert-basic.yaml", template.Substitutes: "convert-substitutes.yaml"} {
-		got, want := convert(t, c, typ, declcfg.FormatYAML)+"\n", string(all.File(t, "golden-fbc/mini/"+file))
+		got, want := convert(t, c, typ, declcfg.FormatYAML)+"\n", string(part.File(t, "golden-fbc/mini/"+file))
 		if got != want {
 			t.Errorf("%s: got %d bytes, want %d; they differ from byte %d on", typ, len(got), len(want), differ(got, want))
 		}

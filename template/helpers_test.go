@@ -52,14 +52,14 @@ func (r *registry) render(ctx context.Context, image string) (*declcfg.Catalog, 
 	if !ok {
 		return nil, fmt.Errorf("render reference %q: manifest unknown", image)
 	}
-	b := bundle(pkg, strings.ReplaceAll(version, "_", "+"), image)
+	b := newBundle(pkg, strings.ReplaceAll(version, "_", "+"), image)
 	if r.csv != nil {
 		b.Properties = append(b.Properties, declcfg.NewBundleObject([]byte(r.csv(b.Name))))
 	}
 	return &declcfg.Catalog{Bundles: []declcfg.Bundle{b}}, nil
 }
 
-func bundle(pkg, version, image string) declcfg.Bundle {
+func newBundle(pkg, version, image string) declcfg.Bundle {
 	p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: pkg, Version: version})
 	if err != nil {
 		panic(err)

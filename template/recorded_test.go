@@ -8,11 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/template"
 )
 
@@ -141,34 +145,108 @@ func differ(a, b string) int {
 // Every answer that opm gave to the recorded templates.
 func TestRecordedTemplates(t *testing.T) {
 	c := recorded.All(t)
-	t.Logf("%d answers", recordedCases(t, c, bundlesOfAnswers(t, c)))
+	n := recordedCases(t, c, imagesOf(t, testregistry.Recorded(t)))
+	if n != 104 {
+		t.Errorf("%d answers were compared", n)
+	}
 }
 
-// bundlesOfAnswers gives the bundles that are in the recorded answers.
-func bundlesOfAnswers(t *testing.T, c recorded.Collection) template.RenderFunc {
+// The part of them that belongs to the project.
+func TestTemplates(t *testing.T) {
+	if n := recordedCases(t, part, imagesOf(t, partRegistry(t))); n != 46 {
+		t.Errorf("%d answers were compared", n)
+	}
+}
+
+const part recorded.Collection = "../testdata/templates"
+
+// partRegistry is a registry with the images of the part.
+func partRegistry(t *testing.T) *testregistry.Registry {
 	t.Helper()
-	bundles := map[string]declcfg.Bundle{}
-	files, err := filepath.Glob(filepath.Join(string(c), "golden-templates", "*", "typed.json*"))
+	files, err := testregistry.ReadTar(filepath.Join(string(part), "images.oci.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		name := "golden-templates/" + filepath.Base(filepath.Dir(file)) + "/typed.json"
-		catalog, err := declcfg.Read(t.Context(), bytes.NewReader(c.File(t, name)), name, declcfg.LoadOptions{})
-		if err != nil {
-			t.Fatal(err)
+	r := testregistry.New(t)
+	r.AddLayout(t, files)
+	return r
+}
+
+// imagesOf renders the bundles in the images of a registry.
+func imagesOf(t *testing.T, r *testregistry.Registry) template.RenderFunc {
+	t.Helper()
+	yes := true
+	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
 		}
-		for _, b := range catalog.Bundles {
-			if b.HasObjects {
-				bundles[b.Image] = b
+	})
+	var known sync.Map // the same bundles are in many templates
+	return func(ctx context.Context, ref string) (*declcfg.Catalog, error) {
+		if b, ok := known.Load(ref); ok {
+			return &declcfg.Catalog{Bundles: []declcfg.Bundle{b.(declcfg.Bundle)}}, nil
+		}
+		b, err := renderImage(ctx, client, ref)
+		if err != nil {
+			return nil, fmt.Errorf("render reference %q: %w", ref, err)
+		}
+		known.Store(ref, *b)
+		return &declcfg.Catalog{Bundles: []declcfg.Bundle{*b}}, nil
+	}
+}
+
+func renderImage(ctx context.Context, client *images.Client, ref string) (*declcfg.Bundle, error) {
+	image, err := client.Open(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer image.Close()
+	labels := image.Config.Config.Labels
+	tree, err := image.Extract(ctx, bundle.Paths(labels), images.ExtractOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: labels})
+	if err != nil {
+		return nil, err
+	}
+	return b.Blob(ref)
+}
+
+// A catalog that was rendered from images is the same again after it was a template.
+func TestRoundTrip(t *testing.T) { roundTrips(t, part, imagesOf(t, partRegistry(t)), 3) }
+
+func TestRecordedRoundTrips(t *testing.T) {
+	roundTrips(t, recorded.All(t), imagesOf(t, testregistry.Recorded(t)), 15)
+}
+
+func roundTrips(t *testing.T, c recorded.Collection, render template.RenderFunc, want int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(string(c), "golden-templates", "*", "typed.json*"))
+	if err != nil || len(files) < want {
+		t.Fatalf("%d catalogs (%v)", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		text := c.File(t, "golden-templates/"+name+"/typed.json")
+		for _, typ := range []template.Type{template.Basic, template.Substitutes} {
+			if typ == template.Basic && name == "sub-two" {
+				continue // its bundles are not those of the images
+			}
+			for _, format := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
+				doc := convert(t, load(t, text), typ, format)
+				got, err := answer(t, []byte(doc), "", "", declcfg.FormatJSON, render, false)
+				if err != nil || got != string(text) {
+					t.Errorf("%s: %s template as %s: %v", name, typ, format, err)
+				}
 			}
 		}
-	}
-	return func(_ context.Context, image string) (*declcfg.Catalog, error) {
-		b, ok := bundles[image]
-		if !ok {
-			return nil, fmt.Errorf("render reference %q: failed to pull image %q: manifest unknown", image, image)
-		}
-		return &declcfg.Catalog{Bundles: []declcfg.Bundle{b}}, nil
 	}
 }

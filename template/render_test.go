@@ -128,7 +128,7 @@ func TestConcurrentRendering(t *testing.T) {
 // The level holds for all bundles; with compatibility, for those of images only.
 func TestLevel(t *testing.T) {
 	const csv = `{"kind":"ClusterServiceVersion","spec":{"description":"d"}}`
-	whole := bundle("a", "1.0.0", "example.com/a:v1.0.0")
+	whole := newBundle("a", "1.0.0", "example.com/a:v1.0.0")
 	whole.Properties = append(whole.Properties, declcfg.NewBundleObject([]byte(csv)))
 	text := "schema: olm.template.substitutes\nentries:\n- {schema: olm.package, name: a, defaultChannel: c}\n- {schema: olm.channel, package: a, name: c, entries: [{name: a.v1.0.0}]}\n- " +
 		string(declcfg.AppendJSON(nil, &whole, false)) + "\nsubstitutions: [{name: \"example.com/a:v1.0.1\", base: a.v1.0.0}]\n"

@@ -21,7 +21,7 @@ func subsText(t testing.TB, entries []declcfg.ChannelEntry, substitutions ...str
 	add(&declcfg.Channel{Name: "c", Package: "a", Entries: entries})
 	for _, e := range entries {
 		version := strings.TrimPrefix(e.Name, "a.v")
-		b := bundle("a", version, "example.com/a:v"+strings.ReplaceAll(version, "+", "_"))
+		b := newBundle("a", version, "example.com/a:v"+strings.ReplaceAll(version, "+", "_"))
 		add(&b)
 	}
 	var subs []map[string]string

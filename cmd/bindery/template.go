@@ -44,12 +44,12 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 			"once. All problems of the template are told at once, with their lines; the answer is complete or there is none." +
 			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml), or a picture of its channels (mermaid)"},
 			migrateLevelFlag(""),
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of rendered bundles, in place of tags"},
 			compatFlag(),
-			jobsFlag(),
-		},
+		}, readFlags()...),
 		Action: between(0, 2, p.templateRender),
 	}
 }
@@ -87,6 +87,8 @@ func (p *program) templateRender(c *cli.Context) error {
 	}
 	level := o.Level
 	o.Level = edit.LevelNone // the manifests are needed until the template is done with them
+	o.Allow = []render.Kind{render.BundleImage}
+	o.ResolveDigests = c.Bool("resolve-digests")
 	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
 		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) { return renderBundle(ctx, image, o) },
 		Jobs:   o.Jobs, Level: level, Compat: compat, Warn: p.warnAt,
