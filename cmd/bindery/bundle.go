@@ -12,6 +12,7 @@ func (p *program) bundleCommand() *cli.Command {
 			p.bundleGenerateCommand(),
 			p.buildBundleCommand("bundle build"),
 			p.bundleExtractCommand(),
+			p.bundleValidateCommand(),
 		},
 	}
 }
