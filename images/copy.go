@@ -35,15 +35,15 @@ type CopyOptions struct {
 	Events func(Event)
 }
 
-// Event is one step of a copy.
+// Event is one step of a copy or of reading an image.
 type Event struct {
 	Kind EventKind
-	// Destination is the place that the step concerns, as text.
+	// Destination is the place that the step concerns, as text: where is written to, or the repository that is read.
 	Destination string
 	// Blob and Size in bytes are set for blobs, Done is how much of one has been written.
 	Blob       digest.Digest
 	Size, Done int64
-	// Attempt counts from 1 and Err is why it failed, for EventRetry.
+	// Attempt counts from 1 and Err is why it failed, for EventRetry. For EventWarning Err is the warning.
 	Attempt int
 	Err     error
 }
@@ -58,6 +58,7 @@ const (
 	EventBlobDone     EventKind = "done"
 	EventBlobReused   EventKind = "reused"
 	EventRetry        EventKind = "retry"
+	EventWarning      EventKind = "warning"
 )
 
 // Result is what was written to one destination.

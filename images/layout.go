@@ -284,12 +284,17 @@ func checkLayout(dir string) error {
 	if err != nil {
 		return err
 	}
+	return checkLayoutVersion(content)
+}
+
+// checkLayoutVersion refuses layouts of other versions than the one this package knows.
+func checkLayoutVersion(content []byte) error {
 	var v v1.ImageLayout
 	if err := json.Unmarshal(bytes.TrimSpace(content), &v); err != nil {
-		return fmt.Errorf("%s: %w", layoutFile, err)
+		return fmt.Errorf("%w: %s: %v", ErrInvalid, layoutFile, err)
 	}
 	if v.Version != v1.ImageLayoutVersion {
-		return fmt.Errorf("%s: unknown version %.40q of the image layout", layoutFile, v.Version)
+		return fmt.Errorf("%w: %s: unknown version %.40q of the image layout", ErrInvalid, layoutFile, v.Version)
 	}
 	return nil
 }
