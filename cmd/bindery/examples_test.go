@@ -86,6 +86,11 @@ func TestHelpExamples(t *testing.T) {
 						t.Fatal(got.stderr)
 					}
 				}
+				if strings.Contains(line, "etcd.oci") {
+					if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1"); got.status != 0 {
+						t.Fatal(got.stderr)
+					}
+				}
 				port := freePort(t)
 				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
 				args := strings.Fields(line)[1:]
