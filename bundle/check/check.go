@@ -57,12 +57,17 @@ func (r *run) all() {
 	r.readProblems()
 	if r.o.Plain {
 		r.annotations(bundle.PlainV0)
-		r.plain()
+		if !r.partial() {
+			r.plain()
+		}
 		return
 	}
 	r.annotations(r.detected)
 	r.dependencies()
 	r.properties()
+	if r.partial() {
+		return // what has not been read would be reported as missing
+	}
 	switch r.detected {
 	case bundle.Helm:
 		r.helm()
@@ -121,7 +126,7 @@ func (r *run) guard(task func()) {
 func (r *run) list(dir string) []fs.DirEntry {
 	entries, err := bundlefs.Entries(r.fsys, path.Clean("./"+dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.fail("unreadable", inFile(dir), "%v", err)
+		r.fail(bundle.RuleFile, inFile(dir), "%v", err)
 	}
 	return entries
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/configmap"
 )
 
 // etcd is a bundle without errors, as files that a test may change.
@@ -86,6 +87,39 @@ func TestABundleWithoutErrors(t *testing.T) {
 	}
 	if s := report.Size; s.Plain != plain || s.Encoded <= 0 || s.Encoded >= s.Plain || s.Limit != 1<<20 {
 		t.Errorf("size %+v, the files have %d bytes", s, plain)
+	}
+}
+
+// The size is that of the ConfigMap which is made of the bundle in the end.
+func TestSizeIsThatOfTheConfigMap(t *testing.T) {
+	m, err := configmap.Write(t.Context(), etcd(t), configmap.Options{Gzip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, data := range m.BinaryData {
+		sum += int64(len(data))
+	}
+	if got := check(t, etcd(t), Options{}).Size.Encoded; got != sum || sum == 0 {
+		t.Errorf("got %d, the ConfigMap has %d", got, sum)
+	}
+}
+
+// A label that says something else than the annotation misleads whoever reads the label only.
+func TestLabelsThatDiffer(t *testing.T) {
+	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationMetadata: "metadata/", "maintainer": "x"}
+	b, err := read(etcd(t), bundle.ReadOptions{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), etcd(t), b, Options{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := lines(report.Problems)
+	if want := `warning label metadata/annotations.yaml:7: annotations[` + bundle.AnnotationPackage + `]: the label of the image is "other" and the annotation "etcd", which counts`; !strings.Contains(text, want) ||
+		strings.Count(text, "warning label") != 1 {
+		t.Errorf("got\n%s\nwant %s", text, want)
 	}
 }
 
@@ -224,6 +258,16 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		if again := lines(check(t, fsys, Options{Jobs: 4}).Problems); again != first {
 			t.Fatalf("got\n%s\nand\n%s", first, again)
 		}
+	}
+}
+
+// What was not read is not reported as missing.
+func TestABundleThatIsReadInPart(t *testing.T) {
+	fsys := etcd(t)
+	write(fsys, "manifests/a.yaml", strings.Repeat("a", 4<<20+1))
+	report := check(t, fsys, Options{})
+	if text := lines(report.Problems); text != "error limit manifests/a.yaml: 4194305 bytes (limit 4194304)\n" {
+		t.Errorf("got\n%s", text)
 	}
 }
 

@@ -24,6 +24,13 @@ func (r *run) readProblems() {
 	}
 }
 
+// partial is true if reading was given up or left out a file that is none.
+func (r *run) partial() bool {
+	return slices.ContainsFunc(r.b.Problems, func(p bundle.Problem) bool {
+		return p.Severity == bundle.SeverityError && (p.Rule == bundle.RuleLimit && !strings.HasPrefix(p.Field, "dependencies[") || p.Rule == bundle.RuleFile)
+	})
+}
+
 func (r *run) inManifests(file string) bool {
 	return path.Dir(file) == path.Clean(r.b.ManifestsDir) && path.Base(file)[0] != '.'
 }
