@@ -64,15 +64,15 @@ type OpenOptions struct {
 // Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images
 // in registries too.
 func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
-	n, err := parseSourceName(name)
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("image %.300q: %w", name, err)
 		}
 	}()
+	n, err := parseSourceName(name)
+	if err != nil {
+		return nil, err
+	}
 	if n.transport == Docker {
 		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive: and dir: can be opened here")
 	}

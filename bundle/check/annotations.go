@@ -49,10 +49,14 @@ func (r *run) annotations(detected bundle.MediaType) {
 	a.mediaType(detected)
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
-	if name, ok := a.get(bundle.AnnotationPackage, true); ok {
+	// A plain+v0 bundle is installed by itself: it need not be in a package.
+	must := detected != bundle.PlainV0
+	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}
-	a.channels()
+	if _, named := own[bundle.AnnotationChannels]; must || named {
+		a.channels()
+	}
 	for key, label := range r.o.Labels {
 		if v, ok := own[key]; ok && v != label && strings.HasPrefix(key, labelPrefix) {
 			r.warn("label", a.place(key), "the label of the image is %q and the annotation %q, which counts", label, v)
