@@ -19,8 +19,6 @@ import (
 	"testing/fstest"
 
 	"github.com/klauspost/compress/zstd"
-	"go.podman.io/image/v5/docker"
-	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -215,16 +213,15 @@ func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
 // recordedImage reads a bundle out of an image of the recorded registry.
 func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
-	parsed, err := docker.ParseReference("//" + ref)
+	yes := true
+	client, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+		RegistriesConf: conf, SkipTLSVerify: &yes, PlainHTTP: true,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := &types.SystemContext{SystemRegistriesConfPath: conf, DockerInsecureSkipTLSVerify: types.OptionalBoolTrue}
-	src, err := parsed.NewImageSource(t.Context(), system)
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := images.OpenSource(t.Context(), src, images.OpenOptions{System: system})
+	defer client.Close()
+	img, err := client.Open(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,15 @@ import (
 type Format string
 
 // The formats of a catalog. FormatJSON is a sequence of objects, each indented by four spaces and followed by a
-// newline; FormatYAML is a sequence of documents, each after a "---" line, with sorted keys.
+// newline; FormatYAML is a sequence of documents, each after a "---" line, with sorted keys. FormatNDJSON has one compact
+// JSON object in each line; it is for streams that scripts read, and every reader of FormatJSON reads it too.
 const (
-	FormatJSON Format = "json"
-	FormatYAML Format = "yaml"
+	FormatJSON   Format = "json"
+	FormatYAML   Format = "yaml"
+	FormatNDJSON Format = "ndjson"
 )
 
-// ParseFormat reads the value of an --output flag.
+// ParseFormat reads the value of an --output flag that names the format of a catalog's files: JSON or YAML.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(s); f {
 	case FormatJSON, FormatYAML:
@@ -30,7 +32,7 @@ func ParseFormat(s string) (Format, error) {
 // Extension is the file name extension of the format, without a dot.
 func (f Format) Extension() string { return string(f) }
 
-// Encoder writes blobs one after another, byte for byte as opm writes them. It is not safe for concurrent use. An
+// Encoder writes blobs one after another, in JSON and YAML byte for byte as opm writes them. It is not safe for concurrent use. An
 // encoder keeps one buffer, of the size of the largest blob it has written.
 type Encoder struct {
 	w      io.Writer
@@ -49,8 +51,9 @@ func (e *Encoder) Encode(b Blob) error {
 	e.buf = e.buf[:0]
 	switch e.format {
 	case FormatJSON:
-		e.buf = AppendJSON(e.buf, b, true)
-		e.buf = append(e.buf, '\n')
+		e.buf = append(AppendJSON(e.buf, b, true), '\n')
+	case FormatNDJSON:
+		e.buf = append(AppendJSON(e.buf, b, false), '\n')
 	case FormatYAML:
 		e.buf = append(e.buf, "---\n"...)
 		if e.buf, err = yamlout.AppendYAML(e.buf, AppendJSON(nil, b, false)); err != nil {

@@ -35,15 +35,15 @@ type CopyOptions struct {
 	Events func(Event)
 }
 
-// Event is one step of a copy.
+// Event is one step of a copy or of reading an image.
 type Event struct {
 	Kind EventKind
-	// Destination is the place that the step concerns, as text.
+	// Destination is the place that the step concerns, as text: where is written to, or the repository that is read.
 	Destination string
 	// Blob and Size in bytes are set for blobs, Done is how much of one has been written.
 	Blob       digest.Digest
 	Size, Done int64
-	// Attempt counts from 1 and Err is why it failed, for EventRetry.
+	// Attempt counts from 1 and Err is why it failed, for EventRetry. For EventWarning Err is the warning.
 	Attempt int
 	Err     error
 }
@@ -58,6 +58,7 @@ const (
 	EventBlobDone     EventKind = "done"
 	EventBlobReused   EventKind = "reused"
 	EventRetry        EventKind = "retry"
+	EventWarning      EventKind = "warning"
 )
 
 // Result is what was written to one destination.
@@ -214,11 +215,18 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 	if err := c.o.Registry.requireTLS(ctx, ref); err != nil {
 		return registryError{err}
 	}
-	err = retry(ctx, c.o.Retries, backoff, again, func() error {
-		if err := c.copyTo(ctx, d, ref, r); err != nil {
+	sys := c.sys
+	if c.o.Registry.AuthFile != "" || c.o.Registry.AuthFiles != nil {
+		warn := func(err error) { c.event(Event{Kind: EventWarning, Destination: d.String(), Err: err}) }
+		if sys, err = newCredentialStore(c.o.Registry, c.sys, warn).system(ctx, c.sys, ref.DockerReference()); err != nil {
 			return err
 		}
-		return c.confirm(ctx, ref, r.Digest)
+	}
+	err = retry(ctx, c.o.Retries, backoff, again, func() error {
+		if err := c.copyTo(ctx, d, ref, sys, r); err != nil {
+			return err
+		}
+		return c.confirm(ctx, ref, sys, r.Digest)
 	})
 	if err != nil {
 		return registryError{err}
@@ -228,7 +236,7 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 }
 
 // copyTo copies the image to one reference of the library and fills the result.
-func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
+func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, sys *types.SystemContext, r *Result) error {
 	progress := make(chan types.ProgressProperties, 16)
 	finished := make(chan struct{})
 	// What an earlier attempt has written counts as written, although this one finds it there.
@@ -248,7 +256,7 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	}()
 	text, err := copy.Image(ctx, c.policy, to, c.src, &copy.Options{
 		SourceCtx:          c.sys,
-		DestinationCtx:     c.sys,
+		DestinationCtx:     sys,
 		ImageListSelection: copy.CopyAllImages,
 		// Archives of docker are converted on the way; everything else keeps the digest that was announced.
 		PreserveDigests:  d.Transport != DockerArchive,

@@ -111,7 +111,7 @@ func (w *wholeStream) Close() error { return w.close() }
 // codecError gives the errors of the codecs their classes.
 func codecError(err error) error {
 	switch {
-	case errors.Is(err, ErrIntegrity), errors.Is(err, ErrLimit):
+	case isSettled(err):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Errorf("%w: zstd window larger than %d bytes", ErrLimit, maxZstdWindow)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -23,54 +25,134 @@ type ExtractOptions struct {
 // Extract reads the wanted paths, directories or files, out of the image's layers, as they are in the image: upper
 // layers win, and what they have removed is gone. "." is the whole image. Only regular files and directories are taken;
 // a link, device or FIFO at or above a wanted path is an error, and so is a name that leads out of the image or that two
-// readers could understand differently. All layers are read to their ends and checked against digest, size and diffID before anything is returned.
+// readers could understand differently.
+//
+// Layers are read from the top, and only as long as something wanted can still come from the next one. A layer that is
+// read is read to its end and checked against digest, size and diffID before anything is returned.
 //
 // The tree is in memory up to a limit, the rest in one temporary file that its Close removes.
 func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (_ *Tree, err error) {
-	x := &extraction{
-		limits: o.Limits.withDefaults(),
-		tree:   newTree(newHeap(o.Limits.withDefaults().Memory, o.Temp)),
-	}
-	for _, w := range wanted {
-		clean := strings.TrimPrefix(path.Clean("/"+w), "/")
-		if strings.Contains(w, "..") || !validText(w) {
-			return nil, fmt.Errorf("%w: path %.200q leaves the image root", ErrInvalid, w)
-		}
-		x.wanted = append(x.wanted, clean)
+	limits := o.Limits.withDefaults()
+	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, o.Temp))}
+	if x.wanted, err = cleanWanted(wanted); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, x.tree.Close())
 		}
 	}()
-	var compressed int64
-	for _, l := range i.Layers {
-		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
-			return nil, fmt.Errorf("%w: the layers have more than %d bytes", ErrLimit, x.limits.Compressed)
-		}
-	}
-	// From the top: what is covered or removed by an upper layer is passed over without being kept.
-	for n, l := range slices.Backward(i.Layers) {
-		if err := i.extractLayer(ctx, x, n, l); err != nil {
-			return nil, fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
-		}
+	x.ahead = true
+	if err := i.extract(ctx, x); err != nil {
+		return nil, err
 	}
 	return x.tree, x.tree.seal()
 }
 
-func (i *Image) extractLayer(ctx context.Context, x *extraction, n int, l v1.Descriptor) (err error) {
-	r, err := i.blob(ctx, l)
+// CopyFile writes one regular file of the image to w, as it is in the image; an error that is [fs.ErrNotExist] says that
+// there is none. It is for a file that need not fit into memory or a temporary file, a database say; Limits.File is 1 GiB
+// by default. The file is written while its layer is read: on an error what was written must be thrown away, for
+// it may not be what the digests say.
+func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o ExtractOptions) (size int64, err error) {
+	if o.Limits.File == 0 {
+		o.Limits.File = 1 << 30
+	}
+	wanted, err := cleanWanted([]string{name})
+	if err != nil {
+		return 0, err
+	}
+	found := false
+	x := &extraction{limits: o.Limits.withDefaults(), wanted: wanted, tree: newTree(newHeap(0, o.Temp))}
+	x.sink = func(r io.Reader) (err error) {
+		found = true
+		size, err = io.Copy(w, r)
+		return err
+	}
+	if err := i.extract(ctx, x); err != nil {
+		return size, err
+	}
+	switch n, ok := x.tree.nodes[wanted[0]]; {
+	case found:
+		return size, nil
+	case ok && n.dir:
+		return 0, fmt.Errorf("%w: %.200q is a directory and no file", ErrInvalid, name)
+	}
+	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}
+}
+
+// cleanWanted makes paths relative to the root of the image.
+func cleanWanted(wanted []string) (clean []string, err error) {
+	for _, w := range wanted {
+		if strings.Contains(w, "..") || !validText(w) {
+			return nil, fmt.Errorf("%w: path %.200q leaves the image root", ErrInvalid, w)
+		}
+		clean = append(clean, strings.TrimPrefix(path.Clean("/"+w), "/"))
+	}
+	return clean, nil
+}
+
+// extract reads layers from the top until nothing more can come.
+func (i *Image) extract(ctx context.Context, x *extraction) error {
+	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
+	defer cancel()
+	var compressed int64
+	for _, l := range i.Layers {
+		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
+			return limitf(LimitCompressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
+		}
+	}
+	fetched := &prefetch{cancel: func() {}}
+	if x.ahead && !x.complete() {
+		fetched = i.prefetch(ctx)
+	}
+	defer fetched.close()
+	for n, l := range slices.Backward(i.Layers) {
+		if x.complete() {
+			return nil
+		}
+		if err := i.extractLayer(ctx, x, fetched, n); err != nil {
+			return fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
+		}
+	}
+	return nil
+}
+
+// complete tells whether lower layers can show nothing more of what is wanted.
+func (x *extraction) complete() bool {
+	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
+}
+
+func (i *Image) extractLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+	l := i.Layers[n]
+	r, ok, err := fetched.open(n)
+	if !ok {
+		r, err = i.blob(ctx, l)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	err = x.readLayer(r, l, i.Config.RootFS.DiffIDs[n])
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrIntegrity) {
+		// What is wrong with the content does not matter if it is not the content that it should be.
+		if _, rest := io.CopyN(io.Discard, r, maxBlame); errors.Is(rest, ErrIntegrity) {
+			return rest
+		}
+	}
+	return err
+}
+
+// maxBlame is how much of a broken layer is read to find out whether it is the right one.
+const maxBlame = 64 << 20
+
+func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
 	plain, err := decompress(r, l.MediaType)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: x, compressed: l.Size}
-	return x.layer(newVerifier(counted, i.Config.RootFS.DiffIDs[n], -1))
+	return x.layer(newVerifier(counted, diffID, -1))
 }
 
 // budget enforces the limits of decompressed bytes.
@@ -86,16 +168,21 @@ func (b *budget) Read(p []byte) (int, error) {
 	b.n += int64(n)
 	b.x.uncompressed += int64(n)
 	if b.x.uncompressed > b.x.limits.Uncompressed {
-		return 0, fmt.Errorf("%w: more than %d bytes uncompressed", ErrLimit, b.x.limits.Uncompressed)
+		return 0, limitf(LimitUncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed", b.x.limits.Uncompressed)
 	}
-	if b.n > ratioBeyond && b.n/maxRatio > b.compressed {
-		return 0, fmt.Errorf("%w: uncompressed more than %d times as long as compressed", ErrLimit, maxRatio)
+	if b.n > ratioBeyond && b.n/b.x.limits.Ratio > b.compressed {
+		return 0, limitf(LimitRatio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed", b.x.limits.Ratio)
 	}
 	return n, err
 }
 
 // extraction is one run of [Image.Extract].
 type extraction struct {
+	// ahead lets small layers be fetched before it is their turn.
+	ahead bool
+	// sink, unless nil, takes the content of the only wanted file.
+	sink func(io.Reader) error
+
 	limits       Limits
 	wanted       []string
 	tree         *Tree
@@ -117,7 +204,7 @@ func (x *extraction) layer(r io.Reader) error {
 			return archiveError(err)
 		}
 		if x.entries++; x.entries > x.limits.Entries {
-			return fmt.Errorf("%w: more than %d entries", ErrLimit, x.limits.Entries)
+			return limitf(LimitEntries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
 		}
 		if err := x.entry(l, h, tr); err != nil {
 			return err
@@ -130,9 +217,20 @@ func (x *extraction) layer(r io.Reader) error {
 	return nil
 }
 
+// isSettled tells whether an error says itself what is wrong: it is of a class, or of the machine or its user.
+func isSettled(err error) bool {
+	for _, class := range []error{ErrIntegrity, ErrLimit, ErrInvalid, ErrRegistry, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	var file *fs.PathError
+	return errors.As(err, &file)
+}
+
 func archiveError(err error) error {
 	switch {
-	case errors.Is(err, ErrIntegrity), errors.Is(err, ErrLimit), errors.Is(err, ErrInvalid), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case isSettled(err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: unexpected end of the archive", ErrIntegrity)
@@ -190,7 +288,16 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return x.tree.addDir(name)
 	}
 	if h.Size > x.limits.File {
-		return fmt.Errorf("%w: %.200q has %d bytes (limit %d)", ErrLimit, name, h.Size, x.limits.File)
+		return limitf(LimitFile, x.limits.File, "%.200q has %d bytes", name, h.Size)
+	}
+	if x.sink != nil {
+		if name != x.wanted[0] {
+			return x.tree.addDir(path.Dir(name)) // so the wanted name is a directory
+		}
+		if x.tree.upper[name] {
+			return nil // a directory has taken its place
+		}
+		return archiveOrNil(x.sink(content))
 	}
 	return archiveOrNil(x.tree.addFile(name, h.Size, content))
 }

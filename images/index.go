@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -35,16 +36,24 @@ func readIndex(dir string) (*layoutIndex, error) {
 	return x, nil
 }
 
-// checkChoice refuses a tag that no image has, and the choice among several without one. The error lists the tags.
-func (x *layoutIndex) checkChoice(dir, tag string) error {
-	if strings.HasPrefix(tag, "@") || len(x.descriptors) == 0 || tag == "" && len(x.descriptors) == 1 {
-		return nil
+// find chooses an image by its tag, or by "@" and its place in the index; without either there must be only one. Errors
+// list the tags.
+func (x *layoutIndex) find(dir, tag string) (v1.Descriptor, error) {
+	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
+		i, err := strconv.Atoi(at)
+		if err != nil || i < 0 || i >= len(x.descriptors) {
+			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", ErrInvalid, dir, tag, len(x.descriptors))
+		}
+		return x.descriptors[i], nil
+	}
+	if tag == "" && len(x.descriptors) == 1 {
+		return x.descriptors[0], nil
 	}
 	var tags []string
 	for _, d := range x.descriptors {
 		name, ok := d.Annotations[v1.AnnotationRefName]
 		if ok && name == tag {
-			return nil
+			return d, nil
 		}
 		if ok && len(tags) < maxTagsShown {
 			tags = append(tags, fmt.Sprintf("%.100q", name))
@@ -55,9 +64,9 @@ func (x *layoutIndex) checkChoice(dir, tag string) error {
 		have = "its tags are " + strings.Join(tags, ", ")
 	}
 	if tag == "" {
-		return fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag: %s", ErrInvalid, dir, len(x.descriptors), have)
+		return v1.Descriptor{}, fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag: %s", ErrInvalid, dir, len(x.descriptors), have)
 	}
-	return fmt.Errorf("%w: %s has no image with the tag %q: %s", ErrInvalid, dir, tag, have)
+	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", ErrInvalid, dir, tag, have)
 }
 
 // maxTagsShown is how many tags of a layout an error lists.

@@ -266,6 +266,16 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
+// readMounted reads a small regular file that the user names; links are followed, for mounted secrets and configurations
+// are links.
+func readMounted(path string) ([]byte, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return readRegular(resolved, maxManifest)
+}
+
 // openRegular opens a file if it is a regular one.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
@@ -284,12 +294,17 @@ func checkLayout(dir string) error {
 	if err != nil {
 		return err
 	}
+	return checkLayoutVersion(content)
+}
+
+// checkLayoutVersion refuses layouts of other versions than the one this package knows.
+func checkLayoutVersion(content []byte) error {
 	var v v1.ImageLayout
 	if err := json.Unmarshal(bytes.TrimSpace(content), &v); err != nil {
-		return fmt.Errorf("%s: %w", layoutFile, err)
+		return fmt.Errorf("%w: %s: %v", ErrInvalid, layoutFile, err)
 	}
 	if v.Version != v1.ImageLayoutVersion {
-		return fmt.Errorf("%s: unknown version %.40q of the image layout", layoutFile, v.Version)
+		return fmt.Errorf("%w: %s: unknown version %.40q of the image layout", ErrInvalid, layoutFile, v.Version)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package images
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ErrInvalid is the class of errors about input that breaks a rule of its format.
 var ErrInvalid = errors.New("invalid")
@@ -21,8 +24,7 @@ const (
 	maxPath         = 1024
 	maxDepth        = 32
 	maxZstdWindow   = 8 << 20
-	// Highly repetitive layers are real up to some size; beyond it a ratio like this is an attack.
-	maxRatio    = 200
+	// Highly repetitive layers are real up to some size; beyond it a high ratio is an attack.
 	ratioBeyond = 64 << 20
 )
 
@@ -32,10 +34,12 @@ type Limits struct {
 	Compressed int64
 	// Uncompressed bounds the sum of the layers as archives; 8 GiB by default.
 	Uncompressed int64
-	// File bounds one wanted file; 64 MiB by default.
+	// File bounds one wanted file; 64 MiB by default, and 1 GiB for [Image.CopyFile].
 	File int64
 	// Entries bounds the entries of all archives; 200,000 by default.
 	Entries int
+	// Ratio bounds how many times as long a layer may be uncompressed as compressed, past its first 64 MiB; 200 by default.
+	Ratio int64
 	// Memory is how much of the wanted files is kept in memory; what is more goes to a temporary file. 16 MiB by default.
 	Memory int64
 }
@@ -49,9 +53,42 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Compressed, 4<<30)
 	set(&l.Uncompressed, 8<<30)
 	set(&l.File, 64<<20)
+	set(&l.Ratio, 200)
 	set(&l.Memory, 16<<20)
 	if l.Entries == 0 {
 		l.Entries = 200_000
 	}
 	return l
+}
+
+// Limit names one of the [Limits] as a command line may name it.
+type Limit string
+
+// The limits that are options.
+const (
+	LimitCompressed   Limit = "max-compressed-size" // Limits.Compressed
+	LimitUncompressed Limit = "max-image-size"      // Limits.Uncompressed
+	LimitFile         Limit = "max-file-size"       // Limits.File
+	LimitEntries      Limit = "max-entries"         // Limits.Entries
+	LimitRatio        Limit = "max-ratio"           // Limits.Ratio
+)
+
+// LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit's value and the
+// limit itself.
+type LimitError struct {
+	Limit Limit
+	Value int64
+	// Seen is what there is more of.
+	Seen string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: %s (limit %d, %s)", ErrLimit, e.Seen, e.Value, e.Limit)
+}
+
+// Is makes it one of the class [ErrLimit].
+func (e *LimitError) Is(target error) bool { return target == ErrLimit }
+
+func limitf(l Limit, value int64, seen string, args ...any) error {
+	return &LimitError{Limit: l, Value: value, Seen: fmt.Sprintf(seen, args...)}
 }

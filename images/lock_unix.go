@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -57,3 +58,20 @@ func tryLockDir(dir string) (*dirLock, bool) {
 
 // unlock releases the lock.
 func (l *dirLock) unlock() { l.f.Close() }
+
+// claim marks a file as being written by this process, until it is closed.
+func claim(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+
+// abandoned tells whether the process that claimed a file is gone. The claim passes to the caller.
+func abandoned(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// ours tells whether a file belongs to the user of this process.
+func ours(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(stat.Uid) == int64(os.Geteuid())
+}
+
+// noWait opens a FIFO without waiting for its other end.
+const noWait = syscall.O_NONBLOCK

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -21,80 +20,76 @@ import (
 )
 
 // Image is an image that can be read: its manifest and configuration have been checked against their digests and
-// sizes. Close it after use. Methods are safe for concurrent use where the source is.
+// sizes. Close it after use. Methods are safe for concurrent use where the source is, and those of a [Client] are.
 type Image struct {
-	// Digest is that of the manifest of the chosen platform.
-	Digest digest.Digest
-	Config v1.Image
-	Layers []v1.Descriptor
+	// Name is what the image was opened by.
+	Name string
+	// Source tells which registry, mirror or file the image came from, where that is not what Name says.
+	Source string
+	// Top is the digest of what the name stands for, an index or a manifest.
+	Top digest.Digest
+	// Digest is that of the manifest of the chosen platform, and MediaType its type.
+	Digest    digest.Digest
+	MediaType string
+	Config    v1.Image
+	Layers    []v1.Descriptor
 
-	src types.ImageSource
+	src        types.ImageSource
+	cache      *BlobCache
+	repository string // of an image in a registry
+	deadline   time.Time
+	timeout    time.Duration
 }
 
-// OpenOptions say how an image is opened. The zero value takes linux/amd64 and the library's defaults.
+// Reference is what the same image can be had by again: REPOSITORY@DIGEST with the digest of what the tag named, for
+// an image in a registry, and the name it was opened by for others.
+func (i *Image) Reference() string {
+	if i.repository == "" {
+		return i.Name
+	}
+	return i.repository + "@" + i.Top.String()
+}
+
+// InRegistry tells whether the image was opened in a registry, and so has a name that others can pull it by.
+func (i *Image) InRegistry() bool { return i.repository != "" }
+
+// OpenOptions say how an image is opened. The zero value takes linux/amd64.
 type OpenOptions struct {
 	// Platform is chosen from an index. The image itself is not required to be for it if there is no choice.
 	Platform v1.Platform
-	System   *types.SystemContext
+
+	cache *BlobCache
 }
 
-// Open opens an image in an OCI layout, "oci:DIR[:TAG]".
-func Open(ctx context.Context, name string, o OpenOptions) (*Image, error) {
-	dir, ok := strings.CutPrefix(name, string(OCI)+":")
-	if !ok {
-		return nil, fmt.Errorf("image %q: only oci:DIR[:TAG] can be opened", name)
-	}
-	path, tag := splitPath(dir)
-	index, err := checkReadable(path)
-	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", name, err)
-	}
-	if err := index.checkChoice(path, tag); err != nil {
-		return nil, fmt.Errorf("image %q: %w", name, err)
-	}
-	ref, err := ParseSource(name)
+// Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images
+// in registries too.
+func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("image %.300q: %w", name, err)
+		}
+	}()
+	n, err := parseSourceName(name)
 	if err != nil {
 		return nil, err
 	}
-	src, err := ref.NewImageSource(ctx, o.System)
+	if n.transport == Docker {
+		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive: and dir: can be opened here")
+	}
+	ref, err := n.reference()
 	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", name, err)
+		return nil, err
+	}
+	src, err := openLocal(ctx, n, ref, Limits{}.withDefaults(), "")
+	if err != nil {
+		return nil, err
 	}
 	img, err := OpenSource(ctx, src, o)
 	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", name, err)
+		return nil, err
 	}
+	img.Name = name
 	return img, nil
-}
-
-// checkReadable looks at a layout before the library does: that would wait for a FIFO, and read an index of any size.
-func checkReadable(dir string) (*layoutIndex, error) {
-	if err := checkLayout(dir); err != nil {
-		return nil, err
-	}
-	index, err := readIndex(dir)
-	if err != nil {
-		return nil, err
-	}
-	if index == nil {
-		return nil, fmt.Errorf("%w: no %s", ErrInvalid, indexFile)
-	}
-	for _, d := range index.descriptors {
-		if err := checkDigest(d.Digest); err != nil {
-			return nil, fmt.Errorf("%s: %w", indexFile, err)
-		}
-	}
-	blobs := filepath.Join(dir, blobsDir, digest.SHA256.String())
-	names, err := os.ReadDir(blobs)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range names {
-		if !n.Type().IsRegular() {
-			return nil, fmt.Errorf("%w: %s is not a regular file", ErrInvalid, filepath.Join(blobs, n.Name()))
-		}
-	}
-	return index, nil
 }
 
 // OpenSource opens the image that a source of any transport has, choosing the platform. It closes the source, also when
@@ -111,30 +106,41 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 	if o.Platform.Architecture == "" {
 		o.Platform.Architecture = "amd64"
 	}
-	img := &Image{src: src}
+	img := &Image{src: src, cache: o.cache}
+	want, known := expectedDescriptor(src)
 	var instance *digest.Digest
-	size := int64(-1)
 	for depth := 0; ; depth++ {
 		if depth > maxIndexDepth {
 			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
 		}
-		text, kind, err := img.manifest(ctx, instance, size)
+		text, kind, err := img.manifest(ctx, instance)
 		if err != nil {
 			return nil, err
 		}
+		if known {
+			if err := img.checkManifest(text, want); err != nil {
+				return nil, err
+			}
+		}
+		if kind, err = manifestKind(text, kind); err != nil {
+			return nil, err
+		}
+		if depth == 0 {
+			img.Top = img.Digest
+		}
+		img.MediaType = kind
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			return img, img.readManifest(ctx, text)
 		}
-		next, err := choose(text, o.Platform)
-		if err != nil {
+		if want, err = choose(text, o.Platform); err != nil {
 			return nil, err
 		}
-		instance, size = &next.Digest, next.Size
+		instance, known = &want.Digest, true
 	}
 }
 
-// manifest reads and checks a manifest or an index.
-func (i *Image) manifest(ctx context.Context, instance *digest.Digest, size int64) ([]byte, string, error) {
+// manifest reads a manifest or an index.
+func (i *Image) manifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
 	text, kind, err := i.src.GetManifest(ctx, instance)
 	if err != nil {
 		return nil, "", fmt.Errorf("manifest: %w", err)
@@ -143,17 +149,18 @@ func (i *Image) manifest(ctx context.Context, instance *digest.Digest, size int6
 		return nil, "", fmt.Errorf("manifest: %w: %d bytes (limit %d)", ErrLimit, len(text), maxManifest)
 	}
 	i.Digest = digest.FromBytes(text)
-	if instance != nil && i.Digest != *instance {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, i.Digest, *instance)
+	return text, kind, nil
+}
+
+// checkManifest compares a manifest with its descriptor.
+func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
+	if i.Digest != want.Digest {
+		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, i.Digest, want.Digest)
 	}
-	if want, known := expectedDigest(i.src); instance == nil && known && i.Digest != want.Digest {
-		return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, i.Digest, want.Digest)
+	if int64(len(text)) != want.Size {
+		return fmt.Errorf("manifest: %w: size is %d and not %d", ErrIntegrity, len(text), want.Size)
 	}
-	if size >= 0 && int64(len(text)) != size {
-		return nil, "", fmt.Errorf("manifest: %w: size is %d and not %d", ErrIntegrity, len(text), size)
-	}
-	kind, err = manifestKind(text, kind)
-	return text, kind, err
+	return nil
 }
 
 // manifestKind is the media type of a manifest, provided that its text and what came with it agree.
@@ -194,9 +201,12 @@ func manifestKind(text []byte, kind string) (string, error) {
 	return kind, nil
 }
 
-// expectedDigest is the descriptor that an OCI layout's index has for the image, where the source is one.
-func expectedDigest(src types.ImageSource) (v1.Descriptor, bool) {
-	return layoutDescriptor(src.Reference())
+// expectedDescriptor is what a source knows of its manifest before that is read.
+func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
+	if local, ok := src.(*localSource); ok {
+		return local.topDescriptor()
+	}
+	return v1.Descriptor{}, false
 }
 
 // choose picks the image for the platform. Of several the first is taken.
@@ -299,10 +309,14 @@ func (i *Image) Close() error { return i.src.Close() }
 
 // blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
-	r, _, err := i.src.GetBlob(ctx, info, none.NoCache)
-	if err != nil {
-		return nil, err
+	r, cached := i.cache.Open(d.Digest, d.Size)
+	if !cached {
+		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
+		fetched, _, err := i.src.GetBlob(ctx, info, none.NoCache)
+		if err != nil {
+			return nil, err
+		}
+		r = i.cache.Tee(d.Digest, d.Size, fetched)
 	}
 	return struct {
 		io.Reader

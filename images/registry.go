@@ -1,9 +1,12 @@
 package images
 
 import (
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"go.podman.io/image/v5/types"
@@ -11,14 +14,18 @@ import (
 
 // Registry says how to talk to registries. The zero value is the library's defaults.
 type Registry struct {
-	// AuthFile is a file with credentials, as REGISTRY_AUTH_FILE names it.
+	// AuthFile is the only file with credentials, as REGISTRY_AUTH_FILE names it.
 	AuthFile string
+	// AuthFiles are searched in their order if AuthFile is empty; those that do not exist are passed over.
+	AuthFiles []string
 	// SkipTLSVerify accepts any certificate; nil leaves it to registries.conf.
 	SkipTLSVerify *bool
 	// PlainHTTP accepts, with SkipTLSVerify, registries that do not speak TLS.
 	PlainHTTP bool
 	// CertDir holds *.crt (authorities), *.cert and *.key (the client's certificate) files.
 	CertDir string
+	// CertDirs hold directories named HOST[:PORT] like CertDir; they are searched before those of the system.
+	CertDirs []string
 	// CAFile is one more file of certificate authorities.
 	CAFile string
 	// RegistriesConf replaces the system's registries.conf.
@@ -27,14 +34,44 @@ type Registry struct {
 	UserAgent string
 }
 
-// Env fills what is not set from the environment variables that the containers tools know: REGISTRY_AUTH_FILE and
-// CONTAINERS_REGISTRIES_CONF.
+// Env fills what is not set from the environment, as podman and docker do:
+//
+//   - AuthFile from REGISTRY_AUTH_FILE;
+//   - AuthFiles with $XDG_RUNTIME_DIR/containers/auth.json (on Linux /run/containers/UID/auth.json without that variable),
+//     $XDG_CONFIG_HOME/containers/auth.json or $HOME/.config/containers/auth.json, $DOCKER_CONFIG/config.json or
+//     $HOME/.docker/config.json, and $HOME/.dockercfg;
+//   - CertDirs with $XDG_CONFIG_HOME/containers/certs.d or $HOME/.config/containers/certs.d;
+//   - RegistriesConf from CONTAINERS_REGISTRIES_CONF.
+//
+// What needs a variable that is not set is left out.
 func (r Registry) Env(getenv func(string) string) Registry {
 	if r.AuthFile == "" {
 		r.AuthFile = getenv("REGISTRY_AUTH_FILE")
 	}
 	if r.RegistriesConf == "" {
 		r.RegistriesConf = getenv("CONTAINERS_REGISTRIES_CONF")
+	}
+	home, config, dockerConfig, run := getenv("HOME"), getenv("XDG_CONFIG_HOME"), getenv("DOCKER_CONFIG"), getenv("XDG_RUNTIME_DIR")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	if dockerConfig == "" && home != "" {
+		dockerConfig = filepath.Join(home, ".docker")
+	}
+	if run != "" {
+		run = filepath.Join(run, "containers")
+	} else if runtime.GOOS == "linux" {
+		run = fmt.Sprintf("/run/containers/%d", os.Getuid())
+	}
+	if r.AuthFiles == nil {
+		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"}, {dockerConfig, "config.json"}, {home, ".dockercfg"}} {
+			if place[0] != "" {
+				r.AuthFiles = append(r.AuthFiles, filepath.Join(place[0], filepath.FromSlash(place[1])))
+			}
+		}
+	}
+	if r.CertDirs == nil && config != "" {
+		r.CertDirs = []string{filepath.Join(config, "containers", "certs.d")}
 	}
 	return r
 }
@@ -72,6 +109,9 @@ func (r Registry) System(scratch string) (*types.SystemContext, error) {
 	return sys, nil
 }
 
+// caFile is the name that CAFile has among the certificates.
+const caFile = "bindery-ca-file.crt"
+
 // certificates is a directory of the form that the library wants, with CAFile and the files of CertDir.
 func (r Registry) certificates(scratch string) (string, error) {
 	dir, err := os.MkdirTemp(scratch, "certs-")
@@ -79,18 +119,17 @@ func (r Registry) certificates(scratch string) (string, error) {
 		return "", err
 	}
 	add := func(from, name string) error {
-		content, err := readRegular(from, maxManifest)
+		content, err := readMounted(from)
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
 	}
-	resolved, err := filepath.EvalSymlinks(r.CAFile) // mounted secrets are links
-	if err != nil {
+	if err := add(r.CAFile, caFile); err != nil {
 		return "", err
 	}
-	if err := add(resolved, "bindery-ca-file.crt"); err != nil {
-		return "", err
+	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
+		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", ErrInvalid, r.CAFile), err)
 	}
 	if r.CertDir == "" {
 		return dir, nil
@@ -102,11 +141,7 @@ func (r Registry) certificates(scratch string) (string, error) {
 	for _, n := range names {
 		switch ext := filepath.Ext(n.Name()); strings.ToLower(ext) {
 		case ".crt", ".cert", ".key":
-			from, err := filepath.EvalSymlinks(filepath.Join(r.CertDir, n.Name()))
-			if err != nil {
-				return "", err
-			}
-			if err := add(from, n.Name()); err != nil {
+			if err := add(filepath.Join(r.CertDir, n.Name()), n.Name()); err != nil {
 				return "", err
 			}
 		}

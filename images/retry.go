@@ -28,13 +28,36 @@ func retry(ctx context.Context, retries int, backoff time.Duration, again func(a
 		if again != nil {
 			again(attempt, err)
 		}
-		pause := backoff/2 + rand.N(backoff/2+1)
-		backoff = min(2*backoff, maxBackoff)
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(pause):
+		wait := jitter(backoff)
+		var status *StatusError
+		if errors.As(err, &status) {
+			wait = max(wait, status.retryAfter)
 		}
+		if cause := sleep(ctx, wait); cause != nil {
+			return errors.Join(cause, err)
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// pause waits before the attempt of that number, counted from 1.
+func pause(ctx context.Context, backoff time.Duration, attempt int) error {
+	for ; attempt > 1 && backoff < maxBackoff; attempt-- {
+		backoff *= 2
+	}
+	return sleep(ctx, jitter(min(backoff, maxBackoff)))
+}
+
+// jitter is between the half of a duration and the whole.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// sleep waits, unless the context ends: then it returns why.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -45,6 +68,10 @@ func transient(err error) bool {
 	}
 	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, errStalled) {
 		return true
+	}
+	var answer *StatusError
+	if errors.As(err, &answer) {
+		return transientStatus(answer.Status)
 	}
 	var status docker.UnexpectedHTTPStatusError
 	if errors.As(err, &status) {

@@ -68,6 +68,15 @@ func (t *Tree) covered(name string) bool {
 	}
 }
 
+// settled tells whether the layers below can show nothing at or below a name: upper layers have a file there or above it,
+// or have removed or replaced what is below. The name of the root is empty.
+func (t *Tree) settled(name string) bool {
+	if name == "" {
+		return t.opaque[""]
+	}
+	return t.opaque[name] || t.covered(name)
+}
+
 // cover makes a layer that has been read an upper one.
 func (t *Tree) cover(l *layerNames) {
 	for name, kind := range l.kinds {

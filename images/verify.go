@@ -7,9 +7,6 @@ import (
 	"io"
 
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/oci/layout"
-	"go.podman.io/image/v5/types"
 )
 
 // verifier passes bytes on and turns the end of the stream into an error if they are not what was announced. It never
@@ -43,13 +40,4 @@ func (v *verifier) Read(p []byte) (int, error) {
 		return n, fmt.Errorf("%w: digest mismatch: %s instead of %s", ErrIntegrity, got, v.want)
 	}
 	return n, io.EOF
-}
-
-// layoutDescriptor is what the index of an OCI layout says of the image.
-func layoutDescriptor(ref types.ImageReference) (v1.Descriptor, bool) {
-	if ref.Transport().Name() != layout.Transport.Name() {
-		return v1.Descriptor{}, false
-	}
-	d, err := layout.LoadManifestDescriptor(ref)
-	return d, err == nil
 }

@@ -72,8 +72,19 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
+				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(name, "template") {
+					exampleTemplates(t, dir)
+				}
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
+				}
+				if strings.Contains(line, "catalog.oci") {
+					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1"); got.status != 0 {
+						t.Fatal(got.stderr)
+					}
 				}
 				port := freePort(t)
 				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)

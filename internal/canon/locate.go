@@ -8,21 +8,43 @@ import (
 // error messages: it reads the document anew, and ok is false if there is no such value. In JSON the last of equal keys
 // is found, in YAML too; values that a merge key brings are found where they are written.
 func Locate(doc []byte, isJSON bool, path ...any) (line int, ok bool) {
-	if isJSON {
-		i := locateJSON(doc, path)
-		return lineAt(doc, i), i >= 0
+	return NewLocator(doc, isJSON).Line(path...)
+}
+
+// Locator is [Locate] for many paths in one document, which it reads once if that is YAML.
+type Locator struct {
+	doc    []byte
+	isJSON bool
+	root   *yaml.Node
+}
+
+// NewLocator returns a Locator of doc, which must not be changed while it is in use.
+func NewLocator(doc []byte, isJSON bool) *Locator {
+	l := &Locator{doc: doc, isJSON: isJSON}
+	if isJSON || punctuation(doc) > (Limits{}).withDefaults().MaxNodes {
+		return l
 	}
-	if punctuation(doc) > (Limits{}).withDefaults().MaxNodes {
-		return 0, false
+	if root, err := parseTree(doc); err == nil {
+		l.root = root
 	}
-	n, err := parseTree(doc)
-	if err != nil || n == nil {
-		return 0, false
+	return l
+}
+
+// Line returns what [Locate] returns.
+func (l *Locator) Line(path ...any) (line int, ok bool) {
+	if l.isJSON {
+		i := locateJSON(l.doc, path)
+		return lineAt(l.doc, i), i >= 0
 	}
+	n := l.root
 	for _, step := range path {
-		if n = childOf(n, step, 0); n == nil {
-			return 0, false
+		if n == nil {
+			break
 		}
+		n = childOf(n, step, 0)
+	}
+	if n == nil {
+		return 0, false
 	}
 	return n.Line, n.Line > 0
 }

@@ -1,0 +1,25 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
+// What existing has beyond them is its own affair.
+func (m Metadata) Compare(existing map[string]string) error {
+	var errs []error
+	want := m.Map()
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		value, ok := existing[key]
+		switch {
+		case !ok:
+			errs = append(errs, fmt.Errorf("Missing field: %s", key)) //nolint:staticcheck // opm's text
+		case value != want[key]:
+			errs = append(errs, fmt.Errorf("Expect field %q to have value %q instead of %q", key, want[key], value)) //nolint:staticcheck // opm's text
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,133 @@
+package generate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+)
+
+// Package is what the directory of a package tells about one of its bundles.
+type Package struct {
+	Name string
+	// Channels are those that the bundle is in, sorted.
+	Channels []string
+	// DefaultChannel is that of the package, empty if it names none and has several.
+	DefaultChannel string
+}
+
+// packageManifest is package.yaml, the file that the directories of packages had before there were bundles.
+type packageManifest struct {
+	PackageName string `json:"packageName"`
+	Channels    []struct {
+		Name       string `json:"name"`
+		CurrentCSV string `json:"currentCSV"`
+	} `json:"channels"`
+	DefaultChannel string `json:"defaultChannel"`
+}
+
+// Infer looks a bundle up in the directory of its package: fsys has package.yaml, and one directory for each bundle, of
+// which dir is the one that is asked about. The bundle is in every channel from whose head its ClusterServiceVersion is
+// reached through replaces and skips.
+func Infer(fsys fs.FS, dir string) (Package, error) {
+	own, ok, err := findCSV(fsys, dir)
+	if err != nil {
+		return Package{}, err
+	}
+	if !ok {
+		return Package{}, fmt.Errorf("no %s in %q", kindCSV, dir)
+	}
+	manifest, err := findPackageManifest(fsys)
+	if err != nil {
+		return Package{}, err
+	}
+	below, err := edges(fsys)
+	if err != nil {
+		return Package{}, err
+	}
+	p := Package{Name: manifest.PackageName, DefaultChannel: manifest.DefaultChannel}
+	if p.DefaultChannel == "" && len(manifest.Channels) == 1 {
+		p.DefaultChannel = manifest.Channels[0].Name
+	}
+	for _, c := range manifest.Channels {
+		if reaches(below, c.CurrentCSV, own.Metadata.Name) {
+			p.Channels = append(p.Channels, c.Name)
+		}
+	}
+	slices.Sort(p.Channels)
+	p.Channels = slices.Compact(p.Channels)
+	return p, nil
+}
+
+// findPackageManifest finds the file that names package and channels, the first by name.
+func findPackageManifest(fsys fs.FS) (packageManifest, error) {
+	entries, err := bundlefs.Entries(fsys, ".")
+	if err != nil {
+		return packageManifest{}, err
+	}
+	for _, e := range entries {
+		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name())) {
+			continue
+		}
+		data, err := bundlefs.ReadFile(fsys, e.Name())
+		if errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return packageManifest{}, err
+		}
+		doc, err := bundlefs.FirstDocument(data)
+		if err != nil || doc == nil {
+			continue
+		}
+		var m packageManifest
+		if json.Unmarshal(doc, &m) == nil && m.PackageName != "" {
+			return m, nil
+		}
+	}
+	return packageManifest{}, errors.New("no package.yaml in the directory above it")
+}
+
+// edges tells of each ClusterServiceVersion of a package which others it replaces or skips.
+func edges(fsys fs.FS) (map[string][]string, error) {
+	entries, err := bundlefs.Entries(fsys, ".")
+	if err != nil {
+		return nil, err
+	}
+	below := map[string][]string{}
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		c, ok, err := findCSV(fsys, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			below[c.Metadata.Name] = append(append(below[c.Metadata.Name], c.Spec.Replaces), c.Spec.Skips...)
+		}
+	}
+	return below, nil
+}
+
+// reaches tells whether there is a way from one name down to another.
+func reaches(below map[string][]string, from, to string) bool {
+	seen := map[string]bool{}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		name := queue[0]
+		if name == to {
+			return true
+		}
+		if name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		queue = append(queue, below[name]...)
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package generate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// The directories of a bundle, as its annotations name them.
+const (
+	ManifestsDir = "manifests/"
+	MetadataDir  = "metadata/"
+)
+
+// The names of the files that are made.
+const (
+	AnnotationsFile = "annotations.yaml"
+	DockerfileName  = "bundle.Dockerfile"
+)
+
+// Metadata is what a bundle's annotations say. Channels is a comma-separated list and is written as it is given. An empty
+// DefaultChannel is left out; so are an empty Package and Channels if the media type is plain+v0, which needs none.
+type Metadata struct {
+	MediaType      bundle.MediaType
+	Package        string
+	Channels       string
+	DefaultChannel string
+}
+
+// pair is one annotation, which is one label too.
+type pair struct{ key, value string }
+
+// pairs are the annotations in the order in which a Dockerfile has them.
+func (m Metadata) pairs() []pair {
+	all := []pair{
+		{bundle.AnnotationMediaType, string(m.MediaType)},
+		{bundle.AnnotationManifests, ManifestsDir},
+		{bundle.AnnotationMetadata, MetadataDir},
+	}
+	if m.Package != "" || m.MediaType != bundle.PlainV0 {
+		all = append(all, pair{bundle.AnnotationPackage, m.Package})
+	}
+	if m.Channels != "" || m.MediaType != bundle.PlainV0 {
+		all = append(all, pair{bundle.AnnotationChannels, m.Channels})
+	}
+	if m.DefaultChannel != "" {
+		all = append(all, pair{bundle.AnnotationDefaultChannel, m.DefaultChannel})
+	}
+	return all
+}
+
+// Map is the annotations by their keys.
+func (m Metadata) Map() map[string]string {
+	out := map[string]string{}
+	for _, p := range m.pairs() {
+		out[p.key] = p.value
+	}
+	return out
+}
+
+// Check refuses text that cannot be an annotation.
+func (m Metadata) Check() error {
+	var errs []error
+	for _, p := range m.pairs() {
+		if !utf8.ValidString(p.value) || strings.ContainsFunc(p.value, unicode.IsControl) {
+			errs = append(errs, fmt.Errorf("annotation %s: invalid value %.80q", p.key, p.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// annotationsText is the form of annotations.yaml.
+type annotationsText struct {
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// Annotations is the text of annotations.yaml: keys sorted, indented by two spaces.
+func (m Metadata) Annotations() ([]byte, error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(annotationsText{m.Map()}); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), enc.Close()
+}
+
+// FromAnnotations is the metadata in the annotations of a bundle.
+func FromAnnotations(a map[string]string) Metadata {
+	return Metadata{
+		MediaType: bundle.MediaType(a[bundle.AnnotationMediaType]), Package: a[bundle.AnnotationPackage],
+		Channels: a[bundle.AnnotationChannels], DefaultChannel: a[bundle.AnnotationDefaultChannel],
+	}
+}

@@ -1,0 +1,17 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+// bundleCommand holds the commands that are about one bundle. opm has it below "alpha".
+func (p *program) bundleCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "bundle",
+		Usage:  "make, look into and take apart operator bundles",
+		Action: p.group,
+		Subcommands: []*cli.Command{
+			p.bundleGenerateCommand(),
+			p.buildBundleCommand("bundle build"),
+			p.bundleExtractCommand(),
+		},
+	}
+}

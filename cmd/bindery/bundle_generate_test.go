@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// bundleDir makes a directory with a bundle in it, "bundle".
+func bundleDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Under opm's name the command has opm's flags, messages and files, and replaces what is there.
+func TestBundleGenerateAsOpm(t *testing.T) {
+	dir := bundleDir(t)
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "opm", "alpha", "bundle", "generate", "-d", "bundle/manifests", "-p", "etcd", "-c", "stable,beta", "-e", "stable")
+	stamp := regexp.MustCompile(`(?m)^time="[^"]*" `)
+	want := strings.ReplaceAll("level=info msg=\"Building annotations.yaml\"\nlevel=info msg=\"Writing annotations.yaml in DIR/bundle/metadata\"\n"+
+		"level=info msg=\"Building Dockerfile\"\nlevel=info msg=\"Writing bundle.Dockerfile in DIR\"\n", "DIR", real)
+	if text := stamp.ReplaceAllString(got.stderr, ""); got.status != 0 || got.stdout != "" || text != want {
+		t.Errorf("status %d, %q\n%s\nwant\n%s", got.status, got.stdout, text, want)
+	}
+	if is, want := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")), readFile(t, "../../bundle/generate/testdata/etcd/annotations.yaml"); is != want {
+		t.Errorf("got\n%s\nwant\n%s", is, want)
+	}
+	dockerfile := strings.ReplaceAll(readFile(t, "../../bundle/generate/testdata/etcd/bundle.Dockerfile"), "COPY ", "COPY bundle/")
+	if is := readFile(t, filepath.Join(dir, "bundle.Dockerfile")); is != dockerfile {
+		t.Errorf("got\n%s\nwant\n%s", is, dockerfile)
+	}
+}
+
+func TestBundleGenerateErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, program, args, want string
+	}{
+		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a", "hint: --overwrite replaces what is there"},
+		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests", "please manually input channels and packageName"},
+		{"no manifests", "bindery", "bundle generate bundle -p etcd -c a --overwrite", "contains no yaml files"},
+		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},
+		{"two directories", "bindery", "bundle generate bundle/manifests -d bundle -p a -c b", "accepts one directory"},
+		{"as JSON", "bindery", "bundle generate nosuch -p a -c b --error-format json", `{"class":7,"message":"stat `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := bundleDir(t)
+			before := snapshot(t, dir)
+			got := runProgram(t, dir, c.program, strings.Fields(c.args)...)
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("%+v without %s", got, c.want)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}

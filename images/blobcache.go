@@ -1,0 +1,226 @@
+package images
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// What is in a blob cache's directory, besides the tag file.
+const (
+	cacheBlobs   = "sha256"  // sha256/ab/<hex>, the blobs
+	cachePartial = "partial" // what is being written
+	cacheAccount = "account" // one byte for each cacheUnit that was stored since the last pruning
+)
+
+const (
+	cacheUnit = 4 << 10 // blobs are counted in blocks of the file system
+	// Smaller blobs are read as a whole, and written to the disk only when they are complete.
+	cacheInMemory   = 1 << 20
+	cacheWriteAfter = 64 << 10
+	// An entry that is used is stamped, but not over and over.
+	cacheStampEvery = time.Minute
+
+	defaultCacheBytes = 2 << 30
+)
+
+// BlobCacheOptions configure a blob cache. Zero values are defaults.
+type BlobCacheOptions struct {
+	// MaxBytes is how much the cache may take on the disk, about; 2 GiB by default. It is overrun by an eighth at most, and
+	// by what other processes store while one is pruning.
+	MaxBytes int64
+	// MaxBlob is the size of the largest blob that is kept; half of MaxBytes by default.
+	MaxBlob int64
+	// Warn is told, once at most, why blobs cannot be stored any more. It may be called by any goroutine that uses the
+	// cache.
+	Warn func(error)
+	// Now is the clock by which entries are stamped when they are used; time.Now by default.
+	Now func() time.Time
+}
+
+// BlobCache keeps blobs by their digest in a directory, for all processes of one user. It holds back nothing: whatever
+// is wrong with the directory, a blob is then fetched again and at worst not kept. Nothing in the directory is believed:
+// what is read from it has been checked against its digest, so that entries need not be synced to the disk either.
+//
+// A nil *BlobCache is a cache that is always empty. Methods are safe for concurrent use, also by many processes, and no
+// reader waits for a writer: entries appear by a rename, and one that is evicted while it is read stays readable.
+type BlobCache struct {
+	dir string
+	o   BlobCacheOptions
+
+	mu      sync.Mutex
+	root    *os.Root // nil until the directory exists and is used
+	account *os.File // nil until something is stored
+
+	off  atomic.Bool // nothing is stored any more
+	warn sync.Once
+}
+
+// DefaultCacheDir is where a user's blobs are kept: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs. It
+// is false if the environment has neither, as absolute paths (XDG base directory specification).
+func DefaultCacheDir(getenv func(string) string) (string, bool) {
+	if base := getenv("XDG_CACHE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "bindery", "blobs"), true
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".cache", "bindery", "blobs"), true
+	}
+	return "", false
+}
+
+// OpenBlobCache opens the cache in a directory, which is made when the first blob is stored. It fails if what is there
+// cannot be a cache of this user: a symbolic link, another user's directory, a directory with other things in it. Who
+// can do without a cache warns and goes on with nil.
+func OpenBlobCache(dir string, o BlobCacheOptions) (*BlobCache, error) {
+	if o.MaxBytes < 0 || o.MaxBlob < 0 {
+		return nil, fmt.Errorf("blob cache: a negative size")
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = defaultCacheBytes
+	}
+	if o.MaxBlob == 0 {
+		o.MaxBlob = o.MaxBytes / 2
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Warn == nil {
+		o.Warn = func(error) {}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("blob cache: %w", err)
+	}
+	c := &BlobCache{dir: dir, o: o}
+	if _, err := c.open(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("blob cache: %w", err)
+	}
+	return c, nil
+}
+
+// Dir is the cache's directory; empty for a nil cache.
+func (c *BlobCache) Dir() string {
+	if c == nil {
+		return ""
+	}
+	return c.dir
+}
+
+// MaxBytes is the bound of the cache; 0 for a nil cache.
+func (c *BlobCache) MaxBytes() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.o.MaxBytes
+}
+
+// Close gives the cache's descriptors back. What it has opened stays readable, nothing more is found or stored.
+func (c *BlobCache) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.off.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.root != nil {
+		err = c.root.Close()
+	}
+	if c.account != nil {
+		err = errors.Join(err, c.account.Close())
+		c.account = nil
+	}
+	return err
+}
+
+// blobEntry is the path of a blob in the cache.
+func blobEntry(d digest.Digest) string {
+	hex := d.Encoded()
+	return path.Join(cacheBlobs, hex[:2], hex)
+}
+
+// Open finds a blob. A size below zero is not known. What is returned has been checked, from the first byte to the last,
+// so that a damaged entry is no more than one that is missing; where the file changes while it is read, the reader fails
+// with [ErrIntegrity]. An entry with another size than announced is left to the next [BlobCache.Tee]: it may be the
+// announcement that is wrong.
+func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
+	if c == nil || checkDigest(d) != nil {
+		return nil, false
+	}
+	root, err := c.open()
+	if err != nil {
+		return nil, false
+	}
+	name := blobEntry(d)
+	info, err := root.Lstat(name)
+	if err != nil || size >= 0 && info.Mode().IsRegular() && info.Size() != size {
+		return nil, false
+	}
+	if !info.Mode().IsRegular() || info.Size() > c.o.MaxBlob {
+		_ = root.RemoveAll(name)
+		return nil, false
+	}
+	f, err := openQuickly(root, name)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			_ = root.Remove(name) // it is ours: somebody has taken away its permissions
+		}
+		return nil, false
+	}
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, false
+	}
+	r, err := checked(f, d, info.Size())
+	if err != nil {
+		f.Close()
+		if errors.Is(err, ErrIntegrity) {
+			_ = root.Remove(name)
+		}
+		return nil, false
+	}
+	if now := c.o.Now(); now.Sub(info.ModTime()).Abs() > cacheStampEvery {
+		_ = root.Chtimes(name, now, now) // at worst it is evicted too early
+	}
+	return r, true
+}
+
+// checked reads an entry to its end and returns a reader of what it has read. It owns the file if it succeeds.
+func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
+	if size <= cacheInMemory {
+		text := make([]byte, size)
+		if _, err := io.ReadFull(f, text); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if digest.FromBytes(text) != d {
+			return nil, ErrIntegrity
+		}
+		_ = f.Close()
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 128<<10)); err != nil {
+		return nil, err
+	}
+	if digest.NewDigest(digest.SHA256, h) != d {
+		return nil, ErrIntegrity
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{newVerifier(f, d, size), f}, nil
+}

@@ -1,0 +1,252 @@
+package images
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// CacheInfo is what a blob cache holds.
+type CacheInfo struct {
+	Dir      string
+	Blobs    int
+	Bytes    int64 // on the disk, in blocks of 4 KiB
+	MaxBytes int64
+	// Oldest and Newest are when blobs were used, to the minute; zero if there are none.
+	Oldest, Newest time.Time
+}
+
+// Pruned is what [BlobCache.Prune] has removed.
+type Pruned struct {
+	Blobs int
+	Bytes int64 // on the disk
+	// What stays.
+	LeftBlobs int
+	LeftBytes int64
+}
+
+// PruneOptions say what is to stay.
+type PruneOptions struct {
+	// MaxBytes is how much may stay on the disk; 0 removes everything.
+	MaxBytes int64
+	// DryRun only tells what would be removed.
+	DryRun bool
+}
+
+// cacheEntry is one blob in the cache.
+type cacheEntry struct {
+	name  string
+	bytes int64 // on the disk
+	used  time.Time
+}
+
+// Info counts what is in the cache. A cache that has not been made is empty.
+func (c *BlobCache) Info() (CacheInfo, error) {
+	if c == nil {
+		return CacheInfo{}, nil
+	}
+	info := CacheInfo{Dir: c.dir, MaxBytes: c.o.MaxBytes}
+	root, err := c.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return info, nil
+	}
+	if err != nil {
+		return info, fmt.Errorf("blob cache: %w", err)
+	}
+	entries, _, err := listCache(root)
+	if err != nil {
+		return info, fmt.Errorf("blob cache: %w", err)
+	}
+	for _, e := range entries {
+		info.Blobs++
+		info.Bytes += e.bytes
+		if info.Oldest.IsZero() || e.used.Before(info.Oldest) {
+			info.Oldest = e.used
+		}
+		if e.used.After(info.Newest) {
+			info.Newest = e.used
+		}
+	}
+	return info, nil
+}
+
+// Prune removes the blobs that have not been used for longest until no more than o.MaxBytes are left, and what does not
+// belong into the cache. It waits for another process that is pruning. Processes that read a removed blob are not
+// disturbed.
+func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
+	if c == nil {
+		return Pruned{}, nil
+	}
+	root, err := c.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Pruned{}, nil
+	}
+	if err != nil {
+		return Pruned{}, fmt.Errorf("blob cache: %w", err)
+	}
+	if !o.DryRun {
+		lock, err := lockDir(ctx, c.dir)
+		if err != nil {
+			return Pruned{}, fmt.Errorf("blob cache: %w", err)
+		}
+		defer lock.unlock()
+	}
+	p, err := c.prune(ctx, root, o)
+	if err != nil {
+		return p, fmt.Errorf("blob cache: %w", err)
+	}
+	return p, nil
+}
+
+// pruneIfDue prunes when a slice of the bound has been stored since the last time, by whichever processes. If another
+// one is at it, this one goes on.
+func (c *BlobCache) pruneIfDue() {
+	slice := max(c.o.MaxBytes/8, 1)
+	if c.accounted() < slice {
+		return
+	}
+	lock, free := tryLockDir(c.dir)
+	switch {
+	case free:
+		defer lock.unlock()
+		if c.accounted() < slice {
+			return // another process has just done it
+		}
+	case c.accounted() < 2*slice:
+		return
+	default:
+		// The other one is stuck, or the file system has no locks. Two that prune at once remove too much at worst.
+	}
+	root, err := c.open()
+	if err != nil {
+		return
+	}
+	if _, err := c.prune(context.Background(), root, PruneOptions{MaxBytes: c.o.MaxBytes - slice}); err != nil {
+		c.fail(err)
+	}
+}
+
+// accounted is how much has been stored since the last pruning.
+func (c *BlobCache) accounted() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.account == nil {
+		return 0
+	}
+	info, err := c.account.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size() * cacheUnit
+}
+
+func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
+	entries, junk, err := listCache(root)
+	if err != nil {
+		return Pruned{}, err
+	}
+	var p Pruned
+	for _, e := range entries {
+		p.LeftBlobs++
+		p.LeftBytes += e.bytes
+	}
+	if !o.DryRun {
+		// What is stored from here on is counted for the next time.
+		if err := c.forgetAccount(root); err != nil {
+			return p, err
+		}
+		sweepPartial(root)
+		for _, name := range junk {
+			_ = root.RemoveAll(name)
+		}
+	}
+	// A stamp from the future is that of a clock that was wrong: it would keep its blob for ever.
+	limit := c.o.Now().Add(time.Hour)
+	slices.SortFunc(entries, func(a, b cacheEntry) int {
+		if x, y := a.used.After(limit), b.used.After(limit); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
+	})
+	for _, e := range entries {
+		if p.LeftBytes <= o.MaxBytes {
+			break
+		}
+		if err := context.Cause(ctx); err != nil {
+			return p, err
+		}
+		if !o.DryRun {
+			if err := root.Remove(e.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return p, err
+			}
+		}
+		p.Blobs++
+		p.Bytes += e.bytes
+		p.LeftBlobs--
+		p.LeftBytes -= e.bytes
+	}
+	return p, nil
+}
+
+func (c *BlobCache) forgetAccount(root *os.Root) error {
+	if info, err := root.Lstat(cacheAccount); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := root.OpenFile(cacheAccount, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// listCache are the blobs in the cache, and the names of what does not belong among them.
+func listCache(root *os.Root) (entries []cacheEntry, junk []string, err error) {
+	shards, err := listDir(root, cacheBlobs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, nil
+	case errors.Is(err, errNoDir):
+		return nil, []string{cacheBlobs}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	for _, shard := range shards {
+		dir := path.Join(cacheBlobs, shard.Name())
+		if !shard.IsDir() {
+			junk = append(junk, dir)
+			continue
+		}
+		blobs, err := listDir(root, dir)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoDir) {
+				continue // it has changed since
+			}
+			return nil, nil, err
+		}
+		for _, b := range blobs {
+			name := path.Join(dir, b.Name())
+			d := digest.NewDigestFromEncoded(digest.SHA256, b.Name())
+			if !b.Type().IsRegular() || d.Validate() != nil || blobEntry(d) != name {
+				junk = append(junk, name)
+				continue
+			}
+			info, err := b.Info()
+			if err != nil {
+				continue // evicted meanwhile
+			}
+			entries = append(entries, cacheEntry{name: name, bytes: blocks(info.Size()) * cacheUnit, used: info.ModTime()})
+		}
+	}
+	return entries, junk, nil
+}

@@ -1,0 +1,215 @@
+package images
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Tee returns a reader of r that keeps the blob in the cache, if it is read to its end (or, where the size is known, to
+// its last byte) and has the right digest and size. A size below zero is not known. Reading never fails and never waits
+// because of the cache: where the disk is full or cannot be written, the storing ends. The reader must be closed, which
+// closes r.
+func (c *BlobCache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser {
+	if c == nil || c.off.Load() || checkDigest(d) != nil || size > c.o.MaxBlob {
+		return r
+	}
+	s := &storer{c: c, r: r, want: d, size: size, h: sha256.New()}
+	if size > 0 && size <= cacheWriteAfter {
+		s.buf = make([]byte, 0, size)
+	}
+	return s
+}
+
+// fail ends the storing, for good: a disk that is full or read-only will be so for the next blob as well.
+func (c *BlobCache) fail(err error) {
+	if c.off.Swap(true) {
+		return
+	}
+	c.warn.Do(func() { c.o.Warn(fmt.Errorf("blob cache %s: %w", c.dir, err)) })
+}
+
+// storer is one blob on its way into the cache.
+type storer struct {
+	c    *BlobCache
+	r    io.ReadCloser
+	want digest.Digest
+	size int64
+
+	h    hash.Hash
+	n    int64
+	done bool // stored or given up
+	buf  []byte
+	root *os.Root
+	file *os.File
+	name string // of the file in the cache
+}
+
+// Read reads from the blob's source.
+func (s *storer) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if s.done {
+		return n, err
+	}
+	s.take(p[:n])
+	switch {
+	case err == io.EOF:
+		s.finish()
+	case err != nil:
+		s.giveUp()
+	}
+	return n, err
+}
+
+// Close closes the source. A blob that was not read to its end is not kept.
+func (s *storer) Close() error {
+	if !s.done {
+		if s.n == s.size {
+			s.finish()
+		} else {
+			s.giveUp()
+		}
+	}
+	return s.r.Close()
+}
+
+func (s *storer) take(p []byte) {
+	s.n += int64(len(p))
+	if s.size >= 0 && s.n > s.size || s.n > s.c.o.MaxBlob || s.c.off.Load() {
+		s.giveUp()
+		return
+	}
+	s.h.Write(p)
+	if s.file == nil && len(s.buf)+len(p) <= cacheWriteAfter {
+		s.buf = append(s.buf, p...)
+		return
+	}
+	if err := s.write(p); err != nil {
+		s.giveUp()
+		s.c.fail(err)
+	}
+}
+
+// write writes to the file, what has been held back first.
+func (s *storer) write(p []byte) error {
+	if s.file == nil {
+		if err := s.createFile(); err != nil {
+			return err
+		}
+		if _, err := s.file.Write(s.buf); err != nil {
+			return err
+		}
+		s.buf = nil
+	}
+	_, err := s.file.Write(p)
+	return err
+}
+
+func (s *storer) createFile() (err error) {
+	if s.root, err = s.c.create(); err != nil {
+		return err
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails, by its contract
+	s.name = path.Join(cachePartial, fmt.Sprintf("%s.%x", s.want.Encoded(), random))
+	open := func() error {
+		s.file, err = s.root.OpenFile(s.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		return err
+	}
+	if open() != nil {
+		if err = makeDir(s.root, cachePartial); err == nil {
+			err = open()
+		}
+	}
+	if err == nil {
+		claim(s.file)
+	}
+	return err
+}
+
+// giveUp removes what has been written.
+func (s *storer) giveUp() {
+	s.done = true
+	s.buf = nil
+	if s.file == nil {
+		return
+	}
+	// Without its name first: a closed file that has one would be taken for abandoned.
+	_ = s.root.Remove(s.name)
+	_ = s.file.Close()
+	s.file = nil
+}
+
+// finish gives the blob its place.
+func (s *storer) finish() {
+	if s.size >= 0 && s.n != s.size || digest.NewDigest(digest.SHA256, s.h) != s.want {
+		s.giveUp()
+		return
+	}
+	if err := s.place(); err != nil {
+		s.giveUp()
+		s.c.fail(err)
+		return
+	}
+	s.done = true
+	_ = s.file.Close()
+	s.c.pruneIfDue()
+}
+
+func (s *storer) place() error {
+	if err := s.write(nil); err != nil {
+		return err
+	}
+	// Before the rename: a process that is killed between the two has counted too much and not too little.
+	if err := s.c.count(s.n); err != nil {
+		return err
+	}
+	name := blobEntry(s.want)
+	err := s.root.Rename(s.name, name)
+	if err == nil {
+		return nil
+	}
+	if err := makeDir(s.root, path.Dir(name)); err != nil {
+		return err
+	}
+	if info, err := s.root.Lstat(name); err == nil && info.IsDir() {
+		_ = s.root.RemoveAll(name)
+	}
+	err = s.root.Rename(s.name, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // swept by another process before it was claimed
+	case err != nil && s.present(name):
+		// Where open files cannot be replaced, another process reads the same blob.
+		return s.root.Remove(s.name)
+	}
+	return err
+}
+
+func (s *storer) present(name string) bool {
+	info, err := s.root.Lstat(name)
+	return err == nil && info.Mode().IsRegular() && info.Size() == s.n
+}
+
+// count adds a blob to the account.
+func (c *BlobCache) count(size int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.account == nil {
+		return fs.ErrClosed
+	}
+	_, err := c.account.Write(slices.Repeat([]byte{'.'}, int(blocks(size))))
+	return err
+}
+
+// blocks is the room that a file takes, in units of the account.
+func blocks(size int64) int64 { return max(1, (size+cacheUnit-1)/cacheUnit) }

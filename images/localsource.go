@@ -1,0 +1,178 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/types"
+)
+
+// localSource is an image on this machine. It reads files where they lie, in a directory or within an archive, and
+// nothing but regular ones.
+type localSource struct {
+	ref   types.ImageReference
+	files fileStore
+	// top is what is known of the manifest; its digest is empty if nothing is.
+	top v1.Descriptor
+	// made is the top's text if no file has it.
+	made []byte
+	// manifestFile and blobFile are the names of files.
+	manifestFile func(*digest.Digest) string
+	blobFile     func(digest.Digest) string
+}
+
+var _ types.ImageSource = (*localSource)(nil)
+
+// openLocal opens an image of a transport of the file system.
+func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits Limits, temp string) (_ *localSource, err error) {
+	var files fileStore
+	switch n.transport {
+	case OCI, Directory:
+		files, err = openDirFiles(n.path)
+	default:
+		files, err = openTarFiles(ctx, n.path, limits, temp)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &localSource{ref: ref, files: files}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, files.Close())
+		}
+	}()
+	switch n.transport {
+	case OCI, OCIArchive:
+		return s, s.openLayout(n)
+	case DockerArchive:
+		return s, s.openDockerArchive(ctx, n, limits)
+	}
+	return s, s.openDirectory()
+}
+
+// openLayout finds the image in an OCI image layout (image specification, "Image Layout").
+func (s *localSource) openLayout(n sourceName) error {
+	content, err := readFile(s.files, layoutFile)
+	if err != nil {
+		return err
+	}
+	if err := checkLayoutVersion(content); err != nil {
+		return err
+	}
+	if content, err = readFile(s.files, indexFile); err != nil {
+		return err
+	}
+	index := &layoutIndex{}
+	if err := index.parse(content); err != nil {
+		return fmt.Errorf("%s: %w", indexFile, err)
+	}
+	if s.top, err = index.find(n.path, n.name); err != nil {
+		return err
+	}
+	if err := checkDigest(s.top.Digest); err != nil {
+		return fmt.Errorf("%s: %w", indexFile, err)
+	}
+	s.blobFile = func(d digest.Digest) string {
+		return blobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
+	}
+	s.manifestFile = func(d *digest.Digest) string {
+		if d == nil {
+			d = &s.top.Digest
+		}
+		return s.blobFile(*d)
+	}
+	return nil
+}
+
+// openDirectory reads what the containers tools call "dir:": a manifest, and blobs named by their digests.
+func (s *localSource) openDirectory() error {
+	s.blobFile = func(d digest.Digest) string { return d.Encoded() }
+	s.manifestFile = func(d *digest.Digest) string {
+		if d == nil {
+			return "manifest.json"
+		}
+		return d.Encoded() + ".manifest.json"
+	}
+	version, err := readFile(s.files, "version")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if text := strings.TrimSpace(string(version)); text != "Directory Transport Version: 1.1" && text != "Directory Transport Version: 1.0" {
+		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", ErrInvalid, text)
+	}
+	return nil
+}
+
+// topDescriptor is what is known of the manifest before it is read.
+func (s *localSource) topDescriptor() (v1.Descriptor, bool) { return s.top, s.top.Digest != "" }
+
+func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
+	if instance == nil && s.made != nil {
+		return bytes.Clone(s.made), s.top.MediaType, nil
+	}
+	if instance != nil {
+		if err := checkDigest(*instance); err != nil {
+			return nil, "", err
+		}
+	}
+	text, err := readFile(s.files, s.manifestFile(instance))
+	if err != nil {
+		return nil, "", err
+	}
+	if instance == nil && s.top.MediaType != "" {
+		return text, s.top.MediaType, nil
+	}
+	return text, manifest.GuessMIMEType(text), nil
+}
+
+func (s *localSource) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	if err := checkDigest(info.Digest); err != nil {
+		return nil, 0, err
+	}
+	return s.files.open(s.blobFile(info.Digest))
+}
+
+func (s *localSource) Reference() types.ImageReference { return s.ref }
+func (s *localSource) Close() error                    { return s.files.Close() }
+func (s *localSource) HasThreadSafeGetBlob() bool      { return true }
+
+// GetSignatures finds none: signatures of local images are read by the library, see [Client.allowed].
+func (s *localSource) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
+	return nil, nil
+}
+
+// LayerInfosForCopy says that the layers are as the manifest has them.
+func (s *localSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+	return nil, nil
+}
+
+// readFile reads a small file, a manifest or configuration, completely.
+func readFile(files fileStore, name string) ([]byte, error) {
+	r, size, err := files.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if size > maxManifest {
+		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, ErrLimit, size, maxManifest)
+	}
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, io.LimitReader(r, maxManifest+1)); err != nil {
+		return nil, err
+	}
+	if text.Len() > maxManifest {
+		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, ErrLimit, maxManifest)
+	}
+	return text.Bytes(), nil
+}

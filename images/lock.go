@@ -1,0 +1,281 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+const (
+	lockVersion  = 1
+	maxLockFile  = 64 << 20
+	maxLockName  = 4 << 10
+	lockSaveWait = time.Minute
+)
+
+// Lock is a file that says which digest each reference to an image stood for, so that what was made of the images can be
+// made again: {"version":1,"images":{"quay.io/acme/a:v1":"sha256:..."}}. The digest is that of what the reference
+// names, an index or a manifest. References are as they were typed, without "docker://".
+//
+// A nil *Lock knows nothing and records nothing. Methods are safe for concurrent use.
+type Lock struct {
+	path string
+
+	mu     sync.Mutex
+	images map[string]digest.Digest // read and recorded
+	fresh  map[string]digest.Digest // recorded and not saved
+}
+
+// lockContent is the file's form.
+type lockContent struct {
+	Version int                      `json:"version"`
+	Images  map[string]digest.Digest `json:"images"`
+}
+
+// OpenLock reads a lock file, which need not exist. It fails with [ErrInvalid] if the file is not one of version 1, and
+// names the field. A symbolic link is refused, as it would be when the file is written.
+func OpenLock(path string) (*Lock, error) {
+	l := &Lock{path: filepath.Clean(path), fresh: map[string]digest.Digest{}}
+	var err error
+	if l.images, err = readLock(l.path); err != nil {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	return l, nil
+}
+
+func readLock(path string) (map[string]digest.Digest, error) {
+	info, err := lstatOutput(path)
+	if info == nil || err != nil {
+		return map[string]digest.Digest{}, err
+	}
+	text, err := readRegular(path, maxLockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]digest.Digest{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	read, err := parseLock(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrInvalid, err)
+	}
+	return read, nil
+}
+
+func parseLock(text []byte) (map[string]digest.Digest, error) {
+	// The version first: the fields of another one may be others.
+	var head struct {
+		Version *int `json:"version"`
+	}
+	if err := jsonv2.Unmarshal(text, &head); err != nil {
+		return nil, lockError(text, err)
+	}
+	switch {
+	case head.Version == nil:
+		return nil, errors.New("version: missing")
+	case *head.Version != lockVersion:
+		return nil, fmt.Errorf("version: unknown version %d, expected %d", *head.Version, lockVersion)
+	}
+	var content lockContent
+	if err := jsonv2.Unmarshal(text, &content, jsonv2.RejectUnknownMembers(true)); err != nil {
+		return nil, lockError(text, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(content.Images)) {
+		if err := checkLocked(name, content.Images[name]); err != nil {
+			return nil, fmt.Errorf("images[%.300q]: %w", name, err)
+		}
+	}
+	if content.Images == nil {
+		content.Images = map[string]digest.Digest{}
+	}
+	return content.Images, nil
+}
+
+// lockError says where the text is wrong, in the words of this file's format.
+func lockError(text []byte, err error) error {
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		line := 1 + bytes.Count(text[:min(int(syntax.ByteOffset), len(text))], []byte("\n"))
+		if syntax.JSONPointer != "" {
+			return fmt.Errorf("line %d: %s: %w", line, lockField(syntax.JSONPointer), syntax.Err)
+		}
+		return fmt.Errorf("line %d: not JSON: %w", line, syntax.Err)
+	}
+	var semantic *jsonv2.SemanticError
+	if errors.As(err, &semantic) {
+		what := "has the wrong type"
+		switch {
+		case errors.Is(semantic.Err, jsonv2.ErrUnknownName):
+			what = "unknown field"
+		case semantic.JSONKind != 0:
+			what = fmt.Sprintf("is of the wrong type: %s", semantic.JSONKind)
+		}
+		return fmt.Errorf("%s: %s", lockField(semantic.JSONPointer), what)
+	}
+	return err
+}
+
+// lockField is a place in the file as people write it: images["quay.io/acme/a:v1"].
+func lockField(p jsontext.Pointer) string {
+	var b strings.Builder
+	for name := range p.Tokens() {
+		if b.Len() == 0 {
+			fmt.Fprintf(&b, "%.80s", name)
+			continue
+		}
+		fmt.Fprintf(&b, "[%.300q]", name)
+	}
+	if b.Len() == 0 {
+		return "the file"
+	}
+	return b.String()
+}
+
+func checkLocked(name string, d digest.Digest) error {
+	if name == "" || len(name) > maxLockName {
+		return fmt.Errorf("the reference has %d bytes (limit %d)", len(name), maxLockName)
+	}
+	return checkDigest(d)
+}
+
+// lockedName is the name under which a reference is kept.
+func lockedName(name string) string { return strings.TrimPrefix(name, string(Docker)+"://") }
+
+// Digest is what a reference stood for.
+func (l *Lock) Digest(name string) (digest.Digest, bool) {
+	if l == nil {
+		return "", false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, ok := l.images[lockedName(name)]
+	return d, ok
+}
+
+// Record notes what a reference stands for. It fails with [ErrIntegrity] if that is not what it stood for before, be it
+// in the file or in this run.
+func (l *Lock) Record(name string, d digest.Digest) error {
+	if l == nil {
+		return nil
+	}
+	name = lockedName(name)
+	if err := checkLocked(name, d); err != nil {
+		return fmt.Errorf("lock file %s: %.300q: %w", l.path, name, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, ok := l.images[name]; ok {
+		if before != d {
+			return l.conflict(name, before, d)
+		}
+		return nil
+	}
+	l.images[name] = d
+	l.fresh[name] = d
+	return nil
+}
+
+func (l *Lock) conflict(name string, before, now digest.Digest) error {
+	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, ErrIntegrity, name, before, now)
+}
+
+// Save writes what was recorded, merged with what other processes have written since the file was read; the file is
+// replaced as a whole, and only if there is something new. Where another process has recorded another digest for the
+// same reference, the file stays as it is and the error is [ErrIntegrity]. The text is a function of the content.
+func (l *Lock) Save() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.fresh) == 0 {
+		return nil
+	}
+	if err := l.save(); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	clear(l.fresh)
+	return nil
+}
+
+func (l *Lock) save() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockSaveWait)
+	defer cancel()
+	dir := filepath.Dir(l.path)
+	made, err := parents(dir)
+	defer func() {
+		if err != nil {
+			removeEmpty(made)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	stage, err := newStage(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.close()) }()
+	lock, err := lockDir(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	all, err := readLock(l.path)
+	if err != nil {
+		return err
+	}
+	for name, d := range l.fresh {
+		if before, ok := all[name]; ok && before != d {
+			return l.conflict(name, before, d)
+		}
+		all[name] = d
+	}
+	text, err := encodeLock(all)
+	if err != nil {
+		return err
+	}
+	staged := stage.join(stagedFile)
+	if err := writeSync(staged, text); err != nil {
+		return err
+	}
+	if _, err := replaceFile(staged, l.path, stage.join("old")); err != nil {
+		return err
+	}
+	for _, d := range made {
+		if err := atomicfs.SyncDir(filepath.Dir(d)); err != nil {
+			return err
+		}
+	}
+	for name, d := range all {
+		l.images[name] = d
+	}
+	return nil
+}
+
+// encodeLock is the text of a lock file: sorted, a line for each image, so that it is good to read in a diff.
+func encodeLock(images map[string]digest.Digest) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(lockContent{Version: lockVersion, Images: images}); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,230 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/manifest"
+)
+
+// manifestTypes are the kinds of manifests that are asked for.
+var manifestTypes = []string{
+	v1.MediaTypeImageIndex, v1.MediaTypeImageManifest, manifest.DockerV2ListMediaType, manifest.DockerV2Schema2MediaType,
+}
+
+// request is one request of a registry.
+type request struct {
+	url           *url.URL
+	accept        []string
+	authorization string
+	from          int64 // the first byte wanted, if not 0
+	form          url.Values
+}
+
+// send makes a request once. The caller closes the body, whose reading ends when too little comes for too long.
+func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, error) {
+	w := newStallWatch(ctx, h.r.o.Stall)
+	method, body := http.MethodGet, io.Reader(nil)
+	if q.form != nil {
+		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
+	}
+	req, err := http.NewRequestWithContext(w.ctx, method, q.url.String(), body)
+	if err != nil {
+		w.stop()
+		return nil, err
+	}
+	if q.form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	req.Header["Accept"] = q.accept
+	if q.authorization != "" {
+		req.Header.Set("Authorization", q.authorization)
+	}
+	if q.from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", q.from))
+	}
+	if agent := h.r.o.Registry.UserAgent; agent != "" {
+		req.Header.Set("User-Agent", agent)
+	}
+	done := w.wait(maxHeaderWait)
+	resp, err := h.client.Do(req)
+	done()
+	if err != nil {
+		w.stop()
+		return nil, w.cause(h.explain(err))
+	}
+	resp.Body = &watchedBody{body: resp.Body, watch: w}
+	for _, text := range resp.Header.Values("Warning") {
+		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, text)})
+	}
+	return resp, nil
+}
+
+// explain makes one error of what Go says about a server without TLS.
+func (h *registryHost) explain(err error) error {
+	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
+		return registryError{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
+	}
+	return err
+}
+
+// get makes a request of the repository with its credentials, several times if need be, until it has what was asked for.
+// read, unless nil, reads the answer; what it fails with counts like a failure of the request.
+func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
+	h := p.host
+	again := func(attempt int, err error) {
+		h.r.event(Event{Kind: EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: withoutSecrets(err)})
+	}
+	err = retry(ctx, retries, h.r.backoff(), again, func() error {
+		if resp, err = p.once(ctx, path, q); err != nil {
+			return err
+		}
+		if read == nil {
+			return nil
+		}
+		err := read(resp)
+		return errors.Join(err, resp.Body.Close())
+	})
+	return resp, err
+}
+
+func (r *remote) backoff() time.Duration {
+	if r.o.Backoff > 0 {
+		return r.o.Backoff
+	}
+	return time.Second
+}
+
+// once makes a request with the credentials that the registry wants, and once more if it wants others: it has not said
+// yet which, or a token has run out.
+func (p *repository) once(ctx context.Context, path string, q request) (*http.Response, error) {
+	base, err := p.host.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := *base
+	u.Path = "/v2/" + p.path + path
+	q.url = &u
+	for second := false; ; second = true {
+		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
+			return nil, err
+		}
+		resp, err := p.host.send(ctx, &q)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent && q.from > 0 {
+			return resp, nil
+		}
+		if resp.StatusCode != http.StatusUnauthorized || second {
+			defer resp.Body.Close()
+			return nil, statusError(resp, p.hasCredentials())
+		}
+		resp.Body.Close()
+		p.host.learn(resp.Header)
+		if len(p.host.wanted()) == 0 {
+			// Some registries say only here what they want.
+			ping, err := p.host.send(ctx, &request{url: base})
+			if err != nil {
+				return nil, err
+			}
+			ping.Body.Close()
+			p.host.learn(ping.Header)
+		}
+	}
+}
+
+// manifest gets a manifest by its tag or digest.
+func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
+	_, err = p.get(ctx, "/manifests/"+name, request{accept: manifestTypes}, retries, func(resp *http.Response) error {
+		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		text, err = io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		switch {
+		case err != nil:
+			return err
+		case len(text) > maxManifest:
+			return fmt.Errorf("manifest: %w: more than %d bytes", ErrLimit, maxManifest)
+		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
+			return registryError{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
+		}
+		return checkContentDigest(resp.Header, text)
+	})
+	return text, kind, err
+}
+
+// checkContentDigest compares what the registry says of a manifest with the manifest.
+func checkContentDigest(header http.Header, text []byte) error {
+	said := digest.Digest(header.Get("Docker-Content-Digest"))
+	if said == "" || said.Validate() == nil && said.Algorithm() != digest.SHA256 {
+		return nil
+	}
+	if got := digest.FromBytes(text); said != got {
+		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", ErrIntegrity, string(said), got)
+	}
+	return nil
+}
+
+// StatusError is an answer of a registry that is no success.
+type StatusError struct {
+	// Status is the HTTP status, and Request the method and URL without credentials.
+	Status  int
+	Request string
+	// Codes are the error codes in the answer (distribution specification, "Error Codes").
+	Codes []string
+
+	text       string
+	retryAfter time.Duration
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
+}
+
+// statusError reads an answer that is no success. Of its text it keeps a few codes and messages.
+func statusError(resp *http.Response, withCredentials bool) error {
+	u := *resp.Request.URL
+	u.RawQuery = ""
+	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + u.Redacted(), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	var answer struct {
+		Errors []struct{ Code, Message string }
+	}
+	if err == nil && json.Unmarshal(body, &answer) == nil {
+		for _, one := range answer.Errors[:min(len(answer.Errors), 3)] {
+			e.Codes = append(e.Codes, one.Code)
+			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact(one.Message))
+		}
+	}
+	if e.Status != http.StatusUnauthorized && (e.Status != http.StatusForbidden || slices.Contains(e.Codes, "TOOMANYREQUESTS")) {
+		return e
+	}
+	if !withCredentials {
+		e.text += " (no credentials were found for it)"
+	}
+	return docker.ErrUnauthorizedForCredentials{Err: e}
+}
+
+// retryAfter reads the header of that name: seconds or a time (RFC 9110). It is no longer than the longest backoff.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Duration(max(0, min(seconds, int64(maxBackoff/time.Second)))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, min(time.Until(at), maxBackoff))
+	}
+	return 0
+}

@@ -1,0 +1,106 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.podman.io/image/v5/directory"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/docker/archive"
+	"go.podman.io/image/v5/docker/reference"
+	ociarchive "go.podman.io/image/v5/oci/archive"
+	"go.podman.io/image/v5/oci/layout"
+	"go.podman.io/image/v5/types"
+)
+
+// sourceName is the name of an image that is to be read, parsed.
+type sourceName struct {
+	transport Transport
+	// path is the directory or file of a local transport, and name what follows it: a tag, a reference, "@" and a number.
+	path, name string
+	// repository has the tag or digest of an image in a registry.
+	repository reference.Named
+}
+
+// parseSourceName reads the names that [ParseSource] describes.
+func parseSourceName(text string) (sourceName, error) {
+	if !validText(text) || text == "" {
+		return sourceName{}, errors.New("not a name of an image")
+	}
+	transport, rest, _ := strings.Cut(text, ":")
+	n := sourceName{transport: Transport(transport)}
+	switch n.transport {
+	case OCI, OCIArchive, DockerArchive:
+		n.path, n.name = splitPath(rest)
+	case Directory:
+		n.path = rest
+	case Docker:
+		named, ok := strings.CutPrefix(rest, "//")
+		if !ok {
+			return sourceName{}, errors.New("a registry is written docker://HOST/REPOSITORY[:TAG]")
+		}
+		return repositoryName(named)
+	default:
+		return repositoryName(text)
+	}
+	if n.path == "" {
+		return sourceName{}, errors.New("the path is empty")
+	}
+	return n, nil
+}
+
+// repositoryName reads HOST/REPOSITORY[:TAG][@DIGEST]. Without a host it is docker.io's, without a tag "latest".
+func repositoryName(named string) (sourceName, error) {
+	ref, err := reference.ParseNormalizedNamed(named)
+	if err != nil {
+		return sourceName{}, err
+	}
+	if canonical, ok := ref.(reference.Canonical); ok {
+		if err := checkDigest(canonical.Digest()); err != nil {
+			return sourceName{}, err
+		}
+		// A tag beside a digest says nothing that the digest does not say.
+		if ref, err = reference.WithDigest(reference.TrimNamed(ref), canonical.Digest()); err != nil {
+			return sourceName{}, err
+		}
+	}
+	return sourceName{transport: Docker, repository: reference.TagNameOnly(ref)}, nil
+}
+
+// reference is the library's form of the name. Of the file system it asks where links of the path lead.
+func (n sourceName) reference() (types.ImageReference, error) {
+	details := n.path
+	if n.name != "" {
+		details += ":" + n.name
+	}
+	switch n.transport {
+	case OCI:
+		return layout.ParseReference(details)
+	case OCIArchive:
+		if strings.HasPrefix(n.name, "@") {
+			details = n.path // the library knows images by their place in layouts only
+		}
+		return ociarchive.ParseReference(details)
+	case DockerArchive:
+		return archive.ParseReference(details)
+	case Directory:
+		return directory.NewReference(n.path)
+	}
+	return docker.NewReference(n.repository)
+}
+
+// ParseSource reads the name of an image that is to be read: TRANSPORT:DETAILS with the transports of [Parse], or the
+// name of a repository in a registry, HOST/REPOSITORY[:TAG][@DIGEST]. A first part without a dot, a port or the name
+// "localhost" is no host: such a name is one of docker.io. Where a tag and a digest are given the digest counts.
+func ParseSource(text string) (types.ImageReference, error) {
+	n, err := parseSourceName(text)
+	if err != nil {
+		return nil, fmt.Errorf("image %.300q: %w", text, err)
+	}
+	ref, err := n.reference()
+	if err != nil {
+		return nil, fmt.Errorf("image %.300q: %w", text, err)
+	}
+	return ref, nil
+}

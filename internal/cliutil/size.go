@@ -1,0 +1,41 @@
+package cliutil
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// units are the powers that the letters of a size stand for. With an "i" or alone they are powers of 1024, as in
+// Kubernetes' quantities with "i"; followed by a "B" alone powers of 1000.
+const units = "KMGT"
+
+// ParseSize reads a number of bytes: 1024, 512KiB, 4GiB, 2G, 500MB. "K" and "KiB" are 1024 bytes, "KB" is 1000.
+func ParseSize(text string) (int64, error) {
+	number, base, power := text, int64(1024), 0
+	switch {
+	case strings.HasSuffix(number, "iB"):
+		number = strings.TrimSuffix(number, "iB")
+	case strings.HasSuffix(number, "B"):
+		number, base = strings.TrimSuffix(number, "B"), 1000
+	}
+	if number != "" {
+		if i := strings.IndexByte(units, number[len(number)-1]); i >= 0 {
+			number, power = number[:len(number)-1], i+1
+		}
+	}
+	if power == 0 && strings.HasSuffix(text, "iB") {
+		return 0, fmt.Errorf("invalid size %q", text)
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("invalid size %q", text)
+	}
+	for range power {
+		if n > (1<<63-1)/base {
+			return 0, fmt.Errorf("invalid size %q: too large", text)
+		}
+		n *= base
+	}
+	return n, nil
+}

@@ -1,0 +1,160 @@
+// Package testbundles has, for tests, the directories of the bundles that opm's recorded answers are about.
+package testbundles
+
+import (
+	"archive/tar"
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Collection is where the recorded answers are, beside the project.
+func Collection() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "oracle")
+}
+
+// Names are the recorded bundles, as NAME-TAG of their images, sorted. It skips the test where the collection beside the
+// project is absent.
+func Names(t testing.TB) []string {
+	t.Helper()
+	var names []string
+	for name := range all(t) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Write writes the directory of a recorded bundle, as NAME-TAG of its image, below dir and returns its path: dir/NAME-TAG.
+// It skips the test where the collection is absent.
+func Write(t testing.TB, dir, name string) string {
+	t.Helper()
+	files, ok := all(t)[name]
+	if !ok {
+		t.Fatalf("no bundle %q among the recorded ones", name)
+	}
+	root := filepath.Join(dir, name)
+	for file, content := range files {
+		to := filepath.Join(root, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func all(t testing.TB) map[string]map[string][]byte {
+	t.Helper()
+	bundles, err := read()
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("the collection of recorded bundles is not there: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundles
+}
+
+// read reads the collection once in a process: the files of each bundle.
+var read = sync.OnceValues(func() (map[string]map[string][]byte, error) {
+	names, err := namesByDirectory()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string][]byte{}
+	add := func(file string, content []byte) {
+		parts := strings.SplitN(file, "/", 3)
+		if len(parts) < 3 {
+			return
+		}
+		name, ok := names[parts[0]+"/"+parts[1]]
+		if !ok {
+			return
+		}
+		if out[name] == nil {
+			out[name] = map[string][]byte{}
+		}
+		out[name][parts[2]] = content
+	}
+	if err := readArchive(filepath.Join(Collection(), "bundles-all-dev-packages.tar.zst"), add); err != nil {
+		return nil, err
+	}
+	synthetic := os.DirFS(filepath.Join(Collection(), "bundles", "synth"))
+	err = fs.WalkDir(synthetic, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(synthetic, name)
+		add(name, content)
+		return err
+	})
+	return out, err
+})
+
+// namesByDirectory maps PACKAGE/VERSION to the name of the bundle.
+func namesByDirectory() (map[string]string, error) {
+	names := map[string]string{}
+	for _, list := range []string{"images-dev.tsv", "images-synth-dev.tsv"} {
+		f, err := os.Open(filepath.Join(Collection(), list))
+		if err != nil {
+			return nil, err
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			fields := strings.Split(lines.Text(), "\t")
+			if len(fields) < 4 {
+				continue
+			}
+			repository, tag, _ := strings.Cut(path.Base(fields[0]), ":")
+			names[path.Base(path.Dir(fields[3]))+"/"+path.Base(fields[3])] = repository + "-" + tag
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func readArchive(name string, add func(string, []byte)) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for tr := tar.NewReader(z); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		content, err := io.ReadAll(tr)
+		if err != nil {
+			return err
+		}
+		add(path.Clean(h.Name), content)
+	}
+}

@@ -1,0 +1,103 @@
+package template
+
+import (
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// basic is a template of the type Basic.
+type basic struct {
+	catalog *declcfg.Catalog // without its bundles
+	bundles []imageRef
+}
+
+func (p *parser) basic(members []member, schema string) body {
+	b := &basic{catalog: &declcfg.Catalog{}}
+	if schema != SchemaBasic {
+		p.wrongSchema(members, "", schema, SchemaBasic)
+		return b
+	}
+	p.object("", members, []field{
+		{"schema", func(node) {}},
+		{"entries", func(n node) {
+			if !p.want("array", "", n) {
+				return
+			}
+			items := n.items()
+			for i, item := range items {
+				if item.kind() == "object" && isBundle(item) {
+					if ref, ok := p.bundleTemplate(item); ok {
+						b.bundles = append(b.bundles, ref)
+					}
+					items[i].raw = nil
+				}
+			}
+			if c := p.blobs("", n, items, p.options.Limits); c != nil {
+				b.catalog = c
+			}
+		}},
+	}, func(m member) { p.lenient(m.path, "unknown field %q", clip(m.key)) })
+	return b
+}
+
+func (p *parser) wrongSchema(members []member, opm, got, want string) {
+	p.add(lookupPath(members, "schema"), opm, "template has unknown schema (%q), should be %q", clip(got), want)
+}
+
+func isBundle(n node) bool {
+	for _, m := range lookup(n.members(), "schema") {
+		return m.str() == declcfg.SchemaBundle
+	}
+	return false
+}
+
+const unexpectedFields = "unexpected fields present in basic template bundle"
+
+// bundleTemplate reads a bundle of a basic template, which has a schema and an image and no more.
+func (p *parser) bundleTemplate(n node) (imageRef, bool) {
+	before := len(p.problems)
+	ref := imageRef{path: n.path}
+	var unexpected []string
+	refuse := func(name string) field {
+		return field{name, func(v node) {
+			if !v.isZero() {
+				unexpected = append(unexpected, name)
+			}
+		}}
+	}
+	p.object("", n.members(), []field{
+		{"schema", func(node) {}},
+		{"image", func(v node) {
+			if p.want("string", "", v) {
+				ref.image, ref.path = v.str(), v.path
+			}
+		}},
+		refuse("name"), refuse("package"), refuse("properties"), refuse("relatedImages"),
+	}, func(m member) { p.lenient(m.path, "unknown field %q in basic template bundle", clip(m.key)) })
+	if len(p.problems) > before {
+		return ref, false
+	}
+	message := ""
+	switch {
+	case len(unexpected) > 0:
+		message = unexpectedFields + ": " + strings.Join(unexpected, ", ") + " (only schema and image are expected)"
+	case ref.image == "":
+		message = "the bundle has no image"
+	default:
+		return ref, true
+	}
+	p.addProblem(problem{Problem: Problem{Message: message}, path: n.path, opm: unexpectedFields})
+	return ref, false
+}
+
+func (b *basic) images() []imageRef { return b.bundles }
+
+// assemble puts the rendered bundles in the places of their templates.
+func (b *basic) assemble(r *run) *declcfg.Catalog {
+	c := copyOf(b.catalog)
+	for _, ref := range b.bundles {
+		c.Bundles = append(c.Bundles, r.rendered[ref.image].bundle)
+	}
+	return c
+}

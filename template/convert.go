@@ -1,0 +1,121 @@
+package template
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/yamlout"
+)
+
+// ConvertOptions say how a catalog becomes a template.
+type ConvertOptions struct {
+	// Type is Basic or Substitutes.
+	Type   Type
+	Format declcfg.Format
+	// Warn, unless nil, is told of what rendering the template will not bring back.
+	Warn func(declcfg.Position, string)
+}
+
+// Convert writes a template from which a catalog can be rendered again: a basic template has an image in place of each
+// bundle, a substitutes template has all blobs and an empty list of substitutions. Blobs are in the order of
+// [declcfg.Catalog.Blobs]. What the template would lose is refused by an *[Error] with every problem: bundles without
+// an image in a basic template, and blobs that no package holds. Nothing is written then.
+func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
+	if o.Type != Basic && o.Type != Substitutes {
+		return fmt.Errorf("a catalog cannot be converted to a template of type %q, only to one of %v", o.Type, []Type{Basic, Substitutes})
+	}
+	if _, err := declcfg.ParseFormat(string(o.Format)); err != nil {
+		return err
+	}
+	if err := convertible(c, o); err != nil {
+		return err
+	}
+	var doc bytes.Buffer
+	fmt.Fprintf(&doc, `{"schema":%q,"entries":[`, o.Type.Schema())
+	first := true
+	for b := range c.Blobs() {
+		if !first {
+			doc.WriteByte(',')
+		}
+		first = false
+		if bundle, ok := b.(*declcfg.Bundle); ok && o.Type == Basic {
+			b = &declcfg.Bundle{Image: bundle.Image}
+		}
+		doc.Write(declcfg.AppendJSON(nil, b, false))
+	}
+	doc.WriteByte(']')
+	if o.Type == Substitutes {
+		doc.WriteString(`,"substitutions":[]`)
+	}
+	doc.WriteByte('}')
+	out, err := formatted(doc.Bytes(), o.Format)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+func formatted(doc []byte, f declcfg.Format) ([]byte, error) {
+	if f == declcfg.FormatYAML {
+		return yamlout.AppendYAML([]byte("---\n"), doc)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, doc, "", "    "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// convertible checks that a template can hold all of a catalog.
+func convertible(c *declcfg.Catalog, o ConvertOptions) error {
+	e := &Error{}
+	refuse := func(at declcfg.Position, format string, args ...any) {
+		e.Problems = append(e.Problems, Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+	}
+	for i := range c.Packages {
+		if p := &c.Packages[i]; p.Name == "" {
+			refuse(p.Pos, "the package has no name")
+		}
+	}
+	for i := range c.Channels {
+		if b := &c.Channels[i]; b.Package == "" {
+			refuse(b.Pos, "channel %q has no package", b.Name)
+		}
+	}
+	for i := range c.Deprecations {
+		if b := &c.Deprecations[i]; b.Package == "" {
+			refuse(b.Pos, "the deprecations have no package")
+		}
+	}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		switch {
+		case b.Package == "":
+			refuse(b.Pos, "bundle %q has no package", b.Name)
+		case b.Image == "" && o.Type == Basic:
+			refuse(b.Pos, "bundle %q has no image: a basic template has nothing else of a bundle", b.Name)
+		case len(b.Unknown) > 0 && o.Type == Basic && o.Warn != nil:
+			names := make([]string, len(b.Unknown))
+			for i, f := range b.Unknown {
+				names[i] = clip(f.Name)
+			}
+			o.Warn(b.Pos, fmt.Sprintf("bundle %q has fields that its image will not bring back: %s", b.Name, strings.Join(names, ", ")))
+		}
+	}
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Position.File, b.Position.File), cmp.Compare(a.Position.Line, b.Position.Line))
+	})
+	e.opm = e.Error()
+	return e
+}

@@ -1,0 +1,50 @@
+package template
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// describe gives a package the description and the first icon of a bundle's ClusterServiceVersion. What is missing there
+// is missing in the package; what cannot be read is told to warn.
+func describe(pkg *declcfg.Package, b declcfg.Bundle, warn func(declcfg.Position, string)) {
+	tell := func(what string, err error) {
+		if warn != nil {
+			warn(declcfg.Position{}, fmt.Sprintf("package %q gets no %s from bundle %q: %v", pkg.Name, what, b.Name, err))
+		}
+	}
+	object, err := b.CSV()
+	if err != nil {
+		tell("description and no icon", err)
+		return
+	}
+	if object == nil {
+		return
+	}
+	var csv struct {
+		Spec struct {
+			Description string `json:"description"`
+			Icon        []struct {
+				Data      string `json:"base64data"`
+				MediaType string `json:"mediatype"`
+			} `json:"icon"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(object, &csv); err != nil {
+		tell("description and no icon", err)
+		return
+	}
+	pkg.Description = csv.Spec.Description
+	if len(csv.Spec.Icon) == 0 || csv.Spec.Icon[0].Data == "" {
+		return
+	}
+	data, err := base64.StdEncoding.DecodeString(csv.Spec.Icon[0].Data)
+	if err != nil {
+		tell("icon", err)
+		return
+	}
+	pkg.Icon = &declcfg.Icon{Data: data, MediaType: csv.Spec.Icon[0].MediaType}
+}

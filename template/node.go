@@ -1,0 +1,144 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// node is a value of the template's document: its canonical JSON, and the way to it from the root.
+type node struct {
+	path []any // keys (string) and indices (int)
+	raw  json.RawMessage
+}
+
+// member is a field of an object.
+type member struct {
+	key string
+	node
+}
+
+func (n node) at(step any, raw json.RawMessage) node {
+	return node{path: append(n.path[:len(n.path):len(n.path)], step), raw: raw}
+}
+
+// kind is "object", "array", "string", "number", "boolean" or "null".
+func (n node) kind() string {
+	if len(n.raw) == 0 {
+		return "null"
+	}
+	switch n.raw[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
+// isZero reports whether a field of that value is as good as absent: null, an empty string, false, an empty list or
+// object.
+func (n node) isZero() bool {
+	switch string(n.raw) {
+	case "", "null", `""`, "false", "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// str is the value of a string.
+func (n node) str() string {
+	var s string
+	_ = json.Unmarshal(n.raw, &s) // what is no string is reported by who looks at the kind
+	return s
+}
+
+// members are the fields of an object in the order of their keys; none for another value. The document is canonical
+// JSON, so that no key is there twice and nothing is malformed.
+func (n node) members() []member {
+	var out []member
+	n.each('{', func(dec *jsontext.Decoder) bool {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return false
+		}
+		name := key.String()
+		value, ok := n.value(dec)
+		if ok {
+			out = append(out, member{name, n.at(name, value)})
+		}
+		return ok
+	})
+	return out
+}
+
+// items are those of an array; none for another value.
+func (n node) items() []node {
+	var out []node
+	n.each('[', func(dec *jsontext.Decoder) bool {
+		value, ok := n.value(dec)
+		if ok {
+			out = append(out, n.at(len(out), value))
+		}
+		return ok
+	})
+	return out
+}
+
+func (n node) each(open jsontext.Kind, next func(*jsontext.Decoder) bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(n.raw))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != open {
+		return
+	}
+	for dec.PeekKind() != '}' && dec.PeekKind() != ']' && dec.PeekKind() != 0 {
+		if !next(dec) {
+			return
+		}
+	}
+}
+
+// value reads the next value of n as a part of n's own text.
+func (n node) value(dec *jsontext.Decoder) (json.RawMessage, bool) {
+	value, err := dec.ReadValue()
+	if err != nil {
+		return nil, false
+	}
+	end := int(dec.InputOffset())
+	return n.raw[end-len(value) : end : end], true
+}
+
+// lookup finds the members whose keys are name, but for case, as readers of JSON into structures do.
+func lookup(members []member, name string) []member {
+	var out []member
+	for _, m := range members {
+		if strings.EqualFold(m.key, name) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// clip shortens text from outside for a message.
+func clip(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}
+
+// lookupPath is the path of the first member of that name; nil if there is none.
+func lookupPath(members []member, name string) []any {
+	if found := lookup(members, name); len(found) > 0 {
+		return found[0].path
+	}
+	return nil
+}

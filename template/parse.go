@@ -1,0 +1,278 @@
+package template
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// Limits bound a template. A zero field stands for its default.
+type Limits struct {
+	// MaxSize bounds the document, in bytes; 64 MiB by default. A template with a whole package in it is of that order.
+	MaxSize int
+	// MaxDepth bounds its nesting; 100 by default.
+	MaxDepth int
+	// MaxImages bounds the images that it names; 20,000 by default.
+	MaxImages int
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.MaxSize <= 0 {
+		l.MaxSize = 64 << 20
+	}
+	if l.MaxImages <= 0 {
+		l.MaxImages = 20_000
+	}
+	return l
+}
+
+// ParseOptions say how a template is read.
+type ParseOptions struct {
+	// Type is the type that the template must be of; empty means that its schema decides.
+	Type Type
+	// Name is what positions call the input; empty means that problems have no position.
+	Name   string
+	Limits Limits
+	// Compat passes over what opm passes over: unknown fields of basic and substitutes templates, keys that stand twice
+	// in a mapping, and documents after the first. They are told to Warn then, and are problems otherwise.
+	Compat bool
+	// Warn, unless nil, is told of what is accepted but surely not meant.
+	Warn func(declcfg.Position, string)
+}
+
+// Template is a template that was read and found well-formed. It may be rendered several times, also concurrently.
+type Template struct {
+	typ    Type
+	source *source
+	body   body
+}
+
+// body is what templates of one type consist of.
+type body interface {
+	// images are those that the template names, in the order in which it does, each as often.
+	images() []imageRef
+	// assemble makes the catalog. Problems go to the run.
+	assemble(*run) *declcfg.Catalog
+}
+
+// imageRef is a place in the template that names an image.
+type imageRef struct {
+	image string
+	path  []any
+	opm   string // what opm says before the error of rendering it
+}
+
+// Type is the type of the template.
+func (t *Template) Type() Type { return t.typ }
+
+// Parse reads a template: one document, YAML or JSON. Keys are found whatever their case, as "Schema" is. The error is
+// an *[Error] with every problem of the document, an error of r, or ctx's.
+func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) {
+	o.Limits = o.Limits.withDefaults()
+	p := parser{options: o, report: report{source: &source{name: o.Name, line: 1}, prefix: "rendering template: "}}
+	if o.Type == "" {
+		p.prefix = "auto-detecting template type: "
+	} else if _, err := ParseType(string(o.Type)); err != nil {
+		return nil, err
+	}
+	root, err := p.read(contextReader{ctx, r})
+	if err != nil {
+		return nil, err
+	}
+	t := &Template{typ: o.Type, source: p.source}
+	if root.kind() != "object" {
+		p.add(nil, "decoding template input: ", "the template is %s, not a mapping", article(root.kind()))
+		return nil, p.err()
+	}
+	fields := root.members()
+	schema, err := p.schema(fields)
+	if err != nil {
+		return nil, err
+	}
+	if t.typ == "" {
+		if t.typ, err = TypeOf(schema); err != nil {
+			p.add(lookupPath(fields, "schema"), "", "%v", err)
+			return nil, p.err()
+		}
+	}
+	p.prefix = "rendering template: "
+	switch t.typ {
+	case Basic:
+		t.body = p.basic(fields, schema)
+	case Semver:
+		t.body = p.semver(fields, schema)
+	case Substitutes:
+		t.body = p.substitutes(fields, schema)
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if refs := t.body.images(); len(refs) > o.Limits.MaxImages {
+		p.addProblem(problem{Problem: Problem{Err: declcfg.ErrLimit}, path: refs[o.Limits.MaxImages].path,
+			opm: "the template names too many images"})
+		p.problems[0].Message = fmt.Sprintf("the template names more images than %d", o.Limits.MaxImages)
+		return nil, p.err()
+	}
+	return t, ctx.Err()
+}
+
+// contextReader ends in the context's error.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(b)
+}
+
+// parser reads one template.
+type parser struct {
+	report
+	options ParseOptions
+}
+
+// lenient notes what opm passes over.
+func (p *parser) lenient(path []any, format string, args ...any) {
+	if p.options.Compat {
+		p.warn(p.positionOf(path), fmt.Sprintf(format, args...))
+		return
+	}
+	p.add(path, "", format, args...)
+}
+
+func (p *parser) warn(at declcfg.Position, message string) {
+	if p.options.Warn != nil {
+		p.options.Warn(at, message)
+	}
+}
+
+// read reads the document.
+func (p *parser) read(r io.Reader) (node, error) {
+	limits := canon.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth}
+	split := canon.NewSplitter(r, limits)
+	doc, err := split.Next()
+	if errors.Is(err, io.EOF) {
+		p.addProblem(problem{Problem: Problem{Message: "the template is empty"}, opm: "decoding template input: EOF"})
+		return node{}, p.err()
+	}
+	if err != nil {
+		return node{}, p.readError(doc.Line, err)
+	}
+	*p.source = source{name: p.options.Name, line: doc.Line, data: bytes.Clone(doc.Data), isJSON: doc.JSON}
+	doc.Data = p.source.data
+	conv := canon.Converter{Limits: limits, Warn: func(line int, message string) {
+		p.lenientAt(doc.Line+line-1, message)
+	}}
+	raw, err := conv.Append(nil, doc)
+	if err != nil {
+		return node{}, p.readError(doc.Line, err)
+	}
+	more, err := split.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+	case err == nil, isContent(err):
+		p.lenientAt(max(more.Line, 1), "the text after the first document is no part of the template")
+	default:
+		return node{}, err
+	}
+	return node{raw: json.RawMessage(raw)}, nil
+}
+
+// lenientAt is lenient for a line.
+func (p *parser) lenientAt(line int, message string) {
+	if p.options.Compat {
+		p.warn(declcfg.Position{File: p.source.name, Line: line}, message)
+		return
+	}
+	p.addProblem(problem{Problem: Problem{Message: message, Position: declcfg.Position{Line: line}}, opm: message})
+}
+
+// readError is the error of reading a document, which is a problem of it unless the reader failed.
+func (p *parser) readError(line int, err error) error {
+	if !isContent(err) {
+		return err
+	}
+	p.problems = nil
+	p.addProblem(syntaxProblem(line, err))
+	return p.err()
+}
+
+// isContent tells an error of what was read from one of reading.
+func isContent(err error) bool {
+	var syntax *canon.SyntaxError
+	var limit *canon.LimitError
+	return errors.As(err, &syntax) || errors.As(err, &limit)
+}
+
+// schema finds the root field that says what the template is.
+func (p *parser) schema(fields []member) (string, error) {
+	found := lookup(fields, "schema")
+	schema := ""
+	for i, f := range found {
+		switch {
+		case i > 0:
+			p.add(f.path, "decoding template input: ", "duplicate keys for key %q", "schema")
+		case f.kind() == "string":
+			schema = f.str()
+		case f.kind() != "null":
+			p.add(f.path, "decoding template input: ", "expected value for key %q to be a string, got %s", "schema", article(f.kind()))
+		}
+	}
+	if p.options.Type != "" {
+		return schema, nil
+	}
+	if schema == "" && (len(found) == 0 || found[0].isZero()) {
+		p.add(nil, "", "template input missing required 'schema' field")
+	}
+	if schema == "" || len(found) > 1 {
+		return "", p.err()
+	}
+	return schema, nil
+}
+
+// field is a field that an object may have, and what takes its value.
+type field struct {
+	name string
+	take func(node)
+}
+
+// object hands the values of an object's fields to those who take them, whatever the case of their names; null is as
+// good as nothing. Fields that nobody takes go to unknown. Names that come twice are reported.
+func (p *parser) object(opm string, members []member, known []field, unknown func(member)) {
+	seen := map[string]bool{}
+	for _, m := range members {
+		i := slices.IndexFunc(known, func(f field) bool { return strings.EqualFold(m.key, f.name) })
+		switch {
+		case i < 0:
+			unknown(m)
+		case seen[known[i].name]:
+			p.add(m.path, opm, "duplicate keys for key %q", known[i].name)
+		default:
+			seen[known[i].name] = true
+			if m.kind() != "null" {
+				known[i].take(m.node)
+			}
+		}
+	}
+}
+
+// want reports a value that is not of a kind.
+func (p *parser) want(kind, opm string, n node) bool {
+	if n.kind() == kind {
+		return true
+	}
+	p.add(n.path, opm, "%s is %s, expected %s", name(n.path), article(n.kind()), article(kind))
+	return false
+}

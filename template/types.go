@@ -1,0 +1,56 @@
+package template
+
+import "fmt"
+
+// Type is a kind of template, by the name that commands take.
+type Type string
+
+// The types of templates.
+const (
+	Basic       Type = "basic"
+	Semver      Type = "semver"
+	Substitutes Type = "substitutes"
+)
+
+// The values of a template's root field "schema".
+const (
+	SchemaBasic       = "olm.template.basic"
+	SchemaSemver      = "olm.semver"
+	SchemaSubstitutes = "olm.template.substitutes"
+)
+
+// Types returns all types in the order of their names.
+func Types() []Type { return []Type{Basic, Semver, Substitutes} }
+
+// Schema is the value that the root field "schema" of a template of the type must have; empty for an unknown type.
+func (t Type) Schema() string {
+	switch t {
+	case Basic:
+		return SchemaBasic
+	case Semver:
+		return SchemaSemver
+	case Substitutes:
+		return SchemaSubstitutes
+	}
+	return ""
+}
+
+// ParseType returns the type of that name. Case counts.
+func ParseType(name string) (Type, error) {
+	for _, t := range Types() {
+		if name == string(t) {
+			return t, nil
+		}
+	}
+	return "", fmt.Errorf("invalid template type %q, must be one of: %v", name, Types())
+}
+
+// TypeOf returns the type of templates of a schema. Case counts.
+func TypeOf(schema string) (Type, error) {
+	for _, t := range Types() {
+		if schema == t.Schema() {
+			return t, nil
+		}
+	}
+	return "", fmt.Errorf("unknown template schema: %s", clip(schema))
+}
