@@ -127,7 +127,11 @@ func TestFatalProblems(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b, err := bundle.Read(t.Context(), sound(test.files), bundle.ReadOptions{})
+			var told []bundle.Problem
+			b, err := bundle.Read(t.Context(), sound(test.files), bundle.ReadOptions{Warn: func(p bundle.Problem) { told = append(told, p) }})
+			if slices.ContainsFunc(told, func(p bundle.Problem) bool { return strings.Contains(p.String(), test.want) }) {
+				t.Error("the problem was told twice")
+			}
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want %q", err, test.want)
 			}
