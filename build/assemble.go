@@ -16,6 +16,7 @@ import (
 type part struct {
 	kind     LayerKind
 	packages []string
+	dir      string
 	layer    layers.Layer
 }
 
@@ -45,7 +46,7 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 // asLayer describes a written part.
 func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	return Layer{
-		Kind: p.kind, Packages: p.packages, MediaType: mediaType,
+		Kind: p.kind, Packages: p.packages, dir: p.dir, MediaType: mediaType,
 		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed,
 	}
 }

@@ -30,6 +30,7 @@ type CatalogInput struct {
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}

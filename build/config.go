@@ -13,6 +13,14 @@ import (
 // ConfigsLabel is the label that tells where in an image the catalog is.
 const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
+// purpose is what the configuration of one kind of image has of its own.
+type purpose struct {
+	// command is what made the image, for its history.
+	command string
+	// configure sets what the image runs and where. b is nil if the image has no base.
+	configure func(c *v1.ImageConfig, o *Options, b *base)
+}
+
 // What every catalog image runs.
 const (
 	serverUser  = "1001"
@@ -20,8 +28,28 @@ const (
 	defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// imageConfig is the text of the configuration of a catalog image for one platform. ls are all layers, those of the base
-// first.
+// catalogPurpose is that of catalog images: they serve.
+func catalogPurpose() purpose {
+	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
+		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
+		c.User = serverUser
+		c.Entrypoint = []string{"/" + serverPath}
+		c.Cmd = []string{"serve", "/" + configsDir}
+		if o.Cache != nil {
+			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
+		}
+		c.ExposedPorts = map[string]struct{}{servePort: {}}
+		if b != nil {
+			maps.Copy(c.ExposedPorts, b.config.Config.ExposedPorts)
+		}
+		// Probes are started by their bare name, and not every runtime has a default for it.
+		if !slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+			c.Env = append(slices.Clone(c.Env), defaultPath)
+		}
+	}}
+}
+
+// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base first.
 func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error) {
 	created := o.created()
 	c := v1.Image{}
@@ -31,28 +59,14 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	}
 	c.Created = &created
 	c.Platform = p
-	c.Config.Labels = withLabels(c.Config.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
-	maps.Copy(c.Config.Labels, o.Labels)
-	c.Config.User = serverUser
 	c.Config.WorkingDir = "/"
-	c.Config.Entrypoint = []string{"/" + serverPath}
-	c.Config.Cmd = []string{"serve", "/" + configsDir}
-	if o.Cache != nil {
-		c.Config.Cmd = append(c.Config.Cmd, "--cache-dir=/"+cacheDir)
-	}
-	c.Config.ExposedPorts = map[string]struct{}{servePort: {}}
-	if b != nil {
-		maps.Copy(c.Config.ExposedPorts, b.config.Config.ExposedPorts)
-	}
-	// Probes are started by their bare name, and not every runtime has a default for it.
-	if !slices.ContainsFunc(c.Config.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
-		c.Config.Env = append(slices.Clone(c.Config.Env), defaultPath)
-	}
+	o.purpose.configure(&c.Config, o, b)
+	c.Config.Labels = withLabels(c.Config.Labels, o.Labels)
 	c.RootFS = v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}
 	for _, l := range ls {
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, l.DiffID)
 		if l.Kind != LayerBase {
-			c.History = append(c.History, v1.History{Created: &created, CreatedBy: "bindery build catalog", Comment: l.comment()})
+			c.History = append(c.History, v1.History{Created: &created, CreatedBy: o.purpose.command, Comment: l.comment()})
 		}
 	}
 	return json.Marshal(c)
@@ -61,8 +75,12 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 // comment is what the history tells of a layer.
 func (l Layer) comment() string {
 	switch {
+	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:
+		return "/" + l.dir
 	case l.Kind == LayerServer:
 		return "/" + serverPath
+	case l.Kind == LayerReset && l.dir != "":
+		return "without the bundle of the base"
 	case l.Kind == LayerReset:
 		return "without the catalog of the base"
 	case len(l.Packages) == 0:

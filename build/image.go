@@ -56,6 +56,8 @@ type Layer struct {
 	DiffID       digest.Digest `json:"diffID"`
 	Size         int64         `json:"bytes"`
 	Uncompressed int64         `json:"uncompressed,omitempty"`
+
+	dir string // where a bundle's layer has its files
 }
 
 // LayerKind is what a layer is for.
@@ -67,6 +69,10 @@ const (
 	LayerServer   LayerKind = "server"
 	LayerReset    LayerKind = "reset"
 	LayerPackages LayerKind = "packages"
+	// Those of a bundle.
+	LayerManifests LayerKind = "manifests"
+	LayerMetadata  LayerKind = "metadata"
+	LayerTests     LayerKind = "tests"
 )
 
 // Totals sum up an image's layers. Sizes are in bytes.

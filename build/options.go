@@ -43,6 +43,8 @@ type Options struct {
 	Cache func(PackageCatalog) (CacheFile, error)
 	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
 	Events func(Layer)
+
+	purpose purpose
 }
 
 // defaultMaxLayers stays below what container engines can mount.

@@ -1,6 +1,10 @@
 package bundle
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
 
 // CSV is what a catalog needs to know of a ClusterServiceVersion.
 type CSV struct {
@@ -21,10 +25,16 @@ type CSV struct {
 	Annotations     map[string]string
 	// Spec is the spec as JSON.
 	Spec json.RawMessage
+
+	ownedCRDs  int                // the first of Owned are CRDs, the others API services
+	properties []declcfg.Property // of the annotation olm.properties
 }
 
 // RelatedImage is an entry of spec.relatedImages.
-type RelatedImage struct{ Name, Image string }
+type RelatedImage struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
 
 // API is a group, version and kind with the plural name of its resource.
 type API struct{ Group, Version, Kind, Plural string }

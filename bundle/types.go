@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -47,8 +49,12 @@ type Bundle struct {
 	// Dependencies are those of dependencies.yaml and Properties those of properties.yaml, as written.
 	Dependencies []Dependency
 	Properties   []declcfg.Property
-	// Problems are what was passed over while reading, in the order of discovery.
+	// Problems are what is wrong with the bundle, in the order of discovery: what made it unreadable, and what was passed
+	// over.
 	Problems []Problem
+
+	provided []API     // by the manifests
+	strict   []Problem // what only the reader of version 1 objects to
 }
 
 // Object is one Kubernetes object of the manifests.
@@ -84,6 +90,27 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
+// The rules that reading a bundle can find broken.
+const (
+	RuleLimit          = "limit"           // more than a limit allows
+	RuleFile           = "file"            // a file that is none: a link out of the bundle, a device
+	RuleName           = "name"            // names of files, packages, channels and bundles
+	RuleDirectory      = "directory"       // manifests, metadata, or a directory within them
+	RuleSyntax         = "syntax"          // a file that cannot be read as what it should be
+	RuleDuplicateKey   = "duplicate-key"   // a key that comes twice in an object
+	RuleDocuments      = "documents"       // more than one document in a file
+	RuleNoObjects      = "no-objects"      // manifests without an object
+	RuleCSVMissing     = "csv-missing"     // no ClusterServiceVersion
+	RuleCSVSecond      = "csv-second"      // more than one of them
+	RuleCSV            = "csv"             // a field of the ClusterServiceVersion
+	RuleCRD            = "crd"             // an owned CRD that is not there, or one that is none
+	RuleAnnotations    = "annotations"     // annotations.yaml
+	RuleMediaType      = "media-type"      // an unknown media type
+	RuleDependency     = "dependency"      // an entry of dependencies.yaml
+	RuleProperty       = "property"        // a property of properties.yaml or of the annotation olm.properties
+	RuleAnnotationsTwo = "annotations-two" // several files with annotations
+)
+
 // Problem is something wrong with a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
 type Problem struct {
 	Severity Severity `json:"severity"`
@@ -94,4 +121,21 @@ type Problem struct {
 	Field string `json:"field,omitempty"`
 	// Message says what was seen and, where that is not plain, how to mend it.
 	Message string `json:"message"`
+}
+
+// String is "file:line: field: message"; what is not known is left out.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		if p.Line > 0 {
+			b.WriteString(":" + strconv.Itoa(p.Line))
+		}
+		b.WriteString(": ")
+	}
+	if p.Field != "" {
+		b.WriteString(p.Field + ": ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
 }

@@ -285,27 +285,14 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 
 // checkProperties reports the first property that cannot be read.
 func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
-	first := bundle.droppedErr
-	for i := range bundle.Properties {
-		if first != nil && first.index <= i {
-			break
-		}
-		if err := parseProperty(&bundle.Properties[i]); err != nil {
-			first = &propertyError{i, bundle.Properties[i].Type, err}
-			break
-		}
-	}
+	first := bundle.badProperty()
 	if first == nil {
 		return true
 	}
-	b.report(bundle, RuleProperty, "parse properties for bundle %q: %s", bundle.Name, opmTypeNames.Replace(first.Error()))
+	b.report(bundle, RuleProperty, "%v", bundle.propertiesError(first))
 	b.problems[len(b.problems)-1].path = []any{"properties", first.index}
 	return false
 }
-
-// opmTypeNames gives the types in messages of encoding/json the names under which they are known.
-var opmTypeNames = strings.NewReplacer("declcfg.GVKProperty", "property.GVK", "declcfg.PackageProperty", "property.Package",
-	"declcfg.PackageRequiredProperty", "property.PackageRequired", "declcfg.CSVMetadata", "property.CSVMetadata")
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {

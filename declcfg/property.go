@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // The property types that have a meaning of their own. Properties of any other type are opaque.
@@ -107,3 +108,34 @@ func parseProperty(p *Property) error {
 	}
 	return json.Unmarshal(p.Value, into)
 }
+
+// CheckProperties returns an error if a property of a known type has a value that does not fit it: that of the first
+// such property. Values that [Bundle.Reduce] has dropped were checked then.
+func (b *Bundle) CheckProperties() error {
+	if first := b.badProperty(); first != nil {
+		return b.propertiesError(first)
+	}
+	return nil
+}
+
+// badProperty finds the first property that cannot be read.
+func (b *Bundle) badProperty() *propertyError {
+	for i := range b.Properties {
+		if b.droppedErr != nil && b.droppedErr.index <= i {
+			break
+		}
+		if err := parseProperty(&b.Properties[i]); err != nil {
+			return &propertyError{i, b.Properties[i].Type, err}
+		}
+	}
+	return b.droppedErr
+}
+
+// propertiesError is the error for a property in opm's words.
+func (b *Bundle) propertiesError(e *propertyError) error {
+	return fmt.Errorf("parse properties for bundle %q: %s", b.Name, opmTypeNames.Replace(e.Error()))
+}
+
+// opmTypeNames gives the types in messages of encoding/json the names under which they are known.
+var opmTypeNames = strings.NewReplacer("declcfg.GVKProperty", "property.GVK", "declcfg.PackageProperty", "property.Package",
+	"declcfg.PackageRequiredProperty", "property.PackageRequired", "declcfg.CSVMetadata", "property.CSVMetadata")

@@ -117,6 +117,14 @@ func (c *BlobCache) Dir() string {
 	return c.dir
 }
 
+// MaxBytes is the bound of the cache; 0 for a nil cache.
+func (c *BlobCache) MaxBytes() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.o.MaxBytes
+}
+
 // Close gives the cache's descriptors back. What it has opened stays readable, nothing more is found or stored.
 func (c *BlobCache) Close() error {
 	if c == nil {
@@ -163,11 +171,15 @@ func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 		_ = root.RemoveAll(name)
 		return nil, false
 	}
-	f, err := root.Open(name)
+	f, err := openQuickly(root, name)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			_ = root.Remove(name) // it is ours: somebody has taken away its permissions
 		}
+		return nil, false
+	}
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
 		return nil, false
 	}
 	r, err := checked(f, d, info.Size())

@@ -137,7 +137,7 @@ func hasCacheTag(root *os.Root) (bool, error) {
 	if !info.Mode().IsRegular() {
 		return false, fmt.Errorf("%s is not a regular file", path.Join(root.Name(), cacheTag))
 	}
-	f, err := root.Open(cacheTag)
+	f, err := openQuickly(root, cacheTag)
 	if err != nil {
 		return false, err
 	}
@@ -165,6 +165,12 @@ func listDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	}
 	defer f.Close()
 	return f.ReadDir(-1)
+}
+
+// openQuickly opens a file that has been found to be a regular one. It does not wait for the other end of a FIFO that has
+// taken its place since.
+func openQuickly(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|noWait, 0)
 }
 
 // makeDir makes a directory in the cache, in place of whatever else is there under its name.
@@ -205,7 +211,7 @@ func sweepPartial(root *os.Root) {
 			_ = root.RemoveAll(name)
 			continue
 		}
-		f, err := root.Open(name)
+		f, err := openQuickly(root, name)
 		if err != nil {
 			continue
 		}

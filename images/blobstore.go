@@ -155,12 +155,13 @@ func (s *storer) finish() {
 		s.giveUp()
 		return
 	}
-	err := s.place()
-	s.giveUp()
-	if err != nil {
+	if err := s.place(); err != nil {
+		s.giveUp()
 		s.c.fail(err)
 		return
 	}
+	s.done = true
+	_ = s.file.Close()
 	s.c.pruneIfDue()
 }
 
@@ -188,7 +189,8 @@ func (s *storer) place() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // swept by another process before it was claimed
 	case err != nil && s.present(name):
-		return nil // where open files cannot be replaced, another process reads the same blob
+		// Where open files cannot be replaced, another process reads the same blob.
+		return s.root.Remove(s.name)
 	}
 	return err
 }

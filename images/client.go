@@ -47,44 +47,60 @@ type ClientOptions struct {
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
 type Client struct {
-	o       ClientOptions
-	sys     *types.SystemContext
-	scratch string
-	policy  *signature.PolicyContext // nil accepts everything
-	remote  *remote
+	o ClientOptions
+
+	startLock sync.Mutex
+	sys       *types.SystemContext // nil until the first image is opened
+	scratch   string
+	policy    *signature.PolicyContext // nil accepts everything
+	remote    *remote
 
 	policyLock sync.Mutex
 	eventLock  sync.Mutex
 }
 
-// NewClient prepares a client. Errors are about files that the options name, or policies that cannot be understood; no
-// registry is asked.
-func NewClient(o ClientOptions) (_ *Client, err error) {
-	c := &Client{o: o}
-	if c.scratch, err = os.MkdirTemp(o.Temp, "bindery-client-"); err != nil {
-		return nil, err
+// NewClient returns a client. It looks at the options only: files that they name are read, and directories are made,
+// when the first image is opened.
+func NewClient(o ClientOptions) (*Client, error) {
+	if o.Retries < 0 {
+		return nil, fmt.Errorf("%d retries: it cannot be tried less than once", o.Retries)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
-	if c.sys, err = o.Registry.System(c.scratch); err != nil {
-		return nil, err
+	return &Client{o: o}, nil
+}
+
+// start does once what has to be done before an image can be opened. Its errors are about files that the options name,
+// or policies that cannot be understood.
+func (c *Client) start() (err error) {
+	c.startLock.Lock()
+	defer c.startLock.Unlock()
+	if c.sys != nil {
+		return nil
 	}
-	if c.policy, err = sourcePolicy(o.PolicyFile); err != nil {
-		return nil, err
+	scratch, err := os.MkdirTemp(c.o.Temp, "bindery-client-")
+	if err != nil {
+		return err
 	}
-	c.remote = newRemote(o, c.sys, c.event)
-	return c, nil
+	sys, err := c.o.Registry.System(scratch)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(scratch))
+	}
+	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
+		return errors.Join(err, os.RemoveAll(scratch))
+	}
+	c.scratch, c.sys = scratch, sys
+	c.remote = newRemote(c.o, c.sys, c.event)
+	return nil
 }
 
 // Close ends idle connections and removes the client's files. Images that are still open cannot be read any more.
 func (c *Client) Close() error {
-	var err error
-	if c.remote != nil {
-		c.remote.close()
+	c.startLock.Lock()
+	defer c.startLock.Unlock()
+	if c.sys == nil {
+		return nil
 	}
+	c.remote.close()
+	var err error
 	if c.policy != nil {
 		err = c.policy.Destroy()
 	}
@@ -108,7 +124,7 @@ func (c *Client) event(e Event) {
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(fmt.Errorf("image %.300q: %w", name, err))
+			err = withoutSecrets(fmt.Errorf("failed to pull image %.300q: %w", name, err))
 		}
 	}()
 	var deadline time.Time
@@ -139,6 +155,9 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 func (c *Client) openSource(ctx context.Context, name string) (sourceName, types.ImageSource, error) {
 	n, err := parseSourceName(name)
 	if err != nil {
+		return n, nil, err
+	}
+	if err := c.start(); err != nil {
 		return n, nil, err
 	}
 	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {

@@ -63,3 +63,6 @@ func abandoned(f *os.File) bool {
 
 // ours is true: owners are not known here.
 func ours(fs.FileInfo) bool { return true }
+
+// noWait opens a FIFO without waiting for its other end.
+const noWait = 0

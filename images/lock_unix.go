@@ -72,3 +72,6 @@ func ours(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(stat.Uid) == int64(os.Geteuid())
 }
+
+// noWait opens a FIFO without waiting for its other end.
+const noWait = syscall.O_NONBLOCK

@@ -50,6 +50,9 @@ func (i *Image) Reference() string {
 	return i.repository + "@" + i.Top.String()
 }
 
+// InRegistry tells whether the image was opened in a registry, and so has a name that others can pull it by.
+func (i *Image) InRegistry() bool { return i.repository != "" }
+
 // OpenOptions say how an image is opened. The zero value takes linux/amd64.
 type OpenOptions struct {
 	// Platform is chosen from an index. The image itself is not required to be for it if there is no choice.

@@ -445,7 +445,7 @@ func TestCertificateDirectories(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewClient(ClientOptions{Registry: Registry{CAFile: empty}, Temp: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no certificate") {
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: empty}}), reg.Host()+"/a/b:v1"); err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,8 +2,6 @@ package render
 
 import (
 	"cmp"
-	"context"
-	"iter"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -28,64 +26,6 @@ func weight(p declcfg.Property) int {
 		return 1
 	}
 	return 0
-}
-
-// References renders several references into one stream, in opm's writing order. What several references have in
-// common is in the stream as often; of equal blobs, those of the first reference come first.
-func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
-	streams := make([]iter.Seq2[declcfg.Blob, error], len(refs))
-	for i, ref := range refs {
-		var err error
-		if streams[i], err = Reference(ctx, ref, o); err != nil {
-			return nil, err
-		}
-	}
-	if len(streams) == 1 {
-		return streams[0], nil
-	}
-	return func(yield func(declcfg.Blob, error) bool) { merge(streams, yield) }, nil
-}
-
-// merge merges streams that are in order. Nothing is yielded before the first blob of every stream is there, and so
-// every database has been checked.
-func merge(streams []iter.Seq2[declcfg.Blob, error], yield func(declcfg.Blob, error) bool) {
-	type head struct {
-		blob declcfg.Blob
-		next func() (declcfg.Blob, error, bool)
-	}
-	var heads []*head
-	for _, s := range streams {
-		next, stop := iter.Pull2(s)
-		defer stop()
-		b, err, ok := next()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if ok {
-			heads = append(heads, &head{b, next})
-		}
-	}
-	for len(heads) > 0 {
-		least := 0
-		for i := range heads {
-			if before(heads[i].blob, heads[least].blob) {
-				least = i
-			}
-		}
-		h := heads[least]
-		if !yield(h.blob, nil) {
-			return
-		}
-		b, err, ok := h.next()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if h.blob = b; !ok {
-			heads = slices.Delete(heads, least, least+1)
-		}
-	}
 }
 
 // before tells whether x is written before y: by package, with those of no package last, then by kind, then by name, or

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -43,8 +44,27 @@ type Options struct {
 	Warn func(declcfg.Position, string)
 	// Database is called with each database after its last blob, before it is closed. An error ends the rendering.
 	Database func(context.Context, *sqlite.DB) error
-	// Image renders references to images. If it is nil they are refused.
-	Image func(ctx context.Context, ref string) (iter.Seq2[declcfg.Blob, error], error)
+	// Images opens references to images. If it is nil they are refused. ImageLimits bound what is read out of them.
+	Images      *images.Client
+	ImageLimits images.Limits
+	// Fetches is how many images and bundles are fetched and rendered at once; 0 means eight, or Jobs if that is set.
+	Fetches int
+	// Pulled, unless nil, is told of every image that has been opened, by one goroutine at a time.
+	Pulled func(Pulled)
+	// ResolveDigests names the images of rendered bundles by what their tags stand for, REPOSITORY@DIGEST.
+	ResolveDigests bool
+	// ImageTemplate makes the image references of bundles that come from no registry; nil leaves them without.
+	ImageTemplate *ImageTemplate
+	// Allow are the kinds that may be rendered; nil means all.
+	Allow []Kind
+}
+
+// Pulled is an image that has been opened.
+type Pulled struct {
+	Reference string
+	Kind      Kind
+	// Digest is what the image can be had by again.
+	Digest string
 }
 
 // Kind is what a reference turns out to name.
@@ -55,8 +75,23 @@ const (
 	CatalogDirectory Kind = "catalog directory"
 	BundleDirectory  Kind = "bundle directory"
 	Database         Kind = "database"
-	Image            Kind = "image"
+	// Image is any image. What is in it is known when it has been opened, see [KindOfImage].
+	Image         Kind = "image"
+	CatalogImage  Kind = "catalog image"
+	DatabaseImage Kind = "database image"
+	BundleImage   Kind = "bundle image"
 )
+
+// ErrNotAllowed is returned for a reference of a kind that is not among [Options.Allow].
+var ErrNotAllowed = errors.New("not allowed")
+
+// allowed tells whether a kind may be rendered. An image of any kind may be opened to see.
+func (o *Options) allowed(k Kind) error {
+	if o.Allow == nil || k == Image || slices.Contains(o.Allow, k) {
+		return nil
+	}
+	return fmt.Errorf("cannot render %s: %w", k, ErrNotAllowed)
+}
 
 // ErrFileType is what is wrong with a file that is no database.
 var ErrFileType = errors.New("unsupported file type")
@@ -146,10 +181,7 @@ func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 }
 
 func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
-	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
-		return nil, err
-	}
-	kind, err := Classify(ref)
+	kind, err := check(ref, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +190,54 @@ func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 		return directory(ctx, ref, o), nil
 	case Database:
 		return database(ctx, ref, o), nil
-	case Image:
-		if o.Image == nil {
-			return nil, fmt.Errorf("no such file or directory, and images are not read here: a catalog directory or a SQLite database is needed instead of a reference such as %s", strings.Join(imageTransports[:], ", "))
-		}
-		return o.Image(ctx, ref)
-	default:
-		return nil, fmt.Errorf("cannot render %s %q", kind, ref)
+	case BundleDirectory:
+		return func(yield func(declcfg.Blob, error) bool) {
+			b, err := bundleDirectory(ctx, ref, &o)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			yield(b, nil)
+		}, nil
 	}
+	return func(yield func(declcfg.Blob, error) bool) {
+		c, err := image(ctx, ref, &o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if c.bundle != nil {
+			yield(c.bundle, nil)
+			return
+		}
+		for b, err := range c.blobs {
+			if !yield(b, err) || err != nil {
+				_ = c.done() // what was asked for is there, or there is an error that says more
+				return
+			}
+		}
+		if err := c.done(); err != nil {
+			yield(nil, err)
+		}
+	}, nil
+}
+
+// check tells what a reference names, and refuses what cannot be rendered before anything is read.
+func check(ref string, o *Options) (Kind, error) {
+	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
+		return "", err
+	}
+	kind, err := Classify(ref)
+	if err != nil {
+		return "", err
+	}
+	if kind == Image && o.Images == nil {
+		return "", fmt.Errorf("no such file or directory, and images are not read here: a catalog directory or a SQLite database is needed instead of a reference such as %s", strings.Join(imageTransports[:], ", "))
+	}
+	if kind == Image {
+		return kind, checkName(ref)
+	}
+	return kind, o.allowed(kind)
 }
 
 func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
@@ -175,6 +247,13 @@ func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 			yield(nil, err)
 			return
 		}
+		catalog(ctx, fsys, o)(yield)
+	}
+}
+
+// catalog renders the catalog in a file system.
+func catalog(ctx context.Context, fsys fs.FS, o Options) iter.Seq2[declcfg.Blob, error] {
+	return func(yield func(declcfg.Blob, error) bool) {
 		c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn})
 		if err != nil {
 			yield(nil, err)

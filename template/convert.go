@@ -2,9 +2,11 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -111,6 +113,9 @@ func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 	if len(e.Problems) == 0 {
 		return nil
 	}
-	e.opm = e.Problems[0].Message
+	slices.SortStableFunc(e.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Position.File, b.Position.File), cmp.Compare(a.Position.Line, b.Position.Line))
+	})
+	e.opm = e.Error()
 	return e
 }

@@ -160,8 +160,10 @@ func syntaxProblem(first int, err error) problem {
 	switch {
 	case errors.As(err, &syntax):
 		p.Position.Line += max(syntax.Line, 1) - 1
+		p.Message = syntax.Format + ": " + syntax.Msg
 	case errors.As(err, &limit):
 		p.Position.Line += max(limit.Line, 1) - 1
+		p.Message = (&canon.LimitError{What: limit.What, Limit: limit.Limit}).Error()
 		p.Err = declcfg.ErrLimit
 	}
 	return p

@@ -1,29 +1,11 @@
 package generate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 )
-
-// ReadAnnotations reads the text of an annotations.yaml.
-func ReadAnnotations(text []byte) (map[string]string, error) {
-	doc, err := firstDocument(text)
-	if err != nil {
-		return nil, err
-	}
-	var found struct {
-		Annotations map[string]string `json:"annotations"`
-	}
-	if doc != nil {
-		if err := json.Unmarshal(doc, &found); err != nil {
-			return nil, err
-		}
-	}
-	return found.Annotations, nil
-}
 
 // Compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
 // What existing has beyond them is its own affair.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Options say what is generated. Dir is required; what is empty in Metadata is found out.
@@ -54,7 +56,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	root, err := openDir(dir)
+	root, err := bundlefs.OpenDir(dir)
 	if err != nil {
 		return Result{}, err
 	}
@@ -100,18 +102,6 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 
 	r.Written, err = writeAll(ctx, files, o.Overwrite)
 	return r, err
-}
-
-// openDir opens a directory so that no link leads out of it.
-func openDir(dir string) (*os.Root, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%q is not a directory", dir)
-	}
-	return os.OpenRoot(dir)
 }
 
 // complete finds out what the user has not said.
@@ -209,17 +199,17 @@ func copies(ctx context.Context, fsys fs.FS, to string) ([]file, error) {
 			return nil
 		}
 		if d.IsDir() {
-			if strings.Count(name, "/") >= maxDepth {
-				return fmt.Errorf("%q: %w: more than %d directories deep", name, ErrLimit, maxDepth)
+			if strings.Count(name, "/") >= bundlefs.MaxDepth {
+				return fmt.Errorf("%q: %w: more than %d directories deep", name, bundlefs.ErrLimit, bundlefs.MaxDepth)
 			}
 			return nil
 		}
-		data, err := readFile(fsys, name)
+		data, err := bundlefs.ReadFile(fsys, name)
 		if err != nil {
 			return err
 		}
-		if total += len(data); total > maxTotal || len(files) >= maxFiles {
-			return fmt.Errorf("%w: more than %d files or %d bytes", ErrLimit, maxFiles, maxTotal)
+		if total += len(data); total > bundlefs.MaxTotal || len(files) >= bundlefs.MaxFiles {
+			return fmt.Errorf("%w: more than %d files or %d bytes", bundlefs.ErrLimit, bundlefs.MaxFiles, bundlefs.MaxTotal)
 		}
 		files = append(files, file{filepath.Join(to, filepath.FromSlash(name)), data})
 		return nil

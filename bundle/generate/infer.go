@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Package is what the directory of a package tells about one of its bundles.
@@ -64,22 +66,22 @@ func Infer(fsys fs.FS, dir string) (Package, error) {
 
 // findPackageManifest finds the file that names package and channels, the first by name.
 func findPackageManifest(fsys fs.FS) (packageManifest, error) {
-	names, err := fileNames(fsys, ".")
+	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
 		return packageManifest{}, err
 	}
-	for _, name := range names {
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
+	for _, e := range entries {
+		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name())) {
 			continue
 		}
-		data, err := readFile(fsys, name)
+		data, err := bundlefs.ReadFile(fsys, e.Name())
 		if errors.Is(err, fs.ErrPermission) {
 			continue
 		}
 		if err != nil {
 			return packageManifest{}, err
 		}
-		doc, err := firstDocument(data)
+		doc, err := bundlefs.FirstDocument(data)
 		if err != nil || doc == nil {
 			continue
 		}
@@ -93,12 +95,9 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 
 // edges tells of each ClusterServiceVersion of a package which others it replaces or skips.
 func edges(fsys fs.FS) (map[string][]string, error) {
-	entries, err := fs.ReadDir(fsys, ".")
+	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
 		return nil, err
-	}
-	if len(entries) > maxFiles {
-		return nil, fmt.Errorf("%w: more than %d bundles", ErrLimit, maxFiles)
 	}
 	below := map[string][]string{}
 	for _, e := range entries {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // ErrNoManifests is the error of a directory without a single Kubernetes object.
@@ -19,21 +20,24 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if isChart(fsys) {
 		return bundle.Helm, nil
 	}
-	names, err := fileNames(fsys, ".")
+	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
 		return "", err
 	}
 	objects := 0
-	for _, name := range names {
-		data, err := readFile(fsys, name)
-		if err != nil {
-			return "", fmt.Errorf("unable to read file %s in bundle: %w", name, err)
-		}
-		doc, err := firstDocument(data)
-		if err != nil || doc == nil {
+	for _, e := range entries {
+		if e.IsDir() {
 			continue
 		}
-		switch kindOf(doc) {
+		data, err := bundlefs.ReadFile(fsys, e.Name())
+		if err != nil {
+			return "", fmt.Errorf("unable to read file %s in bundle: %w", e.Name(), err)
+		}
+		doc, err := bundlefs.FirstDocument(data)
+		if err != nil {
+			continue
+		}
+		switch bundlefs.Kind(doc) {
 		case kindCSV, "CustomResourceDefinition":
 			return bundle.RegistryV1, nil
 		case "":
@@ -49,12 +53,12 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 
 // isChart tells whether the directory is that of a Helm chart.
 func isChart(fsys fs.FS) bool {
-	data, err := readFile(fsys, "Chart.yaml")
+	data, err := bundlefs.ReadFile(fsys, "Chart.yaml")
 	if err != nil {
 		return false
 	}
-	doc, err := firstDocument(data)
-	if err != nil {
+	doc, err := bundlefs.FirstDocument(data)
+	if err != nil || doc == nil {
 		return false
 	}
 	var chart struct {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // ErrExists is the error of a file that is there with other content and must not be replaced.
@@ -93,8 +94,8 @@ func compare(f file) (was undo, same bool, err error) {
 		return was, false, fmt.Errorf("%s is there and is not a regular file", f.path)
 	}
 	was.old = []byte{}
-	if info.Size() > maxFile {
-		return was, false, fmt.Errorf("%s: %w: more than %d bytes", f.path, ErrLimit, maxFile)
+	if info.Size() > bundlefs.MaxFile {
+		return was, false, fmt.Errorf("%s: %w: more than %d bytes", f.path, bundlefs.ErrLimit, bundlefs.MaxFile)
 	}
 	if was.old, err = os.ReadFile(f.path); err != nil {
 		return was, false, err

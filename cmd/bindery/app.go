@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/version"
 )
@@ -24,6 +25,8 @@ type program struct {
 	quiet  bool
 	bars   bool // progress may be drawn
 	line   cliutil.Line
+	images *images.Client // once a command has asked for it
+	atEnd  []func(done bool) error
 }
 
 // newApp is the whole tree of commands.
@@ -52,11 +55,14 @@ func newApp(p *program) *cli.App {
 			p.listCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
+			p.cacheCommand(),
 			p.initCommand(),
 			p.generateCommand(),
+			p.templateCommand(),
 			p.bundleCommand(),
 			p.registryCommand(),
 			p.alphaCommand(),
+			hidden(p.templateRenderCommand("render-template")),
 			p.versionCommand(),
 			p.completionCommand(),
 			p.completeCommand(),

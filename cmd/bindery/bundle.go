@@ -10,6 +10,7 @@ func (p *program) bundleCommand() *cli.Command {
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),
+			p.bundleExtractCommand(),
 		},
 	}
 }

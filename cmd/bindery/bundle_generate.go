@@ -63,11 +63,8 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 
 // generateError tells what helps against an error of generating metadata.
 func generateError(err error) error {
-	switch {
-	case errors.Is(err, generate.ErrExists):
+	if errors.Is(err, generate.ErrExists) {
 		return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "--overwrite replaces what is there", Err: err}
-	case errors.Is(err, generate.ErrLimit):
-		return &cliutil.Error{Class: cliutil.ClassLimit, Err: err}
 	}
 	return err
 }

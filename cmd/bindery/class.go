@@ -7,7 +7,9 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -21,16 +23,19 @@ func withClass(err error) error {
 	}
 	class := cliutil.Class(0)
 	var invalid *declcfg.ValidationError
+	var name *render.NameError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	switch {
-	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit):
+	case errors.As(err, &name):
+		class = cliutil.ClassLocal
+	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundlefs.ErrLimit):
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal
-	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
+	case errors.Is(err, images.ErrInvalid), errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, sqlite.ErrUnsupported), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):

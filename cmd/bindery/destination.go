@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -31,8 +32,9 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with further certificate authorities", EnvVars: env("ca-file"), Category: group},
 		&cli.StringFlag{Name: "cert-dir", Usage: "`DIR` with *.crt, *.cert and *.key files", EnvVars: env("cert-dir"), Category: group},
 		&cli.StringFlag{Name: "registries-conf", Usage: "`FILE` in place of the system's registries.conf", EnvVars: env("registries-conf"), Category: group},
+		&cli.StringFlag{Name: "policy", Usage: "`FILE` in place of the system's policy.json; images that it does not accept are refused", EnvVars: env("policy"), Category: group},
 		&cli.IntFlag{Name: "retries", Value: 3, Usage: "try a busy or failing registry `N` more times", EnvVars: env("retries"), Category: group},
-		&cli.DurationFlag{Name: "timeout", Usage: "`DURATION` after which copying ends, such as 10m; 0 means never", EnvVars: env("timeout"), Category: group},
+		&cli.DurationFlag{Name: "timeout", Usage: "`DURATION` after which fetching and copying end, such as 10m; 0 means never", EnvVars: env("timeout"), Category: group},
 	}
 }
 
@@ -156,5 +158,5 @@ func registryOptions(c *cli.Context) images.Registry {
 		r.SkipTLSVerify = &skip
 		r.PlainHTTP = c.Bool("use-http") || c.Bool("skip-tls")
 	}
-	return r
+	return r.Env(os.Getenv)
 }

@@ -58,7 +58,8 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 	case isSyntax(err),
 		command == "opm validate" && cliutil.Classify(err) != cliutil.ClassInput,
 		command == "opm generate dockerfile" && !errors.Is(err, fs.ErrExist),
-		command == "opm registry serve":
+		command == "opm registry serve",
+		strings.HasSuffix(command, " render-template"):
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
 	}
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))

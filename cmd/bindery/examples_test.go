@@ -78,6 +78,11 @@ func TestHelpExamples(t *testing.T) {
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
+				if strings.Contains(line, "catalog.oci") {
+					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1"); got.status != 0 {
+						t.Fatal(got.stderr)
+					}
+				}
 				port := freePort(t)
 				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
 				args := strings.Fields(line)[1:]

@@ -24,6 +24,7 @@ func withHint(err error) error {
 	text := ""
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
+	var name *render.NameError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
@@ -32,6 +33,8 @@ func withHint(err error) error {
 		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
 	case errors.As(err, &unauthorized):
 		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
+	case errors.As(err, &name):
+		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory"
 	default:

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -18,11 +19,11 @@ func (p *program) listCommand() *cli.Command {
 			Name:        what,
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
-			Description: "The catalog is a directory or a database, and must be valid." + examples(example, example+" -o json"),
-			Flags: []cli.Flag{
+			Description: referenceHelp + "\nThe catalog must be valid." + examples(example, example+" -o json"),
+			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"},
-				compatFlag(), jobsFlag(),
-			},
+				compatFlag(),
+			}, readFlags()...),
 			Action: p.listAction(low, high, table),
 		}
 	}
@@ -52,7 +53,7 @@ func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "alpha", Hidden: true, Usage: "opm's names for other commands",
 		Action:      p.group,
-		Subcommands: []*cli.Command{p.listCommand(), p.bundleCommand()},
+		Subcommands: []*cli.Command{p.listCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
 	}
 }
 
@@ -66,13 +67,14 @@ func (p *program) listAction(low, high int, table func(*list.Listing, string) (a
 		if err != nil {
 			return err
 		}
+		o.Allow = catalogKinds()
 		blobs, err := render.Reference(c.Context, c.Args().First(), o)
 		if err != nil {
-			return err
+			return p.opmMessage(notCatalog(c.Args().First(), err))
 		}
 		listing, err := list.Load(blobs)
 		if err != nil {
-			return p.opmMessage(err)
+			return p.opmMessage(notCatalog(c.Args().First(), err))
 		}
 		rows, t, err := table(listing, c.Args().Get(1))
 		if err != nil {
@@ -95,4 +97,17 @@ func (p *program) listAction(low, high int, table func(*list.Listing, string) (a
 		return exactly(low, action)
 	}
 	return between(low, high, action)
+}
+
+// catalogKinds are the references that hold a catalog.
+func catalogKinds() []render.Kind {
+	return []render.Kind{render.CatalogDirectory, render.CatalogImage, render.Database, render.DatabaseImage}
+}
+
+// notCatalog says of a bundle, in opm's words, that it cannot be listed.
+func notCatalog(ref string, err error) error {
+	if errors.Is(err, render.ErrNotAllowed) {
+		return fmt.Errorf("cannot list non-index %q", ref)
+	}
+	return err
 }

@@ -74,6 +74,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	default:
 		p.line = line
 		err = app.RunContext(ctx, line.Args)
+		for _, end := range p.atEnd {
+			err = errors.Join(err, end(err == nil))
+		}
 	}
 	return p.finish(ctx, app, line, args, err)
 }

@@ -25,15 +25,14 @@ func (p *program) migrateCommand() *cli.Command {
 			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4." +
 			examples("bindery migrate index.db migrated --verify", "bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata"),
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			catalogFormatFlag(),
 			migrateLevelFlag(""),
 			&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
 			&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
 			&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages and leave out the broken ones"},
 			compatFlag(),
-			jobsFlag(),
-		},
+		}, readFlags()...),
 		Action: exactly(2, p.migrate),
 	}
 }
@@ -47,7 +46,7 @@ func (p *program) migrate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ro.KeepGoing = c.Bool("keep-going")
+	ro.KeepGoing, ro.Allow = c.Bool("keep-going"), catalogKinds()
 	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
 	if out == "" || filepath.Clean(out) == "." {
 		return cliutil.Usagef("the output %q is the working directory, which cannot be replaced: name another", out)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,24 +19,32 @@ func (p *program) renderCommand() *cli.Command {
 		Name:      "render",
 		Usage:     "print catalogs as one stream of blobs",
 		ArgsUsage: "REF...",
-		Description: "A reference is a catalog directory, an index database or an image in an OCI layout (oci:DIR:TAG). The answer is complete or there is none: nothing is\n" +
-			"printed before everything has been read." +
-			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render index.db catalog"),
-		Flags: []cli.Flag{
-			catalogFormatFlag(),
+		Description: referenceHelp + "\n\n" +
+			"Images and bundles are fetched several at a time; the answer is in the same order whatever comes first. It is\n" +
+			"complete or there is none: nothing is printed before everything has been read. A bundle that comes from no\n" +
+			"registry has no image reference, unless --image-ref-template makes one." +
+			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render bundle index.db catalog -o ndjson",
+				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --migrate",
+				"bindery render oci:catalog.oci:v1"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the blobs (json|yaml|ndjson); ndjson is one in a line"},
 			migrateLevelFlag(""),
 			&cli.BoolFlag{Name: "migrate", Usage: "take all migration levels"},
+			&cli.StringFlag{Name: "image-ref-template", Aliases: []string{"alpha-image-ref-template"},
+				Usage: "make the image references of bundle directories from `TEMPLATE`, which may use {{.Package}}, {{.Name}} and {{.Version}}"},
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of rendered bundles, in place of tags"},
 			compatFlag(),
-			jobsFlag(),
-		},
+		}, readFlags()...),
 		Action: atLeast(1, p.render),
 	}
 }
 
 func (p *program) render(c *cli.Context) (err error) {
-	format, err := catalogFormat(c)
-	if err != nil {
-		return err
+	format := declcfg.FormatNDJSON
+	if c.String("output") != string(format) {
+		if format, err = catalogFormat(c); err != nil {
+			return err
+		}
 	}
 	if c.IsSet("migrate") && c.IsSet("migrate-level") {
 		return cliutil.Usagef("if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate migrate-level] were all set")
@@ -48,9 +57,15 @@ func (p *program) render(c *cli.Context) (err error) {
 		o.Level = edit.LatestLevel()
 	}
 	o.Reuse = true
+	if text := c.String("image-ref-template"); text != "" {
+		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
+			return cliutil.Usagef("invalid --image-ref-template %q: %w", text, err)
+		}
+	}
+	o.ResolveDigests = c.Bool("resolve-digests")
 	blobs, err := render.References(c.Context, c.Args().Slice(), o)
 	if err != nil {
-		return err
+		return p.opmMessage(err)
 	}
 	var answer cliutil.Spool
 	defer func() { err = errors.Join(err, answer.Close()) }()
@@ -66,8 +81,14 @@ func (p *program) render(c *cli.Context) (err error) {
 
 // renderOptions reads the flags that say how a reference is read.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Image: p.renderImage}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled}
 	var err error
+	if o.Images, err = p.client(c); err != nil {
+		return o, err
+	}
+	if o.ImageLimits, err = imageLimits(c); err != nil {
+		return o, err
+	}
 	if o.Level, err = edit.ParseLevel(c.String("migrate-level")); err != nil {
 		return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: c.String("migrate-level"), Err: err}
 	}
@@ -87,4 +108,12 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 		return sqlite.CompatNone, nil
 	}
 	return "", cliutil.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
+}
+
+// pulled tells of an image that has been opened.
+func (p *program) pulled(i render.Pulled) {
+	if p.opm {
+		return
+	}
+	p.log.Info(fmt.Sprintf("%s %s", i.Kind, i.Digest))
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -22,13 +21,13 @@ func (p *program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
 		Usage:     "serve a catalog over gRPC",
-		ArgsUsage: "DIR|DB|oci:LAYOUT:TAG",
+		ArgsUsage: "DIR|DB|IMAGE",
 		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
 			"clients finish. With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not\n" +
 			"match the catalog is built anew, and one that cannot be written is replaced by a temporary one." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
-				"bindery serve catalog --cache-dir cache --cache-only"),
-		Flags: append(serverFlags(),
+				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
+		Flags: append(append(serverFlags(), readFlags()...),
 			&cli.StringFlag{Name: "cache-dir", Usage: "keep the serve cache in `DIR`"},
 			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and end"},
 			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "end with an error where the cache does not match the catalog"},
@@ -99,15 +98,16 @@ func (p *program) serve(c *cli.Context) (err error) {
 // serveSource opens what is to be served.
 func (p *program) serveSource(c *cli.Context, ref string) (serve.Source, func() error, error) {
 	nothing := func() error { return nil }
-	if strings.HasPrefix(ref, "oci:") {
-		return p.imageSource(c.Context, ref)
-	}
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
 		return serve.Source{}, nil, err
 	case kind == render.Image:
-		return serve.Source{}, nil, notRead(ref)
+		o, err := p.renderOptions(c)
+		if err != nil {
+			return serve.Source{}, nil, err
+		}
+		return p.imageSource(c.Context, ref, o)
 	case kind == render.Database:
 		src, err := p.databaseSource(c, ref)
 		return src, nothing, err

@@ -25,17 +25,25 @@ func platforms(c *cli.Context) ([]v1.Platform, error) {
 	}
 	var out []v1.Platform
 	for _, text := range list {
-		parts := strings.Split(text, "/")
-		if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
-			return nil, cliutil.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
-		}
-		p := v1.Platform{OS: parts[0], Architecture: parts[1]}
-		if len(parts) == 3 {
-			p.Variant = parts[2]
+		p, err := parsePlatform(text)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+func parsePlatform(text string) (v1.Platform, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
+		return v1.Platform{}, cliutil.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	}
+	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
+	if len(parts) == 3 {
+		p.Variant = parts[2]
+	}
+	return p, nil
 }
 
 // servers are the programs that serve the catalog in the image, one for each platform.

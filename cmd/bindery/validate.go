@@ -123,8 +123,13 @@ func (p *program) message(err error) string {
 // opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
 func (p *program) opmMessage(err error) error {
 	var problems *declcfg.ValidationError
-	if p.opm && errors.As(err, &problems) {
+	var name *render.NameError
+	switch {
+	case !p.opm:
+	case errors.As(err, &problems):
 		return errors.New(problems.OpmMessage())
+	case errors.As(err, &name):
+		return fmt.Errorf("render reference %q: %s", name.Reference, name.OpmMessage())
 	}
 	return err
 }

@@ -1,0 +1,145 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// BundleInput is the bundle that goes into an image.
+type BundleInput struct {
+	// FS is the bundle's root. It must not change until the image is built.
+	FS fs.FS
+	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further one,
+	// with the bundle's tests; it may be empty.
+	ManifestsDir, MetadataDir, TestsDir string
+	// Annotations become labels of the image. Options.Labels win over them.
+	Annotations map[string]string
+}
+
+// manifestsLabel tells that an image is a bundle.
+const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
+
+// bundlePurpose is that of bundle images: they run nothing. What a base runs stays.
+func bundlePurpose(annotations map[string]string) purpose {
+	return purpose{"bindery build bundle", func(c *v1.ImageConfig, _ *Options, _ *base) {
+		c.Labels = withLabels(c.Labels, annotations)
+	}}
+}
+
+// Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that the
+// registry has one of them already when only the other changes. It does not validate the bundle. The image is for
+// o.Platform, linux/amd64 by default; what it holds is the same for all. The caller must close the image, and keep o.Dir
+// until it has been copied.
+func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error) {
+	o.purpose, o.Servers, o.Cache = bundlePurpose(in.Annotations), nil, nil
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	if in.FS == nil {
+		return nil, errors.New("a bundle image needs a directory")
+	}
+	parts := []part{{kind: LayerManifests, dir: in.ManifestsDir}, {kind: LayerMetadata, dir: in.MetadataDir}}
+	if in.TestsDir != "" {
+		parts = append(parts, part{kind: LayerTests, dir: in.TestsDir})
+	}
+	if err := apart(parts); err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		p := &parts[i]
+		p.layer.Name = string(p.kind)
+		if p.layer.Entries, err = bundleEntries(in.FS, p.dir); err != nil {
+			return nil, err
+		}
+	}
+	bases, err := openBases(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if b := bases[0]; err != nil && b != nil {
+			err = errors.Join(err, b.src.Close())
+		}
+	}()
+	if b := bases[0]; b != nil {
+		if r, ok := bundleReset(b, parts); ok {
+			parts = append([]part{r}, parts...)
+		}
+		if n := len(b.layers) + len(parts); n > o.MaxLayers {
+			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+		}
+	}
+	return writeImage(ctx, &o, bases, parts)
+}
+
+// bundleEntries are the files of one directory of a bundle, those in directories below it too, in their places. Modes are
+// 0644 and 0755 whatever they are on disk: nothing in a bundle is executed, and every user must be able to read it.
+func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
+	if !fs.ValidPath(dir) || dir == "." {
+		return nil, fmt.Errorf("%.200q is not a directory of the bundle", dir)
+	}
+	entries := []layers.Entry{layers.Dir(dir, 0o755)}
+	var total int64
+	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		if strings.HasPrefix(path.Base(name), "..") { // a mounted ConfigMap's own
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if len(entries) > bundlefs.MaxFiles {
+			return fmt.Errorf("%s: %w: more than %d files", dir, bundlefs.ErrLimit, bundlefs.MaxFiles)
+		}
+		if d.IsDir() {
+			entries = append(entries, layers.Dir(name, 0o755))
+			return nil
+		}
+		e, err := layers.File(name, fsys, name)
+		if err != nil {
+			return err
+		}
+		e.Mode = 0o644
+		if total += e.Size; e.Size > bundlefs.MaxFile || total > bundlefs.MaxTotal {
+			return fmt.Errorf("%s: %w: more than %d bytes, or more than %d in all", name, bundlefs.ErrLimit, bundlefs.MaxFile, bundlefs.MaxTotal)
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+// apart refuses directories of a bundle that lie in each other: a file would be in two layers.
+func apart(parts []part) error {
+	for i, a := range parts {
+		for _, b := range parts[i+1:] {
+			if a.dir == b.dir || strings.HasPrefix(a.dir, b.dir+"/") || strings.HasPrefix(b.dir, a.dir+"/") {
+				return fmt.Errorf("%s are in %q and %s in %q: one of them lies in the other", a.kind, a.dir, b.kind, b.dir)
+			}
+		}
+	}
+	return nil
+}
+
+// bundleReset removes the bundle that a base has already: its manifests would be mixed with the new ones.
+func bundleReset(b *base, parts []part) (part, bool) {
+	if _, ok := b.config.Config.Labels[manifestsLabel]; !ok {
+		return part{}, false
+	}
+	r := part{kind: LayerReset, dir: parts[0].dir, layer: layers.Layer{Name: "reset"}}
+	for _, p := range parts {
+		r.layer.Entries = append(r.layer.Entries, layers.Whiteout(p.dir))
+	}
+	return r, true
+}

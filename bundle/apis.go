@@ -1,0 +1,87 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// apis finds out which APIs the bundle provides: those of the CRDs among its manifests, which may be more than the
+// ClusterServiceVersion owns, and the API services that it owns. An owned CRD that is not there is fatal.
+func (r *reader) apis() {
+	b := r.b
+	for i := range b.Objects {
+		if o := &b.Objects[i]; o.First() && o.Kind == kindCRD {
+			r.crd(o)
+		}
+	}
+	provided := b.provided
+	provided = append(provided, b.CSV.Owned[b.CSV.ownedCRDs:]...)
+	for _, api := range b.CSV.Owned[:b.CSV.ownedCRDs] {
+		if !slices.Contains(provided, api) {
+			r.fatal(Problem{Rule: RuleCRD, File: b.CSV.File, Line: b.CSV.Line, Field: "spec.customresourcedefinitions.owned", Message: fmt.Sprintf(
+				"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(provided))})
+		}
+	}
+	b.provided = provided
+}
+
+// String is "plural.group/version (kind)".
+func (a API) String() string {
+	return fmt.Sprintf("%s.%s/%s (%s)", cut(a.Plural), cut(a.Group), cut(a.Version), cut(a.Kind))
+}
+
+func cut(s string) string {
+	q := quote(s)
+	return q[1 : len(q)-1]
+}
+
+func names(apis []API) string {
+	const most = 20
+	var out []string
+	for _, a := range apis[:min(len(apis), most)] {
+		out = append(out, a.String())
+	}
+	if len(apis) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(apis)-most))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// crd takes the APIs of a CustomResourceDefinition without looking at their schemas.
+func (r *reader) crd(o *Object) {
+	if o.APIVersion != "apiextensions.k8s.io/v1" && o.APIVersion != "apiextensions.k8s.io/v1beta1" {
+		r.wrong(Problem{Rule: RuleCRD, File: o.File, Line: o.Line, Field: "apiVersion", Message: fmt.Sprintf(
+			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", quote(o.APIVersion))})
+	}
+	_, version, found := strings.Cut(o.APIVersion, "/")
+	if !found || version != "v1" && version != "v1beta1" {
+		return
+	}
+	var api API
+	var versions []string
+	members(member(o.JSON, "spec"), func(key, value []byte) bool {
+		switch string(key) {
+		case "group":
+			api.Group, _ = text(value)
+		case "names":
+			api.Kind, api.Plural = textAt(value, "kind"), textAt(value, "plural")
+		case "version":
+			if v, _ := text(value); v != "" && version == "v1beta1" {
+				versions = append(versions, v)
+			}
+		case "versions":
+			elements(value, func(v []byte) bool {
+				versions = append(versions, textAt(v, "name"))
+				return true
+			})
+		}
+		return true
+	})
+	for _, v := range versions {
+		api.Version = v
+		if !slices.Contains(r.b.provided, api) {
+			r.b.provided = append(r.b.provided, api)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package check
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// detect tells the media type from the manifests: a chart is helm, a ClusterServiceVersion or a definition of custom
+// resources is registry+v1, everything else is plain.
+func (r *run) detect() bundle.MediaType {
+	if r.chart() != "" {
+		return bundle.Helm
+	}
+	for _, o := range r.b.Objects {
+		if o.Kind == kindCSV || o.Kind == kindCRD {
+			return bundle.RegistryV1
+		}
+	}
+	// An empty bundle is measured by what it says of itself.
+	if len(r.b.Objects) == 0 && r.b.Annotations[bundle.AnnotationMediaType] == string(bundle.RegistryV1) {
+		return bundle.RegistryV1
+	}
+	return bundle.Plain
+}
+
+// annotations checks annotations.yaml against what is there.
+func (r *run) annotations(detected bundle.MediaType) {
+	file := r.b.AnnotationsFile
+	own := map[string]string{}
+	if file == "" {
+		r.fail("annotations-missing", inFile(r.b.MetadataDir), "Could not find annotations file")
+		if len(r.b.Annotations) == 0 {
+			return
+		}
+	} else if got, err := r.annotationsOf(file); err == nil {
+		own = got
+	} else {
+		own = r.b.Annotations
+	}
+	if file != "" && path.Base(file) != "annotations.yaml" {
+		r.warn("annotations-name", inFile(file), "the file is to be called annotations.yaml: opm finds it under any name, OLM does not")
+	}
+	a := annotationCheck{r: r, file: file, values: own}
+	a.mediaType(detected)
+	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
+	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
+	if name, ok := a.get(bundle.AnnotationPackage, true); ok {
+		a.name(bundle.AnnotationPackage, "package", name)
+	}
+	a.channels()
+}
+
+// annotationCheck looks at one annotation after the other.
+type annotationCheck struct {
+	r      *run
+	file   string
+	values map[string]string
+}
+
+func (a annotationCheck) place(key string) place {
+	p := inFile(a.file)
+	p.path = []any{"annotations", key}
+	return p
+}
+
+// get returns the value of an annotation. It is false if the annotation is absent or empty, which is an error for one
+// that a bundle must have.
+func (a annotationCheck) get(key string, must bool) (string, bool) {
+	v, ok := a.values[key]
+	switch {
+	case !ok && must && a.r.b.Annotations[key] != "":
+		a.r.fail("annotation-missing", a.place(key), "Missing annotation %q: only the image has a label %q", key, key)
+	case !ok && must:
+		a.r.fail("annotation-missing", a.place(key), "Missing annotation %q", key)
+	case ok && strings.TrimSpace(v) == "":
+		a.r.fail("annotation-empty", a.place(key), "Expecting annotation %q to have non-empty value", key)
+	default:
+		return v, ok
+	}
+	return "", false
+}
+
+func (a annotationCheck) mediaType(detected bundle.MediaType) {
+	v, ok := a.get(bundle.AnnotationMediaType, true)
+	if !ok || v == string(detected) || detected == bundle.Plain && v == string(bundle.PlainV0) {
+		return
+	}
+	a.r.fail("media-type", a.place(bundle.AnnotationMediaType), "Expecting annotation %q to have value %q instead of %q",
+		bundle.AnnotationMediaType, detected, v)
+}
+
+// directory checks the annotation that names a directory. found is where the directory was found.
+func (a annotationCheck) directory(key, found string) {
+	v, ok := a.get(key, true)
+	if !ok {
+		return
+	}
+	if clean := path.Clean("./" + strings.TrimPrefix(v, "/")); clean != path.Clean("./"+found) {
+		a.r.fail("directory", a.place(key), "Expecting annotation %q to have value %q instead of %q", key, found+"/", v)
+	} else if strings.HasPrefix(v, "/") || !strings.HasSuffix(v, "/") {
+		a.r.warn("directory", a.place(key), "the value %q is to be written %q, relative and with a slash at its end", v, found+"/")
+	}
+}
+
+// name checks a name that version 1 of OLM takes only if it is one that Kubernetes would take.
+func (a annotationCheck) name(key, what, name string) {
+	for _, text := range validation.IsDNS1123Subdomain(name) {
+		a.r.warn("name", a.place(key), "OLM v1 refuses: the %s name %q: %s", what, name, text)
+	}
+}
+
+func (a annotationCheck) channels() {
+	v, ok := a.get(bundle.AnnotationChannels, true)
+	preferred, _ := a.get(bundle.AnnotationDefaultChannel, false)
+	if !ok {
+		return
+	}
+	here := a.place(bundle.AnnotationChannels)
+	channels := strings.Split(v, ",")
+	for i, name := range channels {
+		trimmed := strings.TrimSpace(name)
+		switch {
+		case trimmed == "":
+			a.r.fail("channel-empty", here, "Expecting annotation %q to have non-empty value: channel %d of %q is empty", bundle.AnnotationChannels, i+1, v)
+		case trimmed != name:
+			a.r.warn("channel-space", here, "the channel name %q has spaces around it, which are a part of the name", name)
+		case slices.Contains(channels[:i], name):
+			a.r.warn("channel-twice", here, "the channel %q is named twice", name)
+		default:
+			a.name(bundle.AnnotationChannels, "channel", name)
+		}
+	}
+	switch {
+	case preferred == "" && len(channels) > 1:
+		a.r.warn("default-channel", here, "no default channel is named: one of %s must become it by another bundle of the package", quoted(channels))
+	case preferred != "" && !slices.Contains(channels, preferred):
+		a.r.warn("default-channel", a.place(bundle.AnnotationDefaultChannel),
+			"the default channel %q is none of the bundle's channels %s: another bundle of the package must bring it", preferred, quoted(channels))
+	}
+}
+
+// quoted lists a few names.
+func quoted(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
+	}
+	return fmt.Sprintf("%q", names)
+}

@@ -1,0 +1,151 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// Run checks a bundle. fsys is the bundle's root, from which it was read. What is wrong with the bundle is in the
+// report; the error is about the names of validators, and the context's cause if that is done. Run is safe for
+// concurrent use, also with the same bundle.
+func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report, error) {
+	if err := o.checkNames(); err != nil {
+		return nil, err
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	own, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: locator{fsys: fsys, left: maxLocated}}
+	r.all()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if own.Err() != nil {
+		r.fail("timeout", place{}, "the bundle was not checked to the end: that takes longer than %v", o.Timeout)
+	}
+	return r.report(), nil
+}
+
+// run is the state of one check.
+type run struct {
+	ctx   context.Context
+	fsys  fs.FS
+	b     *bundle.Bundle
+	o     Options
+	lines locator
+	size  Size
+
+	mu    sync.Mutex
+	found []finding
+}
+
+// all runs every check that concerns the kind of bundle.
+func (r *run) all() {
+	r.readProblems()
+	detected := r.detect()
+	if r.o.Plain {
+		r.annotations(bundle.PlainV0)
+		r.plain()
+		return
+	}
+	r.annotations(detected)
+	r.dependencies()
+	r.properties()
+	switch detected {
+	case bundle.Helm:
+		r.helm()
+	case bundle.RegistryV1:
+		r.registry()
+	default:
+		r.plain()
+	}
+}
+
+// registry checks the manifests of a registry+v1 bundle.
+func (r *run) registry() {
+	objects := r.typed()
+	r.files()
+	r.content(objects)
+	r.sizes()
+	r.relatedImages(objects)
+	r.validators(objects)
+}
+
+// parallel runs tasks, a bounded number at once, until the time is up.
+func (r *run) parallel(tasks []func()) {
+	var g errgroup.Group
+	g.SetLimit(max(1, r.o.Jobs))
+	for _, task := range tasks {
+		if r.ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			r.guard(task)
+			return nil
+		})
+	}
+	_ = g.Wait() // no task has an error
+}
+
+// guard runs a task of a library that takes no context and does not expect hostile input: it is not waited for when the
+// time is up, and that it panics is a finding. A task that is left alone may still note findings, which nobody reads.
+func (r *run) guard(task func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		task()
+	}()
+	select {
+	case p := <-done:
+		if p != nil {
+			r.fail("validator-failed", place{}, "a validator could not cope with the bundle: %v", p)
+		}
+	case <-r.ctx.Done():
+	}
+}
+
+// maxFile bounds a file of a bundle.
+const maxFile = 64 << 20
+
+var errTooLarge = errors.New("too large")
+
+// readFile reads a file of the bundle.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%q: %w", name, errTooLarge)
+	}
+	return data, err
+}
+
+// list names the entries of a directory of the bundle, sorted.
+func (r *run) list(dir string) []fs.DirEntry {
+	entries, err := fs.ReadDir(r.fsys, path.Clean("./"+dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.fail("unreadable", inFile(dir), "%v", err)
+	}
+	return entries
+}

@@ -1,0 +1,157 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"github.com/operator-framework/api/pkg/constraints"
+)
+
+// maxRange bounds the text of a version range: parsing takes time that grows with it.
+const maxRange = 16 << 10
+
+// maxRules bounds the text of all CEL rules of a bundle. One rule that is as long as the library allows takes a third
+// of a second.
+const maxRules = 1 << 20
+
+// constraintChecker checks the values of olm.constraint dependencies by the rules of the library that resolves them.
+type constraintChecker struct {
+	env  *constraints.CelEnvironment // made when the first rule comes
+	left int                         // bytes of rules
+	stop func() error                // why no further rule is to be compiled
+	fail func(path []any, format string, args ...any)
+}
+
+// check looks at one value and all that is nested in it.
+func (c *constraintChecker) check(value json.RawMessage) {
+	parsed, err := constraints.Parse(value)
+	switch {
+	case errors.Is(err, constraints.ErrMaxConstraintSizeExceeded):
+		c.fail(nil, "%v", err)
+		return
+	case err != nil:
+		c.fail(nil, "couldn't parse dependency of type olm.constraint: %v", err)
+		return
+	}
+	c.one(parsed, nil)
+}
+
+// one checks a constraint, which is exactly one of several things.
+func (c *constraintChecker) one(v constraints.Constraint, path []any) {
+	var kinds []string
+	below := func(key string) []any { return append(path[:len(path):len(path)], key) }
+	if v.Cel != nil {
+		kinds = append(kinds, "cel")
+		c.rule(v.Cel.Rule, below("cel"))
+	}
+	if v.Package != nil {
+		kinds = append(kinds, "package")
+		c.pkg(v.Package, below("package"))
+	}
+	if v.GVK != nil {
+		kinds = append(kinds, "gvk")
+		for _, text := range missingGVK(v.GVK.Group, v.GVK.Version, v.GVK.Kind) {
+			c.fail(below("gvk"), "%s", text)
+		}
+	}
+	for _, compound := range []struct {
+		key   string
+		value *constraints.CompoundConstraint
+	}{{"all", v.All}, {"any", v.Any}, {"not", v.Not}} {
+		if compound.value == nil {
+			continue
+		}
+		kinds = append(kinds, compound.key)
+		inner := compound.value.Constraints
+		if len(inner) == 0 {
+			c.fail(below(compound.key), "the constraint %q has no constraints in it", compound.key)
+		}
+		for i, v := range inner {
+			c.one(v, append(below(compound.key), "constraints", i))
+		}
+	}
+	switch len(kinds) {
+	case 1:
+	case 0:
+		// Who writes the only kind that opm knows looks for its words.
+		c.fail(path, "The CEL field is missing: a constraint is one of cel, package, gvk, all, any and not")
+	default:
+		c.fail(path, "a constraint is exactly one thing, not %s", strings.Join(kinds, " and "))
+	}
+}
+
+func (c *constraintChecker) pkg(p *constraints.PackageConstraint, path []any) {
+	if p.PackageName == "" {
+		c.fail(path, "Package name is empty")
+	}
+	if text := badRange(p.VersionRange); text != "" {
+		c.fail(append(path, "versionRange"), "%s", text)
+	}
+}
+
+// rule compiles an expression, in the environment in which the resolver evaluates it: the list "properties" of maps and
+// the function "semver_compare"; its result must be true or false.
+func (c *constraintChecker) rule(rule string, path []any) {
+	path = append(path, "rule")
+	if strings.TrimSpace(rule) == "" {
+		c.fail(path, "The CEL expression is missing")
+		return
+	}
+	if c.left -= len(rule); c.left < 0 {
+		c.fail(path, "the CEL expressions of the bundle are longer than %d bytes", maxRules)
+		return
+	}
+	if c.stop() != nil {
+		return
+	}
+	if c.env == nil {
+		c.env = constraints.NewCelEnvironment()
+	}
+	if _, err := c.env.Validate(rule); err != nil {
+		c.fail(path, "Invalid CEL expression: %s", celText(err))
+	}
+}
+
+// celText is the compiler's error in one line, without the copy of the expression below it.
+func celText(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if text, ok := strings.CutPrefix(line, "ERROR: <input>:"); ok {
+			lines = append(lines, text)
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{err.Error()}
+	}
+	if more := len(lines) - 3; more > 0 {
+		lines = append(lines[:3], fmt.Sprintf("and %d more", more))
+	}
+	return cut(strings.Join(lines, "; "), 300)
+}
+
+// missingGVK names the parts that a group, version and kind lacks.
+func missingGVK(group, version, kind string) (out []string) {
+	for _, part := range []struct{ name, value string }{{"Group", group}, {"Version", version}, {"Kind", kind}} {
+		if part.value == "" {
+			out = append(out, "API "+part.name+" is empty")
+		}
+	}
+	return out
+}
+
+// badRange says what is wrong with a version range, nothing if it is right.
+func badRange(text string) string {
+	switch {
+	case text == "":
+		return "Package version is empty"
+	case len(text) > maxRange:
+		return fmt.Sprintf("Invalid semver format version: longer than %d bytes", maxRange)
+	}
+	if _, err := semver.ParseRange(text); err != nil {
+		return fmt.Sprintf("Invalid semver format version: %v", err)
+	}
+	return ""
+}

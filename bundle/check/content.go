@@ -1,0 +1,171 @@
+package check
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// supportedKinds are those that OLM installs from a registry+v1 bundle.
+var supportedKinds = []string{
+	kindCSV, kindCRD, "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ServiceAccount", "Service", "Role", "RoleBinding",
+	"PrometheusRule", "ServiceMonitor", "PodMonitor", "PodDisruptionBudget", "PriorityClass", "VerticalPodAutoscaler",
+	"ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "NetworkPolicy",
+}
+
+// files checks what lies in the two directories.
+func (r *run) files() {
+	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
+		for _, e := range r.list(dir) {
+			name := path.Join(dir, e.Name())
+			switch {
+			case e.IsDir():
+				r.fail("sub-directory", inFile(name), "a directory within %s/: OLM cannot unpack the bundle", dir)
+			case strings.HasPrefix(e.Name(), ".") && dir == r.b.ManifestsDir:
+				r.warn("hidden-file", inFile(name), "the file is passed over because its name begins with a dot")
+			}
+		}
+	}
+}
+
+// content checks which objects there are.
+func (r *run) content(objects []object) {
+	documents := map[string]int{}
+	for _, o := range r.b.Objects {
+		documents[o.File]++
+		if o.Kind == "" || slices.Contains(supportedKinds, o.Kind) {
+			continue
+		}
+		if o.First() {
+			r.fail("kind", at(o, "kind"), "%s is not supported type for registryV1 bundle", o.Kind)
+		} else {
+			r.warn("kind", at(o, "kind"), "OLM v1 refuses: %s is not supported type for registryV1 bundle", o.Kind)
+		}
+	}
+	for _, o := range r.b.Objects {
+		if n := documents[o.File]; o.Document == 1 {
+			r.warn("documents", at(o), "of the %d documents of the file OLM v0 and opm read the first only, OLM v1 reads all", n)
+		}
+	}
+	for _, o := range objects {
+		if o.crdBeta != nil {
+			r.note(finding{
+				Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-v1beta1",
+					Message: fmt.Sprintf("%s %s was removed in Kubernetes 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)},
+				place: at(o.Object, "apiVersion"),
+			})
+		}
+	}
+	r.csvs()
+	r.ownedCRDs(objects)
+}
+
+// csvs checks that there is exactly one ClusterServiceVersion.
+func (r *run) csvs() {
+	var first *bundle.Object
+	for i, o := range r.b.Objects {
+		switch {
+		case o.Kind != kindCSV:
+		case first == nil:
+			first = &r.b.Objects[i]
+		case o.First():
+			r.fail("csv-second", at(o), "more than one ClusterServiceVersion is found in bundle: %q is in %s too", first.Name, first.File)
+		default:
+			r.warn("csv-second", at(o), "OLM v1 refuses: more than one ClusterServiceVersion, %q is in %s too", first.Name, first.File)
+		}
+	}
+	switch {
+	case first == nil:
+		r.fail("csv-missing", inFile(r.b.ManifestsDir), "no csv in bundle: there is no ClusterServiceVersion")
+	case !first.First():
+		r.fail("csv-missing", at(*first), "no csv in bundle: the ClusterServiceVersion is not the first document of its file, and no other is read by OLM v0")
+	}
+}
+
+// crdKey is a version of a custom resource, as a ClusterServiceVersion names it.
+type crdKey struct{ name, version, kind string }
+
+func (k crdKey) String() string { return k.name + "/" + k.version }
+
+// ownedCRDs checks that the definitions of the manifests are those that the ClusterServiceVersion owns.
+func (r *run) ownedCRDs(objects []object) {
+	present := map[crdKey]bundle.Object{}
+	versions := map[string][]string{} // of a name
+	var order []crdKey
+	for _, o := range objects {
+		for _, key := range crdKeys(o) {
+			if other, ok := present[key]; ok {
+				r.fail("crd-twice", at(o.Object), "duplicate CRD %q in bundle: it is in %s too", key, other.File)
+				continue
+			}
+			present[key] = o.Object
+			order = append(order, key)
+			versions[key.name] = append(versions[key.name], key.version)
+		}
+	}
+	i := slices.IndexFunc(objects, func(o object) bool { return o.csv != nil })
+	if i < 0 {
+		return
+	}
+	csv := objects[i].csv
+	owned := map[string]bool{} // names
+	for n, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		key := crdKey{d.Name, d.Version, d.Kind}
+		if _, ok := present[key]; ok {
+			owned[key.name] = true
+			continue
+		}
+		more := ""
+		if v := versions[key.name]; len(v) > 0 {
+			more = fmt.Sprintf(": there is a definition %s of versions %s", d.Name, quoted(v))
+			if slices.Contains(v, d.Version) {
+				more += ", whose kind is not " + d.Kind
+			}
+		} else if file := r.laterDocument(d.Name); file != "" {
+			more = ": it is not the first document of " + file
+		}
+		r.note(finding{
+			Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd-missing",
+				Message: fmt.Sprintf("owned CRD %s not found in bundle %q%s", key, csv.Name, more)},
+			opm:   fmt.Sprintf("Error: Value %s: owned CRD %s not found in bundle %q", key, key, csv.Name),
+			place: at(objects[i].Object, "spec", "customresourcedefinitions", "owned", n),
+		})
+	}
+	for _, key := range order {
+		if owned[key.name] { // other versions of a definition need no owner
+			continue
+		}
+		r.warn("crd-not-owned", at(present[key], "metadata", "name"), "CRD %s is present in bundle %q but not defined in CSV", key, csv.Name)
+	}
+}
+
+// laterDocument is the file in which a definition is behind another document.
+func (r *run) laterDocument(name string) string {
+	for _, o := range r.b.Objects {
+		if !o.First() && o.Kind == kindCRD && o.Name == name {
+			return o.File
+		}
+	}
+	return ""
+}
+
+// crdKeys are the versions that a definition defines.
+func crdKeys(o object) (keys []crdKey) {
+	switch {
+	case o.crd != nil:
+		for _, v := range o.crd.Spec.Versions {
+			keys = append(keys, crdKey{o.crd.Name, v.Name, o.crd.Spec.Names.Kind})
+		}
+	case o.crdBeta != nil:
+		if len(o.crdBeta.Spec.Versions) == 0 {
+			return []crdKey{{o.crdBeta.Name, o.crdBeta.Spec.Version, o.crdBeta.Spec.Names.Kind}}
+		}
+		for _, v := range o.crdBeta.Spec.Versions {
+			keys = append(keys, crdKey{o.crdBeta.Name, v.Name, o.crdBeta.Spec.Names.Kind})
+		}
+	}
+	return keys
+}

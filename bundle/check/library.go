@@ -1,0 +1,133 @@
+package check
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+
+	apierrors "github.com/operator-framework/api/pkg/validation/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// definition checks the definition of a custom resource as the API server does. The validators of the library do the
+// same and leave out what concerns the schema; here that is a warning, since the API server will not.
+func (r *run) definition(o object) {
+	in, err := internalDefinition(o)
+	if err != nil {
+		r.fail("crd/parse-error", at(o.Object), "error converting crd: %v", err)
+		return
+	}
+	for _, e := range crdvalidation.ValidateCustomResourceDefinition(r.ctx, in) {
+		place := at(o.Object, fieldPath(e.Field)...)
+		switch {
+		case strings.Contains(e.Field, "openAPIV3Schema") && o.crdBeta != nil: // had other rules, where it was taken at all
+		case strings.Contains(e.Field, "openAPIV3Schema"):
+			f := finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-schema", Field: e.Field,
+				Message: "clusters refuse the definition: " + e.ErrorBody()}, place: place}
+			r.note(f)
+		case strings.Contains(e.Field, "status"): // the cluster's business
+		default:
+			r.note(finding{
+				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: "crd/" + ruleName(string(e.Type)), Field: e.Field, Message: e.ErrorBody()},
+				opm:     libraryOpm(apierrors.NewError(apierrors.ErrorType(e.Type), e.Error(), e.Field, e.BadValue), o),
+				place:   place,
+			})
+		}
+	}
+}
+
+// internalDefinition is the definition in the form that is validated, with its defaults.
+func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, error) {
+	out := &apiextensions.CustomResourceDefinition{}
+	if o.crd != nil {
+		in := o.crd.DeepCopy()
+		crdv1.SetObjectDefaults_CustomResourceDefinition(in)
+		return out, crdv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+	}
+	in := o.crdBeta.DeepCopy()
+	crdv1beta1.SetObjectDefaults_CustomResourceDefinition(in)
+	return out, crdv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+}
+
+// libraryText is what the library says, for people.
+func libraryText(e apierrors.Error, about object) string {
+	text := e.Detail
+	if v := valueText(e.BadValue, about); v != "" && !strings.Contains(text, v) {
+		text = v + ": " + text
+	}
+	if e.Field != "" {
+		text = e.Field + ": " + text
+	}
+	return text
+}
+
+// libraryOpm is what the library says as opm prints it, with the values in place of their addresses.
+func libraryOpm(e apierrors.Error, about object) string {
+	if e.BadValue != nil {
+		e.BadValue = valueText(e.BadValue, about)
+	}
+	return e.Error()
+}
+
+// valueText writes a value that is wrong. A whole object is only named.
+func valueText(v any, about object) string {
+	if s, ok := v.(fmt.Stringer); ok {
+		return s.String()
+	}
+	if err, ok := v.(error); ok {
+		return err.Error()
+	}
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer && !rv.IsNil() {
+		rv = rv.Elem()
+	}
+	switch {
+	case !rv.IsValid():
+		return ""
+	case rv.Kind() == reflect.Struct:
+		return fmt.Sprintf("%s %q", about.Kind, about.Name)
+	}
+	return fmt.Sprint(rv.Interface())
+}
+
+// libraryPath is where in an object the value is that a validator complains of, as far as that is known.
+func libraryPath(validator string, e apierrors.Error) []any {
+	if validator != "csv" {
+		return nil
+	}
+	switch {
+	case e.Type == apierrors.ErrorInvalidOperation, e.Type == apierrors.ErrorInvalidParse:
+		return []any{"metadata", "annotations", "alm-examples"}
+	case strings.Contains(e.Detail, "install mode"), strings.Contains(e.Detail, "InstallMode"):
+		return []any{"spec", "installModes"}
+	case strings.Contains(e.Detail, "MinKubeVersion"):
+		return []any{"spec", "minKubeVersion"}
+	case strings.Contains(e.Detail, "spec.replaces"):
+		return []any{"spec", "replaces"}
+	case strings.Contains(e.Detail, "metadata.name"):
+		return []any{"metadata", "name"}
+	}
+	return nil
+}
+
+// ruleName writes CSVFileNotValid as csv-file-not-valid.
+func ruleName(t string) string {
+	var b strings.Builder
+	letters := []rune(t)
+	for i, c := range letters {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			continue
+		}
+		if i > 0 && unicode.IsUpper(c) && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}

@@ -1,0 +1,87 @@
+package check
+
+import (
+	"bytes"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// locator finds lines of values. It reads a file anew when there is something to tell about it, and keeps the last.
+type locator struct {
+	fsys fs.FS
+	file string
+	docs []canon.Doc
+	left int // bytes of documents that may still be read: each look-up reads one anew
+}
+
+// maxLocated is worth about a second.
+const maxLocated = 32 << 20
+
+// find is the line of a place in its file: that of the value, else of what is nearest around it; 0 if there is none.
+func (l *locator) find(p place) int {
+	if p.file == "" || len(p.path) == 0 {
+		return p.line
+	}
+	if l.file != p.file {
+		l.file, l.docs = p.file, documents(l.fsys, p.file)
+	}
+	if p.doc >= len(l.docs) {
+		return p.line
+	}
+	doc := l.docs[p.doc]
+	for n := len(p.path); n > 0 && l.left > 0; n-- {
+		l.left -= len(doc.Data)
+		if line, ok := canon.Locate(doc.Data, doc.JSON, p.path[:n]...); ok {
+			return doc.Line + line - 1
+		}
+	}
+	return p.line
+}
+
+// documents are those of a file, as far as they can be told apart.
+func documents(fsys fs.FS, name string) (docs []canon.Doc) {
+	data, err := readFile(fsys, name)
+	if err != nil {
+		return nil
+	}
+	s := canon.NewSplitter(bytes.NewReader(data), canon.Limits{})
+	for {
+		d, err := s.Next()
+		if err != nil {
+			return docs
+		}
+		d.Data = bytes.Clone(d.Data)
+		docs = append(docs, d)
+	}
+}
+
+// fieldPath takes a field apart that is written as Kubernetes does: spec.versions[0].name, metadata.annotations[a.b/c].
+func fieldPath(field string) (path []any) {
+	for field != "" {
+		end := strings.IndexAny(field, ".[")
+		switch {
+		case end < 0:
+			return append(path, field)
+		case end > 0:
+			path = append(path, field[:end])
+			field = field[end:]
+		case field[0] == '.':
+			field = field[1:]
+		default:
+			inner, rest, ok := strings.Cut(field[1:], "]")
+			if !ok {
+				return path
+			}
+			if i, err := strconv.Atoi(inner); err == nil {
+				path = append(path, i)
+			} else {
+				path = append(path, inner)
+			}
+			field = rest
+		}
+	}
+	return path
+}

@@ -1,0 +1,46 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// DefaultTimeout is how long the validators of one bundle may take.
+const DefaultTimeout = 30 * time.Second
+
+// Options say how a bundle is checked. The zero value checks what opm checks unasked, and what it lacks.
+type Options struct {
+	// Select are the names of optional validators, of [Validators].
+	Select []string
+	// KubernetesVersion is the version for which removed APIs are errors, such as "1.25"; empty takes the bundle's
+	// own lowest version. Only optional validators look at it.
+	KubernetesVersion string
+	// Plain checks the bundle as plain+v0, whatever it says of itself.
+	Plain bool
+	// Strict makes errors of warnings.
+	Strict bool
+	// Timeout bounds the time of one bundle; [DefaultTimeout] if 0. What is not checked by then is an error of the
+	// bundle.
+	Timeout time.Duration
+	// Jobs bounds how much is done at once; 1 if it is less.
+	Jobs int
+}
+
+// ErrUnknownValidator is wrapped by the error of [Run] for a name that [Validators] does not have.
+var ErrUnknownValidator = errors.New("unknown validator")
+
+// checkNames refuses names of validators that do not exist.
+func (o Options) checkNames() error {
+	var known []string
+	for _, v := range Validators() {
+		known = append(known, v.Name)
+	}
+	for _, name := range o.Select {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("%w %q, expected one of %q", ErrUnknownValidator, name, known)
+		}
+	}
+	return nil
+}

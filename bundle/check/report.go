@@ -1,0 +1,146 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// Report is what was found. It does not change any more.
+type Report struct {
+	// Problems are sorted by file, line, rule and message, and each is there once.
+	Problems []bundle.Problem
+	// Size is what the bundle takes in the ConfigMap that it is unpacked to. It is zero for other media types than
+	// registry+v1.
+	Size Size
+
+	opm []string
+}
+
+// Failed tells whether there is an error among the problems.
+func (r *Report) Failed() bool {
+	return slices.ContainsFunc(r.Problems, func(p bundle.Problem) bool { return p.Severity == bundle.SeverityError })
+}
+
+// OpmMessage is the message with which opm refuses such a bundle: all errors, in opm's words where it has some for
+// them. Where opm prints the address of a value this has the value.
+func (r *Report) OpmMessage() string {
+	return "Bundle validation errors: " + strings.Join(r.opm, ",")
+}
+
+// finding is a problem, where it is to be looked for, and opm's words for it.
+type finding struct {
+	bundle.Problem
+	opm   string // the same as Message if empty
+	place place
+}
+
+// place is a value in a document of the bundle. Its line is only looked up if there is something to tell about it.
+type place struct {
+	file string
+	doc  int // of the documents of the file
+	line int // of the document's start, for values that are not found
+	path []any
+}
+
+// at is a value in an object.
+func at(o bundle.Object, path ...any) place {
+	return place{file: o.File, doc: o.Document, line: o.Line, path: path}
+}
+
+// inFile is a file as a whole.
+func inFile(name string) place { return place{file: name} }
+
+// fail notes an error, whose words opm shares.
+func (r *run) fail(rule string, p place, format string, args ...any) {
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
+}
+
+// warn notes a warning.
+func (r *run) warn(rule string, p place, format string, args ...any) {
+	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
+}
+
+// note is safe for concurrent use.
+func (r *run) note(f finding) {
+	f.Message, f.opm = cut(f.Message, maxMessage), cut(f.opm, maxOpm)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.found) < maxFindings {
+		r.found = append(r.found, f)
+	}
+}
+
+// What is wrong may be quoted, and may be as long as the bundle: bounds in bytes for people and for opm's words.
+const maxMessage, maxOpm = 1000, 8 << 10
+
+// cut shortens a text and makes one line of it.
+func cut(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' }), " ")
+}
+
+// maxFindings bounds what one bundle can make the report grow to.
+const maxFindings = 10_000
+
+// report sorts the findings and looks up their lines.
+func (r *run) report() *Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.found {
+		f := &r.found[i]
+		if f.File == "" {
+			f.File = f.place.file
+		}
+		if f.Line == 0 {
+			f.Line = r.lines.find(f.place)
+		}
+		if f.Field == "" {
+			f.Field = fieldName(f.place.path)
+		}
+		if r.o.Strict {
+			f.Severity = bundle.SeverityError
+		}
+	}
+	slices.SortStableFunc(r.found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	out := &Report{Size: r.size}
+	for _, f := range r.found {
+		if n := len(out.Problems); n > 0 && out.Problems[n-1] == f.Problem {
+			continue
+		}
+		out.Problems = append(out.Problems, f.Problem)
+		if f.Severity == bundle.SeverityError {
+			out.opm = append(out.opm, cmp.Or(f.opm, f.Message))
+		}
+	}
+	return out
+}
+
+// fieldName writes a path as Kubernetes does: spec.versions[0].name.
+func fieldName(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			if strings.ContainsAny(step, "./") {
+				fmt.Fprintf(&b, "[%s]", step)
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}

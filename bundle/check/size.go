@@ -1,0 +1,99 @@
+package check
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"path"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// Limits of Kubernetes, in bytes.
+const (
+	// MaxConfigMap bounds the content of a ConfigMap, and so the bundle that OLM unpacks to one.
+	MaxConfigMap = 1 << 20
+	// MaxObject bounds one object: it is the size of a request that etcd takes.
+	MaxObject = 3 << 19
+	// MaxAnnotations bounds the annotations of one object, names and values together.
+	MaxAnnotations = 256 << 10
+)
+
+// Size is what the files of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
+type Size struct {
+	// Plain is the sum of the files and Encoded the sum of their compressed and base64-encoded forms, in which OLM since
+	// version 0.19 stores them.
+	Plain   int64 `json:"plain"`
+	Encoded int64 `json:"encoded"`
+	Limit   int64 `json:"limit"`
+}
+
+// sizes checks the bundle as a whole and each object against the limits of Kubernetes.
+func (r *run) sizes() {
+	r.size.Limit = MaxConfigMap
+	var n counter
+	z := gzip.NewWriter(&n)
+	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
+		for _, e := range r.list(dir) {
+			// The annotations become those of the ConfigMap; the dependencies are not copied to it.
+			if !e.Type().IsRegular() || dir == r.b.MetadataDir && (e.Name() == "annotations.yaml" || e.Name() == "dependencies.yaml") {
+				continue
+			}
+			name := path.Join(dir, e.Name())
+			data, err := readFile(r.fsys, name)
+			if err != nil {
+				r.fail("unreadable", inFile(name), "%v", err)
+				continue
+			}
+			r.size.Plain += int64(len(data))
+			n = 0
+			z.Reset(&n)
+			_, _ = z.Write(data) // a counter takes everything
+			_ = z.Close()
+			r.size.Encoded += int64(base64.StdEncoding.EncodedLen(int(n)))
+			if r.ctx.Err() != nil {
+				return
+			}
+		}
+	}
+	switch root := inFile(r.b.ManifestsDir); {
+	case r.size.Encoded > MaxConfigMap:
+		r.fail("configmap-size", root, "bundle files exceeded %d bytes limit: OLM cannot unpack the bundle, whose files take %d bytes compressed and %d plain",
+			int64(MaxConfigMap), r.size.Encoded, r.size.Plain)
+	case r.size.Encoded > MaxConfigMap*85/100:
+		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(MaxConfigMap))
+	}
+	for _, o := range r.b.Objects {
+		r.objectSize(o)
+	}
+}
+
+func (r *run) objectSize(o bundle.Object) {
+	if n := len(o.JSON); n > MaxObject {
+		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(MaxObject))
+	}
+	if len(o.JSON) <= MaxAnnotations {
+		return // what is in it is smaller
+	}
+	var v struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	if json.Unmarshal(o.JSON, &v) != nil {
+		return // an error of its own
+	}
+	sum := 0
+	for key, value := range v.Metadata.Annotations {
+		sum += len(key) + len(value)
+	}
+	if sum > MaxAnnotations {
+		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(MaxAnnotations))
+	}
+}
+
+// counter counts what is written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+const (
+	kindCSV = "ClusterServiceVersion"
+	kindCRD = "CustomResourceDefinition"
+
+	csvVersion        = "operators.coreos.com/v1alpha1"
+	crdVersion        = "apiextensions.k8s.io/v1"
+	crdVersionV1beta1 = "apiextensions.k8s.io/v1beta1"
+)
+
+// object is an object of the manifests with the form that its kind's validators want; at most one of these is set.
+type object struct {
+	bundle.Object
+	raw     *unstructured.Unstructured
+	csv     *v1alpha1.ClusterServiceVersion
+	crd     *crdv1.CustomResourceDefinition
+	crdBeta *crdv1beta1.CustomResourceDefinition
+}
+
+// typed brings the objects that count into their forms; what has not the form of its kind is an error.
+func (r *run) typed() (out []object) {
+	for _, o := range r.b.Objects {
+		if o.First() && r.ctx.Err() == nil {
+			out = append(out, r.typedOne(o))
+		}
+	}
+	return out
+}
+
+func (r *run) typedOne(o bundle.Object) object {
+	out := object{Object: o}
+	raw := &unstructured.Unstructured{}
+	if err := raw.UnmarshalJSON(o.JSON); err != nil {
+		r.fail("object-invalid", at(o), "%s %q is no Kubernetes object: %v", o.Kind, o.Name, err)
+		return out
+	}
+	out.raw = raw
+	var err error
+	switch {
+	case o.Kind == kindCSV:
+		out.csv, err = decode[v1alpha1.ClusterServiceVersion](o)
+	case o.Kind == kindCRD && o.APIVersion == crdVersion:
+		out.crd, err = decode[crdv1.CustomResourceDefinition](o)
+	case o.Kind == kindCRD && o.APIVersion == crdVersionV1beta1:
+		out.crdBeta, err = decode[crdv1beta1.CustomResourceDefinition](o)
+	case o.Kind == kindCRD:
+		err = fmt.Errorf("unsupported CRD version %s", o.APIVersion)
+	default:
+		r.metadataOf(o)
+	}
+	if err != nil {
+		r.fail("object-invalid", at(o), "%s %q cannot be read: %v", o.Kind, o.Name, err)
+	}
+	return out
+}
+
+func decode[T any](o bundle.Object) (*T, error) {
+	out := new(T)
+	if err := json.Unmarshal(o.JSON, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// metadataOf checks the metadata of an object of another kind: names of labels and annotations, the name.
+func (r *run) metadataOf(o bundle.Object) {
+	var v struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(o.JSON, &v); err != nil {
+		r.fail("object-invalid", at(o), "%s %q cannot be read: %v", o.Kind, o.Name, err)
+		return
+	}
+	namespace := v.Namespace
+	v.Namespace = ""
+	anyName := func(string, bool) []string { return nil }
+	for _, e := range apivalidation.ValidateObjectMeta(&v.ObjectMeta, false, anyName, field.NewPath("metadata")) {
+		r.fail("object-metadata", at(o, fieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
+	}
+	if namespace != "" {
+		r.warn("namespace", at(o, "metadata", "namespace"), "%s %q names the namespace %q; OLM installs into the operator's own", o.Kind, o.Name, namespace)
+	}
+}

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/operator-framework/api/pkg/manifests"
+	"github.com/operator-framework/api/pkg/validation"
+	apierrors "github.com/operator-framework/api/pkg/validation/errors"
+	interfaces "github.com/operator-framework/api/pkg/validation/interfaces"
+
+	"github.com/operator-bindery/bindery/bundle"
+)
+
+// Validator is an optional validator, by the name under which it is selected.
+type Validator struct{ Name, Usage string }
+
+// optional is a validator with what it does: either the library's, which is given the bundle or, if each is set, each
+// object, or one of this package.
+type optional struct {
+	Validator
+	library interfaces.Validator
+	each    bool
+	own     func(r *run, csv object)
+}
+
+// optionals are the optional validators. That of the library for several architectures is not among them because it
+// starts a container engine.
+func optionals() []optional {
+	return []optional{
+		{Validator{"alpha-deprecated-apis", "APIs that newer clusters have removed"}, validation.AlphaDeprecatedAPIsValidator, false, nil},
+		{Validator{"bundle-objects", "disruption budgets, priority classes and roles"}, validation.ObjectValidator, true, nil},
+		{Validator{"community", "what community operators need for OpenShift"}, validation.CommunityOperatorValidator, false, nil},
+		{Validator{"good-practices", "good practices: names, resource requests, channels, descriptions"}, validation.GoodPracticesValidator, false, nil},
+		{Validator{"image-digests", "images that are named by tag and not by digest"}, nil, false, (*run).imageDigests},
+		{Validator{"multiarch", "labels of architectures against the deployments' node affinity"}, nil, false, (*run).architectures},
+		{Validator{"operatorhub", "what OperatorHub.io needs: operatorhub/v2, standardcapabilities and standardcategories"}, validation.OperatorHubValidator, false, nil},
+		{Validator{"operatorhub/v2", "what OperatorHub.io needs of the description"}, validation.OperatorHubV2Validator, false, nil},
+		{Validator{"standardcapabilities", "the capability level is one of OperatorHub.io's"}, validation.StandardCapabilitiesValidator, false, nil},
+		{Validator{"standardcategories", "the categories are those of OperatorHub.io"}, validation.StandardCategoriesValidator, false, nil},
+	}
+}
+
+// Validators are the optional validators, sorted by name.
+func Validators() (out []Validator) {
+	for _, v := range optionals() {
+		out = append(out, v.Validator)
+	}
+	return out
+}
+
+// validators runs those of the library that opm runs, and those that were selected.
+func (r *run) validators(objects []object) {
+	var tasks []func()
+	csv := object{}
+	for _, o := range objects {
+		switch {
+		case o.crd != nil || o.crdBeta != nil:
+			if len(o.JSON) <= MaxObject { // else it is refused already, and not worth the time
+				tasks = append(tasks, func() { r.definition(o) })
+			}
+		case o.csv != nil && csv.csv == nil:
+			csv = o
+		}
+	}
+	if csv.csv != nil {
+		tasks = append(tasks,
+			func() {
+				r.results("csv", csv, validation.ClusterServiceVersionValidator.Validate(csv.csv.DeepCopy()), false)
+			},
+			func() {
+				// The sizes and the owned definitions are compared by this package, with places and more to say.
+				in := r.manifests(csv, objects)
+				in.CSV.Spec.CustomResourceDefinitions.Owned, in.V1CRDs, in.V1beta1CRDs = nil, nil, nil
+				in.Size, in.CompressedSize = 1, 1
+				// opm does not run this one, and takes bundles that it refuses.
+				r.results("bundle", csv, validation.BundleValidator.Validate(in), true)
+			})
+	}
+	for _, v := range optionals() {
+		if slices.Contains(r.o.Select, v.Name) {
+			tasks = append(tasks, r.optional(v, csv, objects)...)
+		}
+	}
+	r.parallel(tasks)
+}
+
+// optional is what a selected validator has to do.
+func (r *run) optional(v optional, csv object, objects []object) (tasks []func()) {
+	switch {
+	case v.each:
+		return []func(){func() {
+			for _, o := range objects {
+				if o.raw != nil {
+					r.results(v.Name, o, v.library.Validate(o.raw.DeepCopy()), false)
+				}
+			}
+		}}
+	case csv.csv == nil:
+		return nil // these look at the ClusterServiceVersion, and that it is missing was said
+	case v.own != nil:
+		return []func(){func() { v.own(r, csv) }}
+	}
+	return []func(){func() {
+		values := map[string]string{}
+		if r.o.KubernetesVersion != "" {
+			values["k8s-version"] = r.o.KubernetesVersion
+		}
+		r.results(v.Name, csv, v.library.Validate(r.manifests(csv, objects), values), false)
+	}}
+}
+
+// manifests is the bundle as the library wants it, a copy that it may change.
+func (r *run) manifests(csv object, objects []object) *manifests.Bundle {
+	out := &manifests.Bundle{
+		Name: csv.csv.Name, Package: r.b.Package, Channels: slices.Clone(r.b.Channels), DefaultChannel: r.b.DefaultChannel,
+		CSV: csv.csv.DeepCopy(), Size: r.size.Plain, CompressedSize: r.size.Encoded,
+	}
+	for _, o := range objects {
+		if o.raw == nil {
+			continue
+		}
+		out.Objects = append(out.Objects, o.raw.DeepCopy())
+		if o.crd != nil {
+			out.V1CRDs = append(out.V1CRDs, o.crd.DeepCopy())
+		}
+		if o.crdBeta != nil {
+			out.V1beta1CRDs = append(out.V1beta1CRDs, o.crdBeta.DeepCopy())
+		}
+	}
+	for _, d := range r.b.Dependencies {
+		out.Dependencies = append(out.Dependencies, &manifests.Dependency{Type: d.Type, Value: string(d.Value)})
+	}
+	return out
+}
+
+// results notes what a validator of the library says about an object; mild makes warnings of errors.
+func (r *run) results(validator string, about object, results []apierrors.ManifestResult, mild bool) {
+	for _, result := range results {
+		for _, e := range slices.Concat(result.Errors, result.Warnings) {
+			if e.Type == apierrors.ErrorDeprecatedValidator {
+				continue // it is about the validator, not about the bundle
+			}
+			f := finding{
+				Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: validator + "/" + ruleName(string(e.Type)), Message: libraryText(e, about)},
+				opm:     libraryOpm(e, about),
+				place:   at(about.Object, libraryPath(validator, e)...),
+			}
+			if mild || e.Level != apierrors.LevelError {
+				f.Severity = bundle.SeverityWarning
+			}
+			r.note(f)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package configmap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+)
+
+// Contents are what is in a ConfigMap.
+type Contents struct {
+	Package        string
+	Channels       []string // as the annotation has them, not trimmed
+	DefaultChannel string
+	SourceImage    string
+	// Objects are in the order of their keys, which are their files. CSV is the last ClusterServiceVersion among them, nil if
+	// there is none.
+	Objects []bundle.Object
+	CSV     *bundle.Object
+	// Skipped are the entries that are no objects, by key, with their decoded content.
+	Skipped map[string]string
+}
+
+// Read reads the bundle in a ConfigMap. Each entry is one object, the first document of its file; what is none is passed
+// over.
+func Read(cm *ConfigMap) (*Contents, error) {
+	if cm == nil {
+		return nil, errors.New("ConfigMap must not be <nil>") //nolint:staticcheck // opm's text
+	}
+	data, err := cm.decoded()
+	if err != nil {
+		return nil, fmt.Errorf("failed to extract bundle from configmap - %w", err)
+	}
+	c := &Contents{
+		Package: cm.Annotations[bundle.AnnotationPackage], DefaultChannel: cm.Annotations[bundle.AnnotationDefaultChannel],
+		SourceImage: cm.Annotations[AnnotationSourceImage], Skipped: map[string]string{},
+	}
+	if channels := cm.Annotations[bundle.AnnotationChannels]; channels != "" {
+		c.Channels = strings.Split(channels, ",")
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		object, ok := readObject(key, data[key])
+		if !ok {
+			c.Skipped[key] = data[key]
+			continue
+		}
+		c.Objects = append(c.Objects, object)
+		if object.Kind == "ClusterServiceVersion" {
+			c.CSV = &object
+		}
+	}
+	return c, nil
+}
+
+// decoded are the files by their keys.
+func (c *ConfigMap) decoded() (map[string]string, error) {
+	data := maps.Clone(c.Data)
+	if data == nil {
+		data = map[string]string{}
+	}
+	if c.Annotations[AnnotationEncoding] != EncodingGzip {
+		return data, nil
+	}
+	left := int64(bundlefs.MaxTotal)
+	for _, key := range slices.Sorted(maps.Keys(c.BinaryData)) {
+		text, err := decode(c.BinaryData[key], min(left, bundlefs.MaxFile))
+		if err != nil {
+			return nil, fmt.Errorf("error decoding gzip-encoded bundle data: %s: %w", key, err)
+		}
+		left -= int64(len(text))
+		data[key] = text
+	}
+	return data, nil
+}
+
+// decode is the reverse of encode, for content of at most limit bytes.
+func decode(text []byte, limit int64) (string, error) {
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
+	if err != nil {
+		return "", err
+	}
+	content, err := io.ReadAll(io.LimitReader(z, limit+1))
+	if err != nil {
+		return "", err
+	}
+	if int64(len(content)) > limit {
+		return "", fmt.Errorf("%w: more than %d bytes", ErrLimit, limit)
+	}
+	return string(content), z.Close()
+}
+
+// readObject reads the first document of an entry; false if it is no object.
+func readObject(key, text string) (bundle.Object, bool) {
+	doc, err := bundlefs.FirstDocument([]byte(text))
+	if err != nil || bundlefs.Kind(doc) == "" {
+		return bundle.Object{}, false
+	}
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(doc, &head); err != nil {
+		return bundle.Object{}, false
+	}
+	return bundle.Object{
+		File: key, Line: 1, APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name,
+		JSON: doc, Size: int64(len(text)),
+	}, true
+}

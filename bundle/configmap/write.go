@@ -1,0 +1,217 @@
+package configmap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+)
+
+// The annotations of the ConfigMap that are not the bundle's, and the value of the encoding.
+const (
+	AnnotationSourceImage = "olm.sourceImage"
+	AnnotationEncoding    = "olm.contentEncoding"
+	EncodingGzip          = "gzip+base64"
+)
+
+// DefaultLimit is how many bytes of encoded data a ConfigMap may have: 1 MiB, the limit of Kubernetes.
+const DefaultLimit = 1 << 20
+
+// annotationLimit is how many bytes the annotations of one object may have in Kubernetes, keys and values together.
+const annotationLimit = 262144
+
+// ErrLimit is the class of errors about a bundle that does not fit into a ConfigMap.
+var ErrLimit = bundlefs.ErrLimit
+
+// ConfigMap is the content of a ConfigMap. Without gzip the files are in Data, with gzip in BinaryData: there they are
+// compressed and then base64, which Kubernetes' own JSON makes base64 once more.
+type ConfigMap struct {
+	Data       map[string]string
+	BinaryData map[string][]byte
+	// Annotations are those to be set.
+	Annotations map[string]string
+	// Reset tells that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
+	Reset bool
+}
+
+// Options say how a bundle is written.
+type Options struct {
+	// Gzip compresses the files.
+	Gzip bool
+	// Limit is the most bytes of encoded data; [DefaultLimit] if zero, none if negative.
+	Limit int64
+	// SourceImage is the image that the bundle came from; it is noted unless empty.
+	SourceImage string
+}
+
+// Write reads the directories "manifests" and "metadata" of a bundle, both of which must be there and be flat, and returns
+// what its ConfigMap holds. Every file is one entry under its name, with a "-" for every character that the key of a
+// ConfigMap cannot have; annotations.yaml is none but gives the six annotations of a bundle, empty where it has none.
+//
+// The error is an [ErrLimit] if the encoded files have more than o.Limit bytes together.
+func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
+	w := writer{o: o, from: map[string]string{}, cm: &ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}, Annotations: map[string]string{}}}
+	if o.Limit == 0 {
+		w.o.Limit = DefaultLimit
+	}
+	for _, dir := range []string{"manifests", "metadata"} {
+		entries, err := bundlefs.Entries(fsys, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err := w.add(fsys, path.Join(dir, e.Name())); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if o.SourceImage != "" {
+		w.cm.Annotations[AnnotationSourceImage] = o.SourceImage
+	}
+	if o.Gzip {
+		w.cm.Annotations[AnnotationEncoding] = EncodingGzip
+	}
+	return w.cm, checkAnnotations(w.cm.Annotations)
+}
+
+// writer is one run of [Write].
+type writer struct {
+	o    Options
+	cm   *ConfigMap
+	size int64
+	from map[string]string // the file of each key
+}
+
+// add adds one file.
+func (w *writer) add(fsys fs.FS, name string) error {
+	content, err := bundlefs.ReadFile(fsys, name)
+	if err != nil {
+		return err
+	}
+	if path.Base(name) == "annotations.yaml" {
+		w.cm.Reset = true
+		w.cm.Annotations, err = bundleAnnotations(content)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	key, err := Key(path.Base(name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if other, taken := w.from[key]; taken {
+		return fmt.Errorf("%s and %s would both be the key %q: one of them would be lost", other, name, key)
+	}
+	w.from[key] = name
+	if w.o.Gzip {
+		if content, err = encode(content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.cm.BinaryData[key] = content
+	} else {
+		if !utf8.Valid(content) {
+			return fmt.Errorf("%s: is not UTF-8 text, which only compressed data can hold", name)
+		}
+		w.cm.Data[key] = string(content)
+	}
+	if w.size += int64(len(content)); w.o.Limit > 0 && w.size > w.o.Limit {
+		return fmt.Errorf("%s: bundle files exceeded %d bytes limit: %w", name, w.o.Limit, ErrLimit)
+	}
+	return nil
+}
+
+// bundleAnnotations are the six annotations of a bundle, from the text of annotations.yaml.
+func bundleAnnotations(text []byte) (map[string]string, error) {
+	file, err := bundlefs.Annotations(text)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, key := range []string{bundle.AnnotationMediaType, bundle.AnnotationManifests, bundle.AnnotationMetadata,
+		bundle.AnnotationPackage, bundle.AnnotationChannels, bundle.AnnotationDefaultChannel} {
+		out[key] = file[key]
+	}
+	return out, nil
+}
+
+// checkAnnotations refuses what Kubernetes would refuse.
+func checkAnnotations(annotations map[string]string) error {
+	size := 0
+	for key, value := range annotations {
+		size += len(key) + len(value)
+	}
+	if size > annotationLimit {
+		return fmt.Errorf("the annotations have %d bytes: %w: %d", size, ErrLimit, annotationLimit)
+	}
+	return nil
+}
+
+// maxKey is the longest key of a ConfigMap.
+const maxKey = 253
+
+// Key is the key under which a file of the given name is stored.
+func Key(name string) (string, error) {
+	key := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_.", r):
+			return r
+		}
+		return '-'
+	}, name)
+	switch {
+	case key == "" || key == "." || strings.HasPrefix(key, ".."):
+		return "", fmt.Errorf("%q cannot be the key of a ConfigMap", name)
+	case len(key) > maxKey:
+		return "", fmt.Errorf("%.80q... cannot be the key of a ConfigMap: longer than %d characters", name, maxKey)
+	}
+	return key, nil
+}
+
+// encode compresses and then writes in base64. The header has neither name nor time, so the bytes depend on the content
+// alone.
+func encode(content []byte) ([]byte, error) {
+	var out bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &out)
+	z := gzip.NewWriter(text)
+	_, err := z.Write(content)
+	if err := errors.Join(err, z.Close(), text.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Size is the number of bytes of encoded data, which the limit is about.
+func (c *ConfigMap) Size() int64 {
+	var n int64
+	for _, v := range c.Data {
+		n += int64(len(v))
+	}
+	for _, v := range c.BinaryData {
+		n += int64(len(v))
+	}
+	return n
+}
+
+// Over is what the annotations of a ConfigMap are afterwards that had the given ones before.
+func (c *ConfigMap) Over(existing map[string]string) map[string]string {
+	out := map[string]string{}
+	if !c.Reset {
+		maps.Copy(out, existing)
+	}
+	maps.Copy(out, c.Annotations)
+	return out
+}

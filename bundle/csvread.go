@@ -1,0 +1,277 @@
+package bundle
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// The annotations of a ClusterServiceVersion that have a meaning for catalogs.
+const (
+	annotationSkipRange  = "olm.skipRange"
+	annotationProperties = "olm.properties"
+)
+
+// csv reads what is used of a ClusterServiceVersion. Fields that a catalog is made of are fatal if they cannot be read,
+// others are not.
+func (r *reader) csv(o Object) *CSV {
+	c := &CSV{Object: o}
+	p := &csvReader{r: r, c: c}
+	r.checkIdentifier("bundle", o.Name, p.at("metadata.name"))
+	metadata := member(o.JSON, "metadata")
+	members(member(metadata, "annotations"), func(key, value []byte) bool {
+		if c.Annotations == nil {
+			c.Annotations = map[string]string{}
+		}
+		name, _ := text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
+		s, ok := text(value)
+		if !ok && string(value) != "null" {
+			p.fatal("metadata.annotations."+name, "must be text, not a "+jsonType(value)+": put it in quotes")
+		}
+		c.Annotations[name] = s
+		return true
+	})
+	c.SkipRange = c.Annotations[annotationSkipRange]
+	c.SubstitutesFor = c.Annotations[declcfg.AnnotationSubstitutesFor]
+	c.properties = p.properties(c.Annotations[annotationProperties])
+	p.spec(member(o.JSON, "spec"))
+	return c
+}
+
+// csvReader reads one ClusterServiceVersion.
+type csvReader struct {
+	r *reader
+	c *CSV
+}
+
+func (p *csvReader) at(field string) Problem {
+	return Problem{Rule: RuleCSV, File: p.c.File, Line: p.c.Line, Field: field}
+}
+
+func (p *csvReader) fatal(field, message string) {
+	at := p.at(field)
+	at.Message = message
+	p.r.fatal(at)
+}
+
+func (p *csvReader) wrong(field, message string) {
+	at := p.at(field)
+	at.Message = message
+	p.r.wrong(at)
+}
+
+func (p *csvReader) spec(spec []byte) {
+	c := p.c
+	if len(spec) == 0 || spec[0] != '{' {
+		p.fatal("spec", "must be an object")
+		return
+	}
+	c.Spec = spec
+	var install []byte
+	members(spec, func(key, value []byte) bool {
+		if string(value) == "null" {
+			return true
+		}
+		switch string(key) {
+		case "version":
+			c.Version = p.text("spec.version", value, p.fatal)
+		case "release":
+			c.Release = p.release(value)
+		case "replaces":
+			c.Replaces = p.text("spec.replaces", value, p.wrong)
+		case "displayName":
+			c.DisplayName = p.text("spec.displayName", value, p.wrong)
+		case "description":
+			c.Description = p.text("spec.description", value, p.wrong)
+		case "skips":
+			p.decode("spec.skips", value, &c.Skips, p.wrong)
+		case "icon":
+			p.icon(value)
+		case "relatedImages":
+			p.decode("spec.relatedImages", value, &c.RelatedImages, p.fatal)
+		case "customresourcedefinitions":
+			p.crds(value)
+		case "apiservicedefinitions":
+			p.services(value)
+		case "install":
+			install = value
+		}
+		return true
+	})
+	if c.Version == "" {
+		p.wrong("spec.version", "Version string empty: a catalog cannot order a bundle without a version")
+	}
+	p.images(install)
+}
+
+func (p *csvReader) text(field string, value []byte, report func(field, message string)) string {
+	s, ok := text(value)
+	if !ok {
+		report(field, "must be text, not a "+jsonType(value)+": put it in quotes")
+	}
+	return s
+}
+
+func (p *csvReader) decode(field string, value []byte, into any, report func(field, message string)) {
+	if err := json.Unmarshal(value, into); err != nil {
+		report(field, "cannot be read: "+clip(err.Error()))
+	}
+}
+
+// release reads a release, which people write as text or as a number.
+func (p *csvReader) release(value []byte) string {
+	if s, ok := text(value); ok {
+		return s
+	}
+	if !declaresNumber(value) {
+		p.fatal("spec.release", "release field must be a string or number, not a "+jsonType(value))
+		return ""
+	}
+	if f, err := strconv.ParseFloat(string(value), 64); err == nil && bytes.ContainsAny(value, ".eE") {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return string(value)
+}
+
+func declaresNumber(value []byte) bool { return class[value[0]] == classNumber }
+
+func (p *csvReader) icon(value []byte) {
+	elements(value, func(icon []byte) bool {
+		p.c.IconData, p.c.IconMediaType = textAt(icon, "base64data"), textAt(icon, "mediatype")
+		return false
+	})
+	if value[0] != '[' {
+		p.wrong("spec.icon", "must be a list of icons, not a "+jsonType(value))
+	}
+}
+
+// described is a CRD or API service as a ClusterServiceVersion lists it.
+type described struct {
+	Name    string `json:"name"`
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+func (p *csvReader) definitions(field string, value []byte) (owned, required []described) {
+	if value[0] != '{' {
+		p.fatal(field, "must be an object with the lists owned and required, not a "+jsonType(value))
+		return nil, nil
+	}
+	members(value, func(key, list []byte) bool {
+		into := map[string]*[]described{"owned": &owned, "required": &required}[string(key)]
+		if into != nil && string(list) != "null" {
+			p.decode(field+"."+string(key), list, into, p.fatal)
+		}
+		return true
+	})
+	return owned, required
+}
+
+func (p *csvReader) crds(value []byte) {
+	const field = "spec.customresourcedefinitions"
+	owned, required := p.definitions(field, value)
+	convert := func(into *[]API, list []described, which string) {
+		for i, d := range list {
+			plural, group, ok := strings.Cut(d.Name, ".")
+			if !ok {
+				p.fatal(fmt.Sprintf("%s.%s[%d].name", field, which, i), "couldn't parse plural.group from crd name: "+quote(d.Name))
+				continue
+			}
+			*into = append(*into, API{group, d.Version, d.Kind, plural})
+		}
+	}
+	// Owned CRDs come before owned API services, and so required ones, whatever the order of the keys.
+	services, requiredServices := p.c.Owned, p.c.Required
+	p.c.Owned, p.c.Required = nil, nil
+	convert(&p.c.Owned, owned, "owned")
+	convert(&p.c.Required, required, "required")
+	p.c.ownedCRDs = len(p.c.Owned)
+	p.c.Owned = append(p.c.Owned, services...)
+	p.c.Required = append(p.c.Required, requiredServices...)
+}
+
+func (p *csvReader) services(value []byte) {
+	owned, required := p.definitions("spec.apiservicedefinitions", value)
+	for _, d := range owned {
+		p.c.Owned = append(p.c.Owned, API{d.Group, d.Version, d.Kind, d.Name})
+	}
+	for _, d := range required {
+		p.c.Required = append(p.c.Required, API{d.Group, d.Version, d.Kind, d.Name})
+	}
+}
+
+// images finds the images of the deployments.
+func (p *csvReader) images(install []byte) {
+	if install == nil {
+		return
+	}
+	if strategy := textAt(install, "strategy"); strategy != "deployment" {
+		p.fatal("spec.install.strategy", fmt.Sprintf("must be %q, not %s", "deployment", quote(strategy)))
+		return
+	}
+	n := 0
+	elements(member(install, "spec", "deployments"), func(deployment []byte) bool {
+		pod := member(deployment, "spec", "template", "spec")
+		for _, list := range []string{"containers", "initContainers"} {
+			elements(member(pod, list), func(container []byte) bool {
+				image := member(container, "image")
+				s, ok := text(image)
+				if !ok && image != nil && string(image) != "null" {
+					p.fatal(fmt.Sprintf("spec.install.spec.deployments[%d]", n), "an image must be text, not a "+jsonType(image))
+				}
+				if s != "" {
+					p.c.Images = append(p.c.Images, s)
+				}
+				return true
+			})
+		}
+		n++
+		return true
+	})
+	slices.Sort(p.c.Images)
+	p.c.Images = slices.Compact(p.c.Images)
+}
+
+// properties reads the annotation olm.properties. Its values keep the order of their keys.
+func (p *csvReader) properties(annotation string) []declcfg.Property {
+	const field = "metadata.annotations." + annotationProperties
+	if annotation == "" {
+		return nil
+	}
+	var list []struct {
+		Type  string             `json:"type"`
+		Value stdjson.RawMessage `json:"value"`
+	}
+	if err := stdjson.Unmarshal([]byte(annotation), &list); err != nil {
+		p.wrong(field, "no list of properties in JSON, it is ignored: "+clip(err.Error()))
+		return nil
+	}
+	var out []declcfg.Property
+	for i, item := range list {
+		value := jsontext.Value(item.Value)
+		if item.Type == "" || len(value) == 0 || value.Compact() != nil {
+			p.wrong(fmt.Sprintf("%s[%d]", field, i), "type and value must be set: it is passed over")
+			continue
+		}
+		out = append(out, declcfg.Property{Type: item.Type, Value: stdjson.RawMessage(value)})
+	}
+	return out
+}
+
+// clip keeps an error from quoting much of the input.
+func clip(message string) string {
+	const most = 160
+	if len(message) > most {
+		message = strings.ToValidUTF8(message[:most], "") + "..."
+	}
+	return message
+}

@@ -1,0 +1,66 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// maxConstraint is the limit of the API for the value of an olm.constraint, in bytes.
+const maxConstraint = 131072
+
+// dependency checks an entry of dependencies.yaml as far as a catalog has to make sense of it. It reports whether the
+// entry is to be kept.
+func (r *reader) dependency(at Problem, d declcfg.Property) bool {
+	wrong := func(format string, args ...any) {
+		at.Message = fmt.Sprintf(format, args...)
+		r.wrong(at)
+	}
+	needs := func(field, message string) {
+		if textAt(d.Value, field) == "" {
+			wrong("%s: set value.%s to text", message, field)
+		}
+	}
+	switch d.Type {
+	case declcfg.PropertyGVK:
+		needs("group", "API Group is empty")
+		needs("version", "API Version is empty")
+		needs("kind", "API Kind is empty")
+	case declcfg.PropertyPackage:
+		needs("packageName", "Package name is empty")
+		needs("version", "Package version is empty")
+	case declcfg.PropertyLabel:
+		needs("label", "Label information is missing")
+	case declcfg.PropertyConstraint:
+		if len(d.Value) > maxConstraint {
+			at.Rule = RuleLimit
+			at.Message = fmt.Sprintf("a constraint of %d bytes (limit %d)", len(d.Value), maxConstraint)
+			r.fatal(at)
+			return false
+		}
+		r.constraint(at, d.Value)
+	default:
+		wrong("unsupported dependency type %s: it is passed over; the types are %q, %q, %q and %q", quote(d.Type),
+			declcfg.PropertyPackage, declcfg.PropertyGVK, declcfg.PropertyConstraint, declcfg.PropertyLabel)
+		return false
+	}
+	return true
+}
+
+var constraintKinds = []string{"all", "any", "cel", "gvk", "not", "package"}
+
+// constraint checks that a constraint asks for exactly one thing. What it asks for is not looked at here.
+func (r *reader) constraint(at Problem, value []byte) {
+	kinds := 0
+	members(value, func(key, _ []byte) bool {
+		if slices.Contains(constraintKinds, string(key)) {
+			kinds++
+		}
+		return true
+	})
+	if kinds != 1 {
+		at.Message = fmt.Sprintf("a constraint must have exactly one of %q, found %d", constraintKinds, kinds)
+		r.wrong(at)
+	}
+}

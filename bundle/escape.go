@@ -1,0 +1,92 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strconv"
+)
+
+// appendOpm appends canonical JSON in the bytes that opm gives to what it has read from a file: characters that mean
+// something in HTML are escaped, and numbers are in the shortest form of a 64-bit float where that is the same number.
+// A number that such a float cannot hold keeps its digits.
+func appendOpm(dst, src []byte) []byte {
+	start := 0
+	for i := 0; i < len(src); {
+		switch class[src[i]] {
+		case classQuote:
+			i++
+			for src[i] != '"' {
+				switch c := src[i]; c {
+				case '\\':
+					i += 2
+				case '<', '>', '&':
+					dst = append(dst, src[start:i]...)
+					dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+					i++
+					start = i
+				default:
+					i++
+				}
+			}
+			i++
+		case classNumber:
+			end := i + 1
+			plain := src[i] != '-' || src[end] != '0'
+			for end < len(src) && class[src[end]] >= classNumber {
+				plain = plain && class[src[end]] == classNumber
+				end++
+			}
+			if !plain || end-i > 18 {
+				dst = append(dst, src[start:i]...)
+				dst = appendNumber(dst, src[i:end])
+				start = end
+			}
+			i = end
+		default:
+			i++
+		}
+	}
+	return append(dst, src[start:]...)
+}
+
+const hexDigits = "0123456789abcdef"
+
+const (
+	classQuote    = 1
+	classNumber   = 2 // a digit, or the sign before one
+	classFraction = 3 // what else can be in a number
+)
+
+var class = [256]byte{
+	'"': classQuote,
+	'-': classNumber, '0': classNumber, '1': classNumber, '2': classNumber, '3': classNumber, '4': classNumber,
+	'5': classNumber, '6': classNumber, '7': classNumber, '8': classNumber, '9': classNumber,
+	'.': classFraction, 'e': classFraction, 'E': classFraction, '+': classFraction,
+}
+
+// appendNumber appends a number as encoding/json writes the float or integer that it is, or as it is if that would be
+// another number.
+func appendNumber(dst, number []byte) []byte {
+	const longest = 400 // of what is worth the arithmetic: the digits of the largest floats are fewer
+	if i, err := strconv.ParseInt(string(number), 10, 64); err == nil {
+		return strconv.AppendInt(dst, i, 10)
+	}
+	f, err := strconv.ParseFloat(string(number), 64)
+	if err != nil || len(number) > longest {
+		return append(dst, number...)
+	}
+	out, err := json.Marshal(f)
+	if err != nil {
+		return append(dst, number...)
+	}
+	if bytes.Equal(out, []byte("-0")) {
+		out = out[1:]
+	}
+	was, ok1 := new(big.Rat).SetString(string(number))
+	is, ok2 := new(big.Rat).SetString(string(out))
+	if !ok1 || !ok2 || was.Cmp(is) != 0 {
+		return append(dst, number...)
+	}
+	return append(dst, out...)
+}

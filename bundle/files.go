@@ -1,0 +1,176 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+const (
+	maxFileName = 255
+	maxQuoted   = 80 // bytes of outside text in a message
+)
+
+// list returns the names of the regular files in a directory, sorted, and those of its directories. What is neither, or
+// has a name that nobody should have to deal with, is fatal. A link counts as what it leads to within the bundle.
+func (r *reader) list(dir string) (files, dirs []string, err error) {
+	entries, err := fs.ReadDir(r.fsys, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		if r.entries++; r.entries > r.limits.Entries {
+			return nil, nil, r.limit(dir, fmt.Sprintf("more than %d files and directories", r.limits.Entries))
+		}
+		name := e.Name()
+		if why := badName(name); why != "" {
+			r.fatal(Problem{Rule: RuleName, File: dir, Message: fmt.Sprintf("invalid file name %s: %s", quote(name), why)})
+			continue
+		}
+		mode := e.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := fs.Stat(r.fsys, path.Join(dir, name))
+			if err != nil {
+				r.fatal(Problem{Rule: RuleFile, File: path.Join(dir, name), Message: "a link that leads to nothing within the bundle: " + reason(err)})
+				continue
+			}
+			mode = info.Mode().Type()
+		}
+		switch {
+		case mode.IsDir():
+			dirs = append(dirs, name)
+		case mode.IsRegular():
+			files = append(files, name)
+		default:
+			r.fatal(Problem{Rule: RuleFile, File: path.Join(dir, name), Message: "not a regular file"})
+		}
+	}
+	slices.Sort(files)
+	return files, dirs, nil
+}
+
+// open opens a file that list has named.
+func (r *reader) open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, 0, err
+	}
+	f, err := r.fsys.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		r.fatal(Problem{Rule: RuleFile, File: name, Message: "not a regular file"})
+		err = errStop
+	case info.Size() > r.limits.File:
+		err = r.limit(name, fmt.Sprintf("%d bytes (limit %d)", info.Size(), r.limits.File))
+	case r.total+info.Size() > r.limits.Total:
+		err = r.limit(name, fmt.Sprintf("the files of the bundle have more than %d bytes", r.limits.Total))
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	r.total += info.Size()
+	// A file may grow after it was looked at.
+	return &bounded{f, info.Size()}, info.Size(), nil
+}
+
+// bounded is a file of which no more is read than there was.
+type bounded struct {
+	fs.File
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := b.File.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+func badName(name string) string {
+	switch {
+	case len(name) > maxFileName:
+		return fmt.Sprintf("longer than %d bytes", maxFileName)
+	case !utf8.ValidString(name):
+		return "not UTF-8"
+	case strings.ContainsRune(name, '\\'):
+		return "has a backslash"
+	case strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }):
+		return "has a control character"
+	}
+	return ""
+}
+
+// checkIdentifier makes it fatal that the name of a package or bundle is one from which no path, reference or line of
+// text can be made safely.
+func (r *reader) checkIdentifier(what, name string, at Problem) {
+	const longest = 253 // as of the name of any Kubernetes object
+	why := ""
+	switch {
+	case name == "":
+		why = "it is empty"
+	case len(name) > longest:
+		why = fmt.Sprintf("longer than %d bytes", longest)
+	case name == "." || name == ".." || strings.ContainsAny(name, "/\\ "):
+		why = "it may not have slashes and blanks"
+	case strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+		why = "it may only have printable ASCII characters"
+	default:
+		return
+	}
+	at.Rule, at.Message = RuleName, fmt.Sprintf("invalid name %s of the %s: %s", quote(name), what, why)
+	r.fatal(at)
+}
+
+// quote quotes outside text for a message.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		cut := maxQuoted
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// reason is the text of an error without the name of the file, which its message has already.
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return err.Error()
+}
+
+// syntaxLine tells a document's error with the line counted from the start of the file.
+func syntaxLine(err error, first int) (line int, message string, limit bool) {
+	var syntax *canon.SyntaxError
+	var l *canon.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		return first, syntax.In(first), false
+	case errors.As(err, &l):
+		if l.Line > 0 {
+			first += l.Line - 1
+		}
+		return first, l.Error(), true
+	}
+	return first, err.Error(), false
+}

@@ -1,0 +1,238 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+const (
+	kindCSV = "ClusterServiceVersion"
+	kindCRD = "CustomResourceDefinition"
+)
+
+// manifests reads the objects of the bundle.
+func (r *reader) manifests(ctx context.Context) error {
+	b := r.b
+	files, dirs, err := r.list(b.ManifestsDir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !r.isDir(b.ManifestsDir) {
+		r.fatal(Problem{Rule: RuleDirectory, File: b.ManifestsDir, Message: "the manifests directory is missing"})
+		return errStop
+	}
+	if err != nil {
+		return r.failed(b.ManifestsDir, err)
+	}
+	for _, d := range dirs {
+		if strings.HasPrefix(d, "..") {
+			continue // what a mounted ConfigMap keeps its files in
+		}
+		p := Problem{Rule: RuleDirectory, File: path.Join(b.ManifestsDir, d), Message: "a directory within the manifests is passed over: move its files up"}
+		r.warn(p)
+		r.b.strict = append(r.b.strict, strictly(p, "a directory within the manifests"))
+	}
+	folded := map[string]string{}
+	for _, name := range files {
+		key := strings.ToLower(name)
+		if other, ok := folded[key]; ok {
+			r.fatal(Problem{Rule: RuleName, File: path.Join(b.ManifestsDir, name),
+				Message: fmt.Sprintf("%s and %s differ only by case: rename one", quote(other), quote(name))})
+		}
+		folded[key] = name
+	}
+	for _, name := range files {
+		file := path.Join(b.ManifestsDir, name)
+		if strings.HasPrefix(name, ".") {
+			r.warn(Problem{Rule: RuleFile, File: file, Message: "a file whose name begins with a dot is passed over"})
+			continue
+		}
+		if err := r.manifest(ctx, file); err != nil {
+			return err
+		}
+	}
+	return r.objects()
+}
+
+func (r *reader) isDir(name string) bool {
+	info, err := fs.Stat(r.fsys, name)
+	return err == nil && info.IsDir()
+}
+
+// failed is the error of the file system about a name, or a fatal problem where a bundle could bring that about.
+func (r *reader) failed(name string, err error) error {
+	if errors.Is(err, errStop) {
+		return err
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.fatal(Problem{Rule: RuleFile, File: name, Message: reason(err)})
+	return errStop
+}
+
+// manifest reads the documents of a file.
+func (r *reader) manifest(ctx context.Context, file string) error {
+	first := len(r.b.Objects)
+	err := r.eachDocument(ctx, file, func(d canon.Doc, json []byte, size int64) bool {
+		o := Object{File: file, Document: r.document, Line: d.Line, Size: size}
+		if why := o.head(json); why != "" {
+			p := Problem{Rule: RuleSyntax, File: file, Line: d.Line, Message: why}
+			if r.document == 0 {
+				p.Message += "; the file is passed over"
+			}
+			r.warn(p)
+			r.b.strict = append(r.b.strict, strictly(p, why))
+			return r.document > 0
+		}
+		o.JSON = bytes.Clone(json)
+		r.b.Objects = append(r.b.Objects, o)
+		return true
+	})
+	if n := len(r.b.Objects) - first; n > 1 {
+		second := r.b.Objects[first+1]
+		r.warn(Problem{Rule: RuleDocuments, File: file, Line: second.Line,
+			Message: fmt.Sprintf("%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not read; give each a file of its own", n, second.title())})
+	}
+	return err
+}
+
+// eachDocument calls f with the documents of a file that have content, as canonical JSON that is valid during the call,
+// until it returns false. r.document counts them. What cannot be decoded is a warning and ends the file.
+func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.Doc, json []byte, size int64) bool) error {
+	in, size, err := r.open(ctx, file)
+	if err != nil {
+		return r.failed(file, err)
+	}
+	defer in.Close()
+	if r.split == nil {
+		r.split = canon.NewSplitter(in, r.conv.Limits)
+	} else {
+		r.split.Reset(in, r.conv.Limits)
+	}
+	for r.document = 0; ; r.document++ {
+		d, err := r.split.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			if r.documents++; r.documents > r.limits.Documents {
+				return r.limit(file, fmt.Sprintf("more than %d documents in the bundle", r.limits.Documents))
+			}
+			r.conv.Warn = func(line int, message string) {
+				r.warn(Problem{Rule: RuleDuplicateKey, File: file, Line: d.Line + line - 1, Message: message})
+			}
+			r.scratch, err = r.conv.Append(r.scratch[:0], d)
+		}
+		if err != nil {
+			return r.undecodable(file, d.Line, err)
+		}
+		if !f(d, r.scratch, size) {
+			return nil
+		}
+	}
+}
+
+// undecodable notes a document that is no YAML or JSON. A limit is fatal.
+func (r *reader) undecodable(file string, first int, err error) error {
+	var syntax *canon.SyntaxError
+	var limit *canon.LimitError
+	if !errors.As(err, &syntax) && !errors.As(err, &limit) {
+		return r.failed(file, err)
+	}
+	line, message, isLimit := syntaxLine(err, first)
+	p := Problem{Rule: RuleSyntax, File: file, Line: line, Message: message}
+	if isLimit {
+		p.Rule = RuleLimit
+		r.fatal(p)
+		return errStop
+	}
+	r.b.strict = append(r.b.strict, strictly(p, message))
+	if p.Message += "; the file is passed over"; r.document > 0 {
+		p.Message = message + "; the rest of the file is passed over"
+	}
+	r.warn(p)
+	return nil
+}
+
+// head fills what identifies the object. It returns why a document is no object.
+func (o *Object) head(json []byte) string {
+	if json[0] != '{' {
+		return "not a Kubernetes object, but a " + jsonType(json)
+	}
+	members(json, func(key, value []byte) bool {
+		switch string(key) {
+		case "apiVersion":
+			o.APIVersion, _ = text(value)
+		case "kind":
+			o.Kind, _ = text(value)
+		case "metadata":
+			o.Name, o.Namespace = textAt(value, "name"), textAt(value, "namespace")
+		}
+		return string(key) < "metadata"
+	})
+	if o.Kind == "" {
+		return "not a Kubernetes object: it has no kind"
+	}
+	return ""
+}
+
+func (o *Object) title() string { return o.Kind + " " + quote(o.Name) }
+
+func jsonType(json []byte) string {
+	switch json[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "list"
+	case '"':
+		return "text"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "document without content"
+	}
+	return "number"
+}
+
+// objects finds the ClusterServiceVersion among the objects and checks what every bundle of that kind has.
+func (r *reader) objects() error {
+	b := r.b
+	plain := b.MediaType != RegistryV1
+	first, all := -1, 0
+	for i := range b.Objects {
+		o := &b.Objects[i]
+		if o.Kind != kindCSV {
+			continue
+		}
+		if all++; !o.First() {
+			continue
+		}
+		if first < 0 {
+			first = i
+			continue
+		}
+		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
+			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", quote(o.Name), b.Objects[first].File)})
+	}
+	if all != 1 && !plain {
+		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleCSVMissing, File: b.ManifestsDir,
+			Message: fmt.Sprintf("exactly one ClusterServiceVersion is expected, found %d", all)})
+	}
+	switch {
+	case !slices.ContainsFunc(b.Objects, Object.First):
+		r.fatal(Problem{Rule: RuleNoObjects, File: b.ManifestsDir, Message: "no bundle objects found: no file here begins with a Kubernetes object"})
+	case first < 0 && !plain:
+		r.fatal(Problem{Rule: RuleCSVMissing, File: b.ManifestsDir, Message: "no csv in bundle: no file here begins with a ClusterServiceVersion"})
+	case first >= 0:
+		b.CSV = r.csv(b.Objects[first])
+		r.apis()
+	}
+	return nil
+}

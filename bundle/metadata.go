@@ -1,0 +1,197 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// AnnotationsName is the name that a bundle's file of annotations should have: opm takes any, others only this one.
+const AnnotationsName = "annotations.yaml"
+
+// metadata reads the files of the metadata directory. It reports whether there is one.
+func (r *reader) metadata(ctx context.Context) (bool, error) {
+	b := r.b
+	b.Annotations = maps.Clone(r.options.Labels)
+	if b.Annotations == nil {
+		b.Annotations = map[string]string{}
+	}
+	defer r.identity()
+	files, dirs, err := r.list(b.MetadataDir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !r.isDir(b.MetadataDir) {
+		return false, nil
+	}
+	if err != nil {
+		return false, r.failed(b.MetadataDir, err)
+	}
+	for _, d := range dirs {
+		if !strings.HasPrefix(d, "..") {
+			r.warn(Problem{Rule: RuleDirectory, File: path.Join(b.MetadataDir, d), Message: "a directory within the metadata is passed over"})
+		}
+	}
+	for _, name := range files {
+		if err := r.metadataFile(ctx, path.Join(b.MetadataDir, name)); err != nil {
+			return true, err
+		}
+	}
+	if exact := path.Join(b.MetadataDir, AnnotationsName); b.AnnotationsFile != exact {
+		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleAnnotations, File: b.MetadataDir,
+			Message: fmt.Sprintf("no file %s, which must have just that name", AnnotationsName)})
+	}
+	return true, nil
+}
+
+// metadataFile takes what a file of the metadata has: it is looked for in every file, the first that has it counts.
+func (r *reader) metadataFile(ctx context.Context, file string) error {
+	at := len(r.b.strict)
+	useful := false
+	err := r.eachDocument(ctx, file, func(d canon.Doc, json []byte, _ int64) bool {
+		if r.document > 0 {
+			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line, Message: "a second document is passed over"})
+			return false
+		}
+		members(json, func(key, value []byte) bool {
+			switch string(key) {
+			case "annotations":
+				useful = r.annotations(file, value) || useful
+			case "dependencies":
+				useful = r.dependencies(file, value) || useful
+			case "properties":
+				useful = r.properties(file, value) || useful
+			}
+			return true
+		})
+		return true
+	})
+	// Files of other content are no concern of the stricter reader, which does not open them.
+	if base := path.Base(file); base != AnnotationsName && base != "properties.yaml" {
+		r.b.strict = r.b.strict[:at]
+	}
+	if err == nil && !useful && !slices.ContainsFunc(r.b.Problems, func(p Problem) bool { return p.File == file }) {
+		r.warn(Problem{Rule: RuleFile, File: file, Message: "neither annotations nor dependencies nor properties: the file is passed over"})
+	}
+	return err
+}
+
+// annotations takes a map of annotations. It reports whether it is that of a bundle.
+func (r *reader) annotations(file string, value []byte) bool {
+	b := r.b
+	found := map[string]string{}
+	ok := value[0] == '{'
+	members(value, func(key, value []byte) bool {
+		name, _ := text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
+		s, isText := text(value)
+		if !isText && string(value) != "null" {
+			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
+			// opm only minds this of the annotations that it knows.
+			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
+			return true
+		}
+		found[name] = s
+		return true
+	})
+	if !ok || found[AnnotationPackage] == "" && found[AnnotationChannels] == "" && found[AnnotationDefaultChannel] == "" {
+		return false
+	}
+	if b.AnnotationsFile != "" {
+		r.wrong(Problem{Rule: RuleAnnotationsTwo, File: file, Message: fmt.Sprintf("a second file with annotations is passed over: %s comes first", b.AnnotationsFile)})
+		return true
+	}
+	b.AnnotationsFile = file
+	maps.Copy(b.Annotations, found)
+	return true
+}
+
+// identity takes from the annotations what a catalog asks for.
+func (r *reader) identity() {
+	b := r.b
+	b.Package = b.Annotations[AnnotationPackage]
+	b.DefaultChannel = b.Annotations[AnnotationDefaultChannel]
+	if channels := b.Annotations[AnnotationChannels]; channels != "" {
+		b.Channels = strings.Split(channels, ",")
+	}
+	for _, c := range append(slices.Clone(b.Channels), b.DefaultChannel) {
+		if why := badName(c); why != "" {
+			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels, Message: fmt.Sprintf("invalid name %s of a channel: %s", quote(c), why)})
+		}
+	}
+}
+
+// dependencies takes a list of dependencies. It reports whether it is one.
+func (r *reader) dependencies(file string, value []byte) bool {
+	list, ok := r.typed(file, "dependencies", value, r.dependency)
+	if !ok {
+		return false
+	}
+	if len(list) > 0 && len(r.b.Dependencies) > 0 {
+		r.wrong(Problem{Rule: RuleDependency, File: file, Message: "a second list of dependencies is passed over"})
+		return true
+	}
+	for _, p := range list {
+		r.b.Dependencies = append(r.b.Dependencies, Dependency(p))
+	}
+	return true
+}
+
+// properties takes a list of properties. It reports whether it is one.
+func (r *reader) properties(file string, value []byte) bool {
+	list, ok := r.typed(file, "properties", value, func(Problem, declcfg.Property) bool { return true })
+	if !ok {
+		return false
+	}
+	if len(list) > 0 && len(r.b.Properties) > 0 {
+		r.wrong(Problem{Rule: RuleProperty, File: file, Message: "a second list of properties is passed over"})
+		return true
+	}
+	r.b.Properties = append(r.b.Properties, list...)
+	return true
+}
+
+// typed reads a list of types with values, leaving out those of which keep says so.
+func (r *reader) typed(file, field string, list []byte, keep func(at Problem, p declcfg.Property) bool) ([]declcfg.Property, bool) {
+	if string(list) == "null" {
+		return nil, true
+	}
+	rule := RuleProperty
+	if field == "dependencies" {
+		rule = RuleDependency
+	}
+	at := Problem{Rule: rule, File: file, Field: field}
+	if list[0] != '[' {
+		at.Message = "must be a list of types and values, not a " + jsonType(list)
+		r.wrong(at)
+		return nil, false
+	}
+	var out []declcfg.Property
+	n := 0
+	elements(list, func(item []byte) bool {
+		at := at
+		at.Field = fmt.Sprintf("%s[%d]", field, n)
+		n++
+		typ, isText := text(member(item, "type"))
+		value := member(item, "value")
+		switch {
+		case item[0] != '{' || !isText || typ == "":
+			at.Message = "type must be set: it is passed over"
+		case value == nil:
+			at.Message = fmt.Sprintf("value of the type %s must be set: it is passed over", quote(typ))
+		default:
+			p := declcfg.Property{Type: typ, Value: slices.Clone(value)}
+			if keep(at, p) {
+				out = append(out, p)
+			}
+			return true
+		}
+		r.wrong(at)
+		return true
+	})
+	return out, true
+}

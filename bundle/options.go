@@ -1,0 +1,79 @@
+package bundle
+
+import (
+	"errors"
+	"strings"
+)
+
+var (
+	// ErrInvalid is the class of errors about bundles that break a rule of their format.
+	ErrInvalid = errors.New("invalid bundle")
+	// ErrLimit is the class of errors about bundles that are larger, deeper or longer than they may be.
+	ErrLimit = errors.New("limit exceeded")
+)
+
+// ReadOptions say what is known of a bundle beforehand, and what reading it may cost. The zero value is useful.
+type ReadOptions struct {
+	// Labels are those of the image that the bundle is in. They count where annotations.yaml is silent.
+	Labels map[string]string
+	// MediaType is what the bundle is known to be, if neither its annotations nor its labels say it.
+	MediaType MediaType
+	// Limits bound what is read.
+	Limits Limits
+	// Warn, if not nil, is told each problem as it is found.
+	Warn func(Problem)
+}
+
+// Limits bound what is read of a bundle. A zero field stands for its default. Sizes are in bytes.
+type Limits struct {
+	// File bounds one file; 4 MiB by default.
+	File int64
+	// Total bounds the sum of all files; 256 MiB by default.
+	Total int64
+	// Entries bounds the files and directories in manifests and metadata; 10,000 by default.
+	Entries int
+	// Documents bounds the documents of all files; 10,000 by default.
+	Documents int
+	// Depth bounds how deep objects and arrays may nest in a document; 100 by default.
+	Depth int
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.File <= 0 {
+		l.File = 4 << 20
+	}
+	if l.Total <= 0 {
+		l.Total = 256 << 20
+	}
+	if l.Entries <= 0 {
+		l.Entries = 10_000
+	}
+	if l.Documents <= 0 {
+		l.Documents = 10_000
+	}
+	if l.Depth <= 0 {
+		l.Depth = 100
+	}
+	return l
+}
+
+// ReadError is why a bundle cannot be used: every fatal problem of it, in the order of discovery.
+type ReadError struct{ Problems []Problem }
+
+// Error returns the problems, one a line.
+func (e *ReadError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is reports whether target is [ErrLimit] and a limit is among the problems, or [ErrInvalid] and none is.
+func (e *ReadError) Is(target error) bool {
+	limit := false
+	for _, p := range e.Problems {
+		limit = limit || p.Rule == RuleLimit
+	}
+	return target == ErrLimit && limit || target == ErrInvalid && !limit
+}

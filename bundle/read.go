@@ -1,0 +1,198 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// Read reads the bundle whose root is fsys: a directory, or the tree of an image. It takes what opm and the Operator
+// Lifecycle Manager of version 0 take: the first document of each file in manifests, and of metadata the first file that
+// has annotations, dependencies or properties, whatever it is called. What version 1 objects to beyond that is told by
+// [Bundle.StrictProblems].
+//
+// Documents behind the first are in Objects too, with a warning among the Problems; so are files that cannot be decoded,
+// which are passed over. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and of a helm chart
+// no manifest is read.
+//
+// The error is a [*ReadError], which is [ErrInvalid] or [ErrLimit], or one of the file system or context. With a
+// *ReadError the bundle is returned as far as it was read, for those who report all problems. Read is safe for concurrent
+// use.
+func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
+	if fsys == nil {
+		return nil, fmt.Errorf("%w: filesystem is nil", ErrInvalid)
+	}
+	r := &reader{fsys: fsys, options: o, limits: o.Limits.withDefaults(), b: &Bundle{}}
+	r.conv.Limits = canon.Limits{MaxDocument: int(r.limits.File), MaxDepth: r.limits.Depth}
+	if err := r.bundle(ctx); err != nil && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	if len(r.errs) > 0 {
+		return r.b, &ReadError{r.errs}
+	}
+	return r.b, nil
+}
+
+// errStop ends reading where a fatal problem leaves no sense in going on. It never leaves the package.
+var errStop = errors.New("stop")
+
+// reader reads one bundle.
+type reader struct {
+	fsys    fs.FS
+	options ReadOptions
+	limits  Limits
+	b       *Bundle
+
+	errs      []Problem // those that are fatal
+	entries   int
+	documents int
+	document  int // of the file that is being read
+	total     int64
+
+	conv    canon.Converter
+	split   *canon.Splitter
+	scratch []byte
+}
+
+func (r *reader) problem(p Problem) {
+	r.b.Problems = append(r.b.Problems, p)
+	if r.options.Warn != nil {
+		r.options.Warn(p)
+	}
+}
+
+// warn notes what was passed over.
+func (r *reader) warn(p Problem) {
+	p.Severity = SeverityWarning
+	r.problem(p)
+}
+
+// wrong notes what is wrong with the bundle although it can be read.
+func (r *reader) wrong(p Problem) {
+	p.Severity = SeverityError
+	r.problem(p)
+}
+
+// fatal notes why the bundle cannot be used.
+func (r *reader) fatal(p Problem) {
+	p.Severity = SeverityError
+	r.errs = append(r.errs, p)
+	r.problem(p)
+}
+
+// limit notes that a limit was exceeded and ends reading.
+func (r *reader) limit(file, message string) error {
+	r.fatal(Problem{Rule: RuleLimit, File: file, Message: message})
+	return errStop
+}
+
+func (r *reader) bundle(ctx context.Context) error {
+	b := r.b
+	b.MetadataDir = r.directory(AnnotationMetadata, r.options.Labels[AnnotationMetadata], "metadata")
+	hasMetadata, err := r.metadata(ctx)
+	if err != nil {
+		return err
+	}
+	b.ManifestsDir = r.directory(AnnotationManifests, b.Annotations[AnnotationManifests], "manifests")
+	if err := r.mediaType(); err != nil {
+		return err
+	}
+	needed := b.MediaType == RegistryV1
+	if b.MediaType == Helm {
+		return nil
+	}
+	if err := r.manifests(ctx); err != nil {
+		return err
+	}
+	if !needed && b.CSV == nil {
+		return nil
+	}
+	if !hasMetadata {
+		r.fatal(Problem{Rule: RuleDirectory, File: b.MetadataDir, Message: "the metadata directory is missing: put annotations.yaml into it"})
+	} else if b.AnnotationsFile == "" {
+		r.fatal(Problem{Rule: RuleAnnotations, File: b.MetadataDir, Message: "Could not find annotations file: no file here has a list of annotations that names a package and channels"})
+	} else {
+		r.checkIdentifier("package", b.Package, Problem{File: b.AnnotationsFile, Field: AnnotationPackage})
+	}
+	return nil
+}
+
+// directory returns the directory that an annotation names, or the usual one where it leads to none. What would lead out
+// of the bundle is fatal.
+func (r *reader) directory(key, named, usual string) string {
+	clean := path.Clean(named)
+	at := Problem{Rule: RuleDirectory, File: r.b.AnnotationsFile, Field: key}
+	switch {
+	case named == "":
+		return usual
+	case path.Clean("/"+usual) == clean:
+		at.Message = fmt.Sprintf("%s is absolute: write %q", quote(named), usual+"/")
+		r.warn(at)
+		return usual
+	case path.IsAbs(named):
+		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", quote(named), usual+"/")
+	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"), func(s string) bool { return badName(s) != "" }):
+		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", quote(named), usual+"/")
+	default:
+		if info, err := fs.Stat(r.fsys, clean); clean != usual && (err != nil || !info.IsDir()) {
+			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", quote(named), usual)
+			r.wrong(at)
+			return usual
+		}
+		return clean
+	}
+	r.fatal(at)
+	return usual
+}
+
+// mediaType finds out how the manifests are to be understood.
+func (r *reader) mediaType() error {
+	b := r.b
+	b.MediaType = MediaType(b.Annotations[AnnotationMediaType])
+	if b.MediaType == "" {
+		b.MediaType = r.options.MediaType
+	}
+	switch b.MediaType {
+	case RegistryV1, Plain, PlainV0, Helm:
+	case "":
+		if b.MediaType = RegistryV1; r.isChart() {
+			b.MediaType = Helm
+		}
+	default:
+		r.wrong(Problem{Rule: RuleMediaType, File: b.AnnotationsFile, Field: AnnotationMediaType,
+			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
+		b.MediaType = RegistryV1
+	}
+	return nil
+}
+
+// isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
+func (r *reader) isChart() bool {
+	for _, dir := range []string{".", r.b.ManifestsDir} {
+		if info, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// Paths returns what must be taken out of an image to [Read] the bundle in it, given the image's labels.
+func Paths(labels map[string]string) []string {
+	paths := []string{"manifests", "metadata"}
+	for _, key := range []string{AnnotationManifests, AnnotationMetadata} {
+		clean := path.Clean(labels[key])
+		if labels[key] != "" && clean != "." && fs.ValidPath(clean) && !slices.Contains(paths, clean) {
+			paths = append(paths, clean)
+		}
+	}
+	if MediaType(labels[AnnotationMediaType]) == Helm {
+		paths = append(paths, "Chart.yaml")
+	}
+	return paths
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/operator-bindery/bindery/bundle/configmap"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/kube"
+	"github.com/operator-bindery/bindery/internal/yamlout"
+)
+
+func (p *program) bundleExtractCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "extract",
+		Usage:     "write a bundle into a ConfigMap that exists",
+		ArgsUsage: "[DIR]",
+		Description: "DIR has the directories manifests and metadata. This is what the Operator Lifecycle Manager runs in the pod that\n" +
+			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. The image in $CONTAINER_IMAGE is noted\n" +
+			"as the source. The cluster is that of $KUBECONFIG, of --kubeconfig, or of the pod; --dry-run needs none." +
+			examples("bindery bundle extract bundle -c etcd -z --dry-run",
+				"bindery bundle extract -m bundle -n olm -c etcd --dry-run -o json"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"}, Usage: "`DIR` with the bundle, as the argument", DefaultText: "/"},
+			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Usage: "`FILE` that says how to reach the cluster; $KUBECONFIG goes before it"},
+			&cli.StringFlag{Name: "configmapname", Aliases: []string{"c"}, Usage: "`NAME` of the ConfigMap"},
+			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "openshift-operator-lifecycle-manager", Usage: "`NAMESPACE` of the ConfigMap"},
+			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit, Usage: "at most `N` bytes of encoded data"},
+			&cli.BoolFlag{Name: "gzip", Aliases: []string{"z"}, Usage: "compress the data"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap and change nothing"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)", DefaultText: "yaml"},
+		},
+		Action: p.bundleExtract,
+	}
+}
+
+func (p *program) bundleExtract(c *cli.Context) error {
+	name, namespace := c.String("configmapname"), c.String("namespace")
+	format, err := listFormat(c, "yaml", "json")
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		return cliutil.Usagef("required flag(s) \"configmapname\" not set")
+	case format != "" && !c.Bool("dry-run"):
+		return cliutil.Usagef("--output is the format of --dry-run, which is not given")
+	case c.Int64("datalimit") <= 0:
+		return cliutil.Usagef("invalid --datalimit value %d, expected a number above 0", c.Int64("datalimit"))
+	}
+	dir := "/"
+	if c.NArg() > 0 || c.IsSet("manifestsdir") {
+		if dir, err = argumentOr(c, "manifestsdir"); err != nil {
+			return err
+		}
+	}
+	root, err := bundlefs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	content, err := configmap.Write(c.Context, root.FS(), configmap.Options{
+		Gzip: c.Bool("gzip"), Limit: c.Int64("datalimit"), SourceImage: os.Getenv("CONTAINER_IMAGE"),
+	})
+	if err != nil {
+		return &cliutil.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err), Hint: extractHint(c, err)}
+	}
+	if c.Bool("dry-run") {
+		return p.printObjects(format, configMapOf(namespace, name, content))
+	}
+	return p.updateConfigMap(c, namespace, name, content)
+}
+
+func extractClass(err error) cliutil.Class {
+	if errors.Is(err, configmap.ErrLimit) {
+		return cliutil.ClassLimit
+	}
+	return cliutil.Classify(err)
+}
+
+// extractHint tells what makes a bundle smaller.
+func extractHint(c *cli.Context, err error) string {
+	if errors.Is(err, configmap.ErrLimit) && !c.Bool("gzip") {
+		return "-z compresses the data"
+	}
+	return ""
+}
+
+// configMapObject is the form in which a ConfigMap is printed.
+type configMapObject struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   objectMeta        `json:"metadata"`
+	Data       map[string]string `json:"data,omitempty"`
+	BinaryData map[string][]byte `json:"binaryData,omitempty"`
+}
+
+type objectMeta struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+func configMapOf(namespace, name string, content *configmap.ConfigMap) configMapObject {
+	return configMapObject{"v1", "ConfigMap", objectMeta{name, namespace, content.Annotations}, content.Data, content.BinaryData}
+}
+
+// printObjects writes Kubernetes objects: YAML documents, or JSON that is one object or, if there are more, a list.
+func (p *program) printObjects(format string, objects ...any) error {
+	if format == "json" {
+		answer := objects[0]
+		if len(objects) > 1 {
+			answer = map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
+		}
+		enc := json.NewEncoder(p.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "    ")
+		return enc.Encode(answer)
+	}
+	var out []byte
+	for _, o := range objects {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		if len(objects) > 1 {
+			out = append(out, "---\n"...)
+		}
+		if out, err = yamlout.AppendYAML(out, text); err != nil {
+			return err
+		}
+	}
+	_, err := p.stdout.Write(out)
+	return err
+}
+
+// updateConfigMap replaces the content of the ConfigMap in the cluster.
+func (p *program) updateConfigMap(c *cli.Context, namespace, name string, content *configmap.ConfigMap) error {
+	kubeconfig := c.String("kubeconfig")
+	if env := os.Getenv("KUBECONFIG"); env != "" {
+		kubeconfig = env // opm's order of precedence
+	}
+	client, err := kube.NewClient(kube.Options{
+		Kubeconfig: kubeconfig, UserAgent: "bindery/" + c.App.Version, Warn: func(m string) { p.log.Warn(fmt.Sprintf("%.300q", m)) },
+	})
+	if err == nil {
+		err = client.Update(c.Context, namespace, name, func(cm *corev1.ConfigMap) {
+			cm.Data, cm.BinaryData = content.Data, content.BinaryData
+			cm.Annotations = content.Over(cm.Annotations)
+		})
+	}
+	if err != nil {
+		return clusterError(namespace+"/"+name, err)
+	}
+	if !p.opm {
+		p.log.Info(fmt.Sprintf("wrote %s to ConfigMap %s/%s", count(len(content.Data)+len(content.BinaryData), "file"), namespace, name))
+	}
+	return nil
+}
+
+// clusterError gives an error of the cluster its class, and tells what helps.
+func clusterError(object string, err error) error {
+	e := &cliutil.Error{Class: cliutil.Classify(err), Object: object, Err: fmt.Errorf("ConfigMap %s: %w", object, err)}
+	var status apierrors.APIStatus
+	switch {
+	case errors.Is(err, kube.ErrNoCluster):
+		e.Class, e.Hint = cliutil.ClassLocal, "--kubeconfig FILE or $KUBECONFIG says how to reach one; --dry-run needs none"
+	case errors.Is(err, kube.ErrMissing):
+		e.Class, e.Hint = cliutil.ClassNetwork, "\"kubectl create configmap NAME\" makes an empty one; the Operator Lifecycle Manager makes it before it runs this command"
+	case apierrors.IsForbidden(err):
+		e.Class, e.Hint = cliutil.ClassNetwork, "the verbs \"get\" and \"update\" on this ConfigMap are needed"
+	case errors.As(err, &status):
+		e.Class = cliutil.ClassNetwork
+	}
+	return e
+}

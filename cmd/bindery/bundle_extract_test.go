@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/internal/kube/kubetest"
+)
+
+// withEnv runs the program with further environment variables.
+func withEnv(t *testing.T, dir, name string, env []string, args ...string) result {
+	t.Helper()
+	cmd := command(dir, name, args...)
+	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(e string) bool {
+		return strings.HasPrefix(e, "KUBE") || strings.HasPrefix(e, "CONTAINER_IMAGE=")
+	}), env...)
+	return finish(t, cmd)
+}
+
+// The ConfigMap in the cluster gets what --dry-run prints, and keeps its labels and owners.
+func TestBundleExtract(t *testing.T) {
+	cluster := kubetest.New(t)
+	cluster.Set(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "cm", Labels: map[string]string{"olm.managed": "true"}, Annotations: map[string]string{"old": "gone"}},
+		Data:       map[string]string{"old": "gone"},
+	})
+	dir := bundleDir(t)
+	config := cluster.Kubeconfig(t)
+	image := "CONTAINER_IMAGE=example.com/etcd@sha256:0123"
+	args := []string{"bundle", "extract", "-m", "bundle/", "-n", "olm", "-c", "cm", "-z"}
+
+	dry := withEnv(t, dir, "bindery", []string{image}, append(args, "--dry-run", "-o", "json")...)
+	var want corev1.ConfigMap
+	if err := json.Unmarshal([]byte(dry.stdout), &want); err != nil || dry.status != 0 {
+		t.Fatalf("%+v: %v", dry, err)
+	}
+	got := withEnv(t, dir, "opm", []string{image, "KUBECONFIG=" + config}, append([]string{"alpha"}, append(args, "-k", "nosuch")...)...)
+	if got.status != 0 || got.stdout != "" {
+		t.Fatalf("%+v", got)
+	}
+	is := cluster.Get("olm", "cm")
+	same := maps.EqualFunc(is.BinaryData, want.BinaryData, func(a, b []byte) bool { return string(a) == string(b) })
+	if !same || len(is.BinaryData) != 4 || len(is.Data) != 0 || !maps.Equal(is.Annotations, want.Annotations) || is.Labels["olm.managed"] != "true" {
+		t.Errorf("got %+v", is)
+	}
+	if is.Annotations["olm.sourceImage"] != "example.com/etcd@sha256:0123" || is.Annotations["olm.contentEncoding"] != "gzip+base64" || len(is.Annotations) != 8 {
+		t.Errorf("annotations %q", is.Annotations)
+	}
+	// -k says it too, and the slash behind the directory is not needed.
+	got = withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-n", "olm", "-c", "cm", "-k", config)
+	if is := cluster.Get("olm", "cm"); got.status != 0 || len(is.Data) != 4 || len(is.BinaryData) != 0 || len(is.Annotations) != 6 {
+		t.Errorf("%+v: %+v", got, is)
+	}
+}
+
+// What --dry-run prints is YAML that holds the files as they are.
+func TestBundleExtractDryRun(t *testing.T) {
+	dir := bundleDir(t)
+	got := withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-c", "cm", "--dry-run")
+	var cm corev1.ConfigMap
+	if err := yaml.UnmarshalStrict([]byte(got.stdout), &cm); err != nil || got.status != 0 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	if cm.Kind != "ConfigMap" || cm.APIVersion != "v1" || cm.Name != "cm" || cm.Namespace != "openshift-operator-lifecycle-manager" {
+		t.Errorf("got %+v", cm)
+	}
+	for name, text := range cm.Data {
+		if want := readFile(t, filepath.Join(dir, "bundle", "manifests", name)); text != want {
+			t.Errorf("%s: got %q", name, text)
+		}
+	}
+}
+
+func TestBundleExtractErrors(t *testing.T) {
+	cluster := kubetest.New(t)
+	cluster.Set(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "forbidden"}})
+	cluster.Interfere(func(_ *kubetest.Cluster, w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/forbidden") {
+			return false
+		}
+		kubetest.Status(w, http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden`)
+		return true
+	})
+	config := "KUBECONFIG=" + cluster.Kubeconfig(t)
+	for _, c := range []struct{ name, env, args, want string }{
+		{"no name", config, "bundle extract bundle", `required flag(s) "configmapname" not set`},
+		{"missing", config, "bundle extract bundle -n olm -c nosuch", `error: ConfigMap olm/nosuch: the ConfigMap must exist: configmaps "nosuch" not found`},
+		{"forbidden", config, "bundle extract bundle -n olm -c forbidden --error-format json", `"class":4,"message":"ConfigMap olm/forbidden: configmaps \"forbidden\" is forbidden","object":"olm/forbidden"`},
+		{"no cluster", "", "bundle extract bundle -c cm", "hint: --kubeconfig FILE"},
+		{"too large", config, "bundle extract bundle -c cm -l 1000", "bundle files exceeded 1000 bytes limit"},
+		{"too large, hint", config, "bundle extract bundle -c cm -l 1000 --error-format json", `"class":6,`},
+		{"no bundle", config, "bundle extract bundle/manifests -c cm", "no such file or directory"},
+		{"output without dry-run", config, "bundle extract bundle -c cm -o yaml", "--output is the format of --dry-run"},
+		{"unknown output", config, "bundle extract bundle -c cm --dry-run -o xml", `invalid --output value "xml"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := withEnv(t, bundleDir(t), "bindery", []string{c.env}, strings.Fields(c.args)...)
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("%+v without %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The encoded data can be read with the programs that everybody has.
+func TestBundleExtractReadByOthers(t *testing.T) {
+	if _, err := exec.LookPath("gunzip"); err != nil {
+		t.Skip("gunzip is not there")
+	}
+	dir := bundleDir(t)
+	got := withEnv(t, dir, "bindery", nil, "bundle", "extract", "bundle", "-c", "cm", "-z", "--dry-run", "-o", "json")
+	var cm struct{ BinaryData map[string]string }
+	if err := json.Unmarshal([]byte(got.stdout), &cm); err != nil {
+		t.Fatal(err)
+	}
+	if len(cm.BinaryData) != 4 {
+		t.Errorf("%d entries", len(cm.BinaryData))
+	}
+	for name, text := range cm.BinaryData {
+		cmd := exec.Command("sh", "-c", "base64 -d | base64 -d | gunzip")
+		cmd.Stdin, cmd.Stderr = strings.NewReader(text), os.Stderr
+		out, err := cmd.Output()
+		if want := readFile(t, filepath.Join(dir, "bundle", "manifests", name)); err != nil || string(out) != want {
+			t.Errorf("%s: %v, got %q", name, err, out)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/list"
+)
+
+// cacheSizeFlag bounds the cache of blobs.
+func cacheSizeFlag() cli.Flag {
+	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs may have on the disk", "work")
+}
+
+// cacheDir is where blobs are cached; false if this user has no place for it.
+func cacheDir() (string, bool) {
+	return images.DefaultCacheDir(func(name string) string {
+		value := os.Getenv(name)
+		if name == "HOME" && value == "/" && os.Getuid() != 0 {
+			return "" // what users without a home directory are given
+		}
+		return value
+	})
+}
+
+// openCache opens the cache of blobs in a directory.
+func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, error) {
+	o := images.BlobCacheOptions{Warn: func(err error) { p.log.Warn(fmt.Sprintf("images are not kept any more: %v", err)) }}
+	if text := c.String("cache-size"); text != "" {
+		n, err := cliutil.ParseSize(text)
+		if err != nil || n <= 0 {
+			return nil, cliutil.Usagef("invalid --cache-size value %q, expected a size such as 2GiB", text)
+		}
+		o.MaxBytes = n
+	}
+	return images.OpenBlobCache(dir, o)
+}
+
+// blobCache is the cache that the flags ask for. There is none, after a warning, if it cannot be used.
+func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
+	dir, ok := cacheDir()
+	if !ok || c.Bool("no-cache") {
+		return nil, nil
+	}
+	cache, err := p.openCache(c, dir)
+	var usage *cliutil.Error
+	switch {
+	case errors.As(err, &usage):
+		return nil, err
+	case err != nil:
+		p.log.Warn(fmt.Sprintf("images are fetched without a cache: %v", err))
+		return nil, nil
+	}
+	return cache, nil
+}
+
+func (p *program) cacheCommand() *cli.Command {
+	output := func() cli.Flag {
+		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"}
+	}
+	const where = "Blobs of images from registries are kept in $XDG_CACHE_HOME/bindery/blobs, or $HOME/.cache/bindery/blobs, for\n" +
+		"all processes of the user."
+	return &cli.Command{
+		Name:   "cache",
+		Usage:  "show or empty the cache of blobs",
+		Action: p.group,
+		Subcommands: []*cli.Command{
+			{
+				Name:        "info",
+				Usage:       "show how much is in the cache",
+				Description: where + examples("bindery cache info", "bindery cache info -o json"),
+				Flags:       []cli.Flag{output(), cacheSizeFlag()},
+				Action:      exactly(0, p.cacheInfo),
+			},
+			{
+				Name:  "prune",
+				Usage: "remove blobs from the cache",
+				Description: where + " Those that were not used for longest go first. It may be done at any time,\n" +
+					"and is done by itself when the cache outgrows --cache-size." +
+					examples("bindery cache prune", "bindery cache prune --max-size 500MiB", "bindery cache prune --all --dry-run"),
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "max-size", Usage: "`SIZE` that may stay (default that of --cache-size)"},
+					&cli.BoolFlag{Name: "all", Usage: "remove everything"},
+					&cli.BoolFlag{Name: "dry-run", Usage: "only tell what would be removed"},
+					output(), cacheSizeFlag(),
+				},
+				Action: exactly(0, p.cachePrune),
+			},
+		},
+	}
+}
+
+// userCache opens the cache for commands that are about it.
+func (p *program) userCache(c *cli.Context) (*images.BlobCache, error) {
+	dir, ok := cacheDir()
+	if !ok {
+		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Err: errors.New("this user has no cache"),
+			Hint: "set XDG_CACHE_HOME or HOME to an absolute path"}
+	}
+	cache, err := p.openCache(c, dir)
+	var usage *cliutil.Error
+	if err != nil && !errors.As(err, &usage) {
+		err = &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err}
+	}
+	return cache, err
+}
+
+func (p *program) cacheInfo(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	cache, err := p.userCache(c)
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
+	info, err := cache.Info()
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.printJSON(struct {
+			Directory string     `json:"directory"`
+			Blobs     int        `json:"blobs"`
+			Bytes     int64      `json:"bytes"`
+			MaxBytes  int64      `json:"maxBytes"`
+			Oldest    *time.Time `json:"oldest,omitempty"`
+			Newest    *time.Time `json:"newest,omitempty"`
+		}{info.Dir, info.Blobs, info.Bytes, info.MaxBytes, stamp(info.Oldest), stamp(info.Newest)})
+	}
+	used := ""
+	if !info.Oldest.IsZero() {
+		used = info.Oldest.UTC().Format(time.RFC3339) + " to " + info.Newest.UTC().Format(time.RFC3339)
+	}
+	return p.printTable([]string{"DIRECTORY", "BLOBS", "SIZE", "LIMIT", "LAST USED"},
+		[]string{info.Dir, strconv.Itoa(info.Blobs), megabytes(info.Bytes), megabytes(info.MaxBytes), used})
+}
+
+// stamp is a time for JSON, in whole seconds; nil if there is none.
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}
+
+func (p *program) cachePrune(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	o := images.PruneOptions{DryRun: c.Bool("dry-run")}
+	cache, err := p.userCache(c)
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
+	text := c.String("max-size")
+	switch {
+	case text != "" && c.Bool("all"):
+		return cliutil.Usagef("--max-size and --all contradict each other")
+	case text != "":
+		if o.MaxBytes, err = cliutil.ParseSize(text); err != nil {
+			return cliutil.Usagef("invalid --max-size value %q, expected a size such as 500MiB", text)
+		}
+	case !c.Bool("all"):
+		o.MaxBytes = cache.MaxBytes()
+	}
+	done, err := cache.Prune(c.Context, o)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.printJSON(struct {
+			Directory    string `json:"directory"`
+			DryRun       bool   `json:"dryRun"`
+			RemovedBlobs int    `json:"removedBlobs"`
+			RemovedBytes int64  `json:"removedBytes"`
+			Blobs        int    `json:"blobs"`
+			Bytes        int64  `json:"bytes"`
+		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes})
+	}
+	return p.printTable([]string{"DIRECTORY", "REMOVED", "SIZE", "LEFT", "SIZE"},
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), megabytes(done.Bytes), strconv.Itoa(done.LeftBlobs), megabytes(done.LeftBytes)})
+}
+
+// printJSON prints an answer as JSON.
+func (p *program) printJSON(v any) error {
+	enc := json.NewEncoder(p.stdout)
+	enc.SetIndent("", "    ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// printTable prints an answer as a table.
+func (p *program) printTable(header []string, rows ...[]string) error {
+	var b bytes.Buffer
+	if err := (list.Table{Header: header, Rows: rows}).Write(&b, cliutil.Cell); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	_, err := p.stdout.Write(b.Bytes())
+	return err
+}

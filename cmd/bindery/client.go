@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// imageFlags say how images are read: the registry's flags, and what may be read and kept. They mean the same in every
+// command that reads images.
+func imageFlags() []cli.Flag {
+	const limits = "limits of what is read out of an image"
+	return append(registryFlags(),
+		&cli.StringFlag{Name: "lock", Usage: "record in `FILE` which digest each image name stood for, and use what it records already", EnvVars: env("lock"), Category: "registry"},
+		&cli.BoolFlag{Name: "no-cache", Usage: "fetch everything, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"},
+		cacheSizeFlag(),
+		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "`SIZE` of all layers, uncompressed", limits),
+		sizeFlag("max-download-size", "4GiB", "`SIZE` of all layers as they are sent", limits),
+		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "`SIZE` of one file", limits),
+		&cli.IntFlag{Name: "max-entries", Usage: "`N` files and directories in all layers", DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
+	)
+}
+
+// platformFlag chooses from images for several platforms.
+func platformFlag() cli.Flag {
+	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several", DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "what"}
+}
+
+func sizeFlag(name, value, usage, group string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: usage, DefaultText: value, EnvVars: env(name), Category: group}
+}
+
+// imageLimits reads the limits of [imageFlags].
+func imageLimits(c *cli.Context) (images.Limits, error) {
+	var l images.Limits
+	for name, at := range map[string]*int64{"max-image-size": &l.Uncompressed, "max-download-size": &l.Compressed, "max-file-size": &l.File} {
+		text := c.String(name)
+		if text == "" {
+			continue
+		}
+		n, err := cliutil.ParseSize(text)
+		if err != nil || n <= 0 {
+			return l, cliutil.Usagef("invalid --%s value %q, expected a size such as 512MiB", name, text)
+		}
+		*at = n
+	}
+	if l.Entries = c.Int("max-entries"); l.Entries < 0 {
+		return l, cliutil.Usagef("invalid --max-entries value %d, expected a positive number", l.Entries)
+	}
+	return l, nil
+}
+
+// client opens images as the flags of the command say. It is closed when the command has ended; if that has done what it
+// should, the lock file is written then.
+func (p *program) client(c *cli.Context) (*images.Client, error) {
+	if p.images != nil {
+		return p.images, nil
+	}
+	o := images.ClientOptions{
+		Registry:   registryOptions(c),
+		Retries:    c.Int("retries"),
+		Timeout:    c.Duration("timeout"),
+		PolicyFile: c.String("policy"),
+		Platform:   v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
+		Events: func(e images.Event) {
+			switch e.Kind {
+			case images.EventRetry:
+				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+			case images.EventWarning:
+				p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
+			case images.EventBlobDone:
+				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
+			case images.EventBlobReused:
+				p.log.Debug("blob was cached", "digest", e.Blob, "bytes", e.Size)
+			}
+		},
+	}
+	var err error
+	// Commands that write images for several platforms read them for the machine's.
+	if text, _ := c.Value("platform").(string); text != "" {
+		if o.Platform, err = parsePlatform(text); err != nil {
+			return nil, err
+		}
+	}
+	if o.Limits, err = imageLimits(c); err != nil {
+		return nil, err
+	}
+	if path := c.String("lock"); path != "" {
+		if o.Lock, err = images.OpenLock(path); err != nil {
+			return nil, err
+		}
+	}
+	if o.Cache, err = p.blobCache(c); err != nil {
+		return nil, err
+	}
+	client, err := images.NewClient(o)
+	if err != nil {
+		return nil, err
+	}
+	p.images = client
+	p.atEnd = append(p.atEnd, func(done bool) error {
+		if done && o.Lock != nil {
+			if err := o.Lock.Save(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(bool) error { return errors.Join(client.Close(), o.Cache.Close()) })
+	return client, nil
+}

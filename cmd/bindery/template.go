@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/template"
+)
+
+func (p *program) templateCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "template",
+		Usage:  "make catalogs of templates, and templates of catalogs",
+		Action: p.group,
+		Subcommands: []*cli.Command{
+			p.templateRenderCommand("template render"),
+			p.templateConvertCommand("template convert"),
+		},
+	}
+}
+
+// templateRenderCommand is the command under one of its names, such as "alpha render-template".
+func (p *program) templateRenderCommand(name string) *cli.Command {
+	return &cli.Command{
+		Name:      lastWord(name),
+		Usage:     "print the catalog that a template stands for",
+		ArgsUsage: "[TYPE] [FILE]",
+		Description: "A template is one YAML or JSON document: of the type basic (a catalog with images in place of bundles), semver (images,\n" +
+			"of whose versions channels are made) or substitutes (a catalog with bundles in place of others). Its schema tells\n" +
+			"the type, unless TYPE says which one it must be. FILE is - or absent for standard input. Every image is rendered\n" +
+			"once. All problems of the template are told at once, with their lines; the answer is complete or there is none." +
+			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
+				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml), or a picture of its channels (mermaid)"},
+			migrateLevelFlag(""),
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of rendered bundles, in place of tags"},
+			compatFlag(),
+		}, readFlags()...),
+		Action: between(0, 2, p.templateRender),
+	}
+}
+
+// lastWord is the command's own name in a name with those above it.
+func lastWord(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
+
+// hidden takes a command out of help.
+func hidden(c *cli.Command) *cli.Command {
+	c.Hidden = true
+	return c
+}
+
+func (p *program) templateRender(c *cli.Context) error {
+	write, err := p.templateWriter(c)
+	if err != nil {
+		return err
+	}
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return err
+	}
+	typ, file, err := templateArgs(c)
+	if err != nil {
+		return err
+	}
+	compat := o.Compat != ""
+	tmpl, err := p.parseTemplate(c.Context, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.warnAt})
+	if errors.Is(err, fs.ErrNotExist) && c.NArg() == 1 && !p.opm {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: err,
+			Hint: fmt.Sprintf("the argument is a file with a template, or a type to read from standard input: one of %v", template.Types())}
+	}
+	if err != nil {
+		return p.templateError(err)
+	}
+	level := o.Level
+	o.Level = edit.LevelNone // the manifests are needed until the template is done with them
+	o.Allow = []render.Kind{render.BundleImage}
+	o.ResolveDigests = c.Bool("resolve-digests")
+	catalog, err := tmpl.Render(c.Context, template.RenderOptions{
+		Render: func(ctx context.Context, image string) (*declcfg.Catalog, error) { return renderBundle(ctx, image, o) },
+		Jobs:   o.Jobs, Level: level, Compat: compat, Warn: p.warnAt,
+	})
+	if err != nil {
+		return p.templateError(err)
+	}
+	return p.spooled(c.Context, func(w io.Writer) error { return write(w, catalog) })
+}
+
+// spooled prints an answer when it is complete.
+func (p *program) spooled(ctx context.Context, write func(io.Writer) error) (err error) {
+	var answer cliutil.Spool
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	w := bufio.NewWriterSize(&answer, 1<<20)
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return answer.Flush(ctx, p.stdout)
+}
+
+// templateArgs reads [TYPE] [FILE]. One argument is a type if there is one of that name.
+func templateArgs(c *cli.Context) (template.Type, string, error) {
+	first := c.Args().First()
+	typ, err := template.ParseType(first)
+	switch {
+	case c.NArg() == 0:
+		return "", "-", nil
+	case c.NArg() == 1 && err != nil:
+		return "", first, nil
+	case c.NArg() == 1:
+		return typ, "-", nil
+	case err != nil:
+		return "", "", &cliutil.Error{Class: cliutil.ClassUsage, Object: first, Err: err}
+	}
+	return typ, c.Args().Get(1), nil
+}
+
+// openInput opens a file, or standard input for "-". The name is what messages call it.
+func (p *program) openInput(file string) (io.ReadCloser, string, error) {
+	if file == "-" {
+		return io.NopCloser(p.stdin), "stdin", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // it was only looked at
+		return nil, "", &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, a file is needed", file)}
+	}
+	return f, file, nil
+}
+
+func (p *program) parseTemplate(ctx context.Context, file string, o template.ParseOptions) (_ *template.Template, err error) {
+	in, name, err := p.openInput(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	o.Name = name
+	return template.Parse(ctx, in, o)
+}
+
+// renderBundle renders the bundle in an image. What a template names is never a file or directory here, unless a
+// transport says so.
+func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg.Catalog, error) {
+	kind, err := render.Classify(image)
+	if err == nil && kind != render.Image {
+		err = fmt.Errorf("the reference names a %s here: write docker://%s for the image", kind, image)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("render reference %q: %w", image, err)
+	}
+	blobs, err := render.Reference(ctx, image, o)
+	if err != nil {
+		return nil, err
+	}
+	return declcfg.Collect(blobs)
+}
+
+// templateError is, under the name opm, the error in opm's words.
+func (p *program) templateError(err error) error {
+	var problems *template.Error
+	if !p.opm || !errors.As(err, &problems) {
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.Classify(withClass(err)), Err: errors.New(problems.OpmMessage())}
+}
+
+// templateWriter reads -o of template render: what writes the answer.
+func (p *program) templateWriter(c *cli.Context) (func(io.Writer, *declcfg.Catalog) error, error) {
+	if c.String("output") == "mermaid" {
+		compat, err := p.compat(c)
+		if err != nil {
+			return nil, err
+		}
+		o := graph.MermaidOptions{V0Semantics: true, Repair: compat == "", Warn: func(text string) { p.log.Warn(text) }}
+		return func(w io.Writer, catalog *declcfg.Catalog) error { return graph.WriteMermaid(w, catalog, o) }, nil
+	}
+	format, err := declcfg.ParseFormat(c.String("output"))
+	if err != nil {
+		return nil, cliutil.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", c.String("output"))
+	}
+	return func(w io.Writer, catalog *declcfg.Catalog) error { return catalog.Write(w, format) }, nil
+}

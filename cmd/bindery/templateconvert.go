@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/template"
+)
+
+// templateConvertCommand is the command under one of its names.
+func (p *program) templateConvertCommand(name string) *cli.Command {
+	return &cli.Command{
+		Name:      lastWord(name),
+		Usage:     "print a template of a catalog",
+		ArgsUsage: "basic|substitutes [FILE|DIR]",
+		Description: "A basic template has an image in place of each bundle, and rendering it gives the bundles back; a substitutes\n" +
+			"template has everything, and a list for substitutions. FILE is - or absent for standard input. A catalog that a\n" +
+			"template cannot hold, such as one with bundles that have no image, is refused." +
+			examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
+		Flags: []cli.Flag{
+			catalogFormatFlag(),
+			compatFlag(),
+		},
+		Action: between(1, 2, p.templateConvert),
+	}
+}
+
+func (p *program) templateConvert(c *cli.Context) error {
+	format, err := catalogFormat(c)
+	if err != nil {
+		return err
+	}
+	compat, err := p.compat(c)
+	if err != nil {
+		return err
+	}
+	typ, err := template.ParseType(c.Args().First())
+	if err != nil || typ == template.Semver {
+		return cliutil.Usagef("invalid template type %q, must be one of: [basic substitutes]", c.Args().First())
+	}
+	file := "-"
+	if c.NArg() == 2 {
+		file = c.Args().Get(1)
+	}
+	catalog, err := p.loadCatalog(c.Context, file)
+	if err != nil {
+		return p.opmMessage(err)
+	}
+	return p.spooled(c.Context, func(w io.Writer) error {
+		if err := template.Convert(w, catalog, template.ConvertOptions{Type: typ, Format: format, Warn: p.warnAt}); err != nil {
+			return p.templateError(err)
+		}
+		if compat != "" && format == declcfg.FormatYAML {
+			_, err := io.WriteString(w, "\n")
+			return err
+		}
+		return nil
+	})
+}
+
+// loadCatalog loads a catalog from a file, a directory or standard input.
+func (p *program) loadCatalog(ctx context.Context, file string) (_ *declcfg.Catalog, err error) {
+	o := declcfg.LoadOptions{Warn: p.warnAt}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		root, err := declcfg.OpenDir(file)
+		if err != nil {
+			return nil, err
+		}
+		return declcfg.Load(ctx, root, o)
+	}
+	in, name, err := p.openInput(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return declcfg.Read(ctx, in, name, o)
+}

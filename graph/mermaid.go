@@ -1,0 +1,314 @@
+package graph
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// DefaultMaxEdges is how many edges are drawn where the options do not say it. A skipRange has an edge from every bundle in
+// it, so that their number can be the square of that of the bundles.
+const DefaultMaxEdges = 1 << 20
+
+// MermaidOptions say what is drawn as mermaid. The zero value draws everything, byte for byte as opm draws it.
+type MermaidOptions struct {
+	// Package is the only package to draw; all where empty.
+	Package string
+	// MinimumEdge names the bundle below which nothing is drawn, and whose package is the only one then.
+	MinimumEdge string
+	// V0Semantics marks what OLM v0 does not upgrade from: bundles that are skipped, and the edges from them.
+	V0Semantics bool
+	// Repair puts right what opm draws wrongly where there are several packages: a deprecation counts in its own package
+	// only, every deprecated package is marked, and marked edges are those of the text and not those of another order.
+	Repair bool
+	// MaxEdges bounds the edges; [DefaultMaxEdges] where 0.
+	MaxEdges int
+	// Warn is told of what cannot be drawn.
+	Warn func(message string)
+}
+
+// WriteMermaid draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested subgraphs,
+// channels by name, their entries from the newest version to the oldest, each followed by the edges that lead to it.
+// Names that would break the drawing are shown escaped. The catalog need not be valid, but every bundle must have a
+// version. What was written before an error is no drawing. More edges than the limit are a [declcfg.ErrLimit].
+func WriteMermaid(w io.Writer, c *declcfg.Catalog, o MermaidOptions) error {
+	m, err := newMermaid(c, o)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	if err := m.write(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// The looks of what is marked.
+const (
+	mermaidHead = `graph LR
+  classDef deprecated fill:#E8960F
+  classDef skipped stroke:#FF0000,stroke-width:4px
+  classDef deprecatedskipped fill:#E8960F,stroke:#FF0000,stroke-width:4px
+`
+	deprecatedPackageStyle = "fill:#989695"
+	deprecatedChannelStyle = "fill:#DCD0FF"
+	skippedLinkStyle       = "stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"
+)
+
+// mermaid is a drawing in the making.
+type mermaid struct {
+	MermaidOptions
+	versions map[string]semver.Version // by bundle; the zero version stands for bundles that are not there
+	marked   marks
+	channels []*mermaidChannel // in the order of their names, as opm counts them
+	edges    int
+
+	// What comes after the subgraphs.
+	packages   []string
+	channelIDs []string
+	nodes      map[string][]string // by class
+}
+
+// mermaidChannel is a channel with those of its entries that are drawn.
+type mermaidChannel struct {
+	*declcfg.Channel
+	entries      []declcfg.ChannelEntry
+	firstLink    int
+	skippedLinks []int
+}
+
+// marks are the deprecated names, by package in a repaired drawing.
+type marks struct{ packages, channels, bundles map[[2]string]bool }
+
+// scope is the first part of the key of [marks].
+func (m *mermaid) scope(pkg string) string {
+	if m.Repair {
+		return pkg
+	}
+	return ""
+}
+
+func newMermaid(c *declcfg.Catalog, o MermaidOptions) (*mermaid, error) {
+	m := &mermaid{
+		MermaidOptions: o, versions: make(map[string]semver.Version, len(c.Bundles)), nodes: map[string][]string{},
+		marked: marks{map[[2]string]bool{}, map[[2]string]bool{}, map[[2]string]bool{}},
+	}
+	if m.MaxEdges == 0 {
+		m.MaxEdges = DefaultMaxEdges
+	}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		version, err := bundleVersion(b)
+		if err != nil {
+			return nil, err
+		}
+		m.versions[b.Name] = version
+	}
+	for _, d := range c.Deprecations {
+		for _, e := range d.Entries {
+			switch e.Reference.Schema {
+			case declcfg.SchemaPackage:
+				m.marked.packages[[2]string{"", d.Package}] = true
+			case declcfg.SchemaChannel:
+				m.marked.channels[[2]string{m.scope(d.Package), e.Reference.Name}] = true
+			case declcfg.SchemaBundle:
+				m.marked.bundles[[2]string{m.scope(d.Package), e.Reference.Name}] = true
+			}
+		}
+	}
+	return m, m.choose(c)
+}
+
+// bundleVersion is the version of a bundle without regard to its release, as opm draws it, with opm's words for what is
+// wrong.
+func bundleVersion(b *declcfg.Bundle) (semver.Version, error) {
+	if err := b.CheckProperties(); err != nil {
+		return semver.Version{}, err
+	}
+	p, err := b.PackageProperty()
+	if err != nil {
+		return semver.Version{}, fmt.Errorf("bundle %q %w", b.Name, err)
+	}
+	v, err := semver.Parse(p.Version)
+	if err != nil {
+		return v, fmt.Errorf("bundle %q has invalid version %q: %w", b.Name, p.Version, err)
+	}
+	return v, nil
+}
+
+// choose finds the channels and entries that are drawn.
+func (m *mermaid) choose(c *declcfg.Catalog) error {
+	all := make([]*declcfg.Channel, len(c.Channels))
+	for i := range c.Channels {
+		all[i] = &c.Channels[i]
+	}
+	if m.Repair {
+		slices.SortStableFunc(all, func(a, b *declcfg.Channel) int {
+			return 2*strings.Compare(a.Package, b.Package) + strings.Compare(a.Name, b.Name)
+		})
+	} else {
+		// Channels of several packages have the same name. The order in which opm has them, which shows in the numbers of
+		// links, is that in which this unstable sort leaves them.
+		sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	}
+	floor, err := m.floor(all)
+	if err != nil {
+		return err
+	}
+	for _, ch := range all {
+		if entries := floor.filter(ch); len(entries) > 0 || floor == nil && m.Package == "" {
+			if m.Package == "" || m.Package == ch.Package {
+				m.channels = append(m.channels, &mermaidChannel{Channel: ch, entries: entries})
+			}
+		}
+	}
+	return nil
+}
+
+// write writes the whole drawing.
+func (m *mermaid) write(w *bufio.Writer) error {
+	if m.V0Semantics {
+		if err := m.countLinks(); err != nil {
+			return err
+		}
+	}
+	io.WriteString(w, mermaidHead) // an error of w stays, and is that of the last write
+	byPackage := slices.Clone(m.channels)
+	slices.SortStableFunc(byPackage, func(a, b *mermaidChannel) int { return strings.Compare(a.Package, b.Package) })
+	m.edges = 0
+	for i, ch := range byPackage {
+		if i == 0 || byPackage[i-1].Package != ch.Package {
+			if i > 0 {
+				io.WriteString(w, "  end\n")
+			}
+			fmt.Fprintf(w, "  %%%% package %q\n  subgraph %s\n", ch.Package, mermaidLabel(ch.Package))
+		}
+		if err := m.channel(w, ch); err != nil {
+			return err
+		}
+	}
+	if len(byPackage) > 0 {
+		io.WriteString(w, "  end\n")
+	}
+	return m.styles(w)
+}
+
+// channel writes the subgraph of one channel.
+func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
+	id := mermaidID(ch.Package) + "-" + mermaidID(ch.Name)
+	fmt.Fprintf(w, "    %%%% channel %q\n    subgraph %s[%s]\n", ch.Name, id, mermaidLabel(ch.Name))
+	node := func(name string) string { return id + "-" + mermaidID(name) + "[" + mermaidLabel(name) + "]" }
+	entries := m.newestFirst(ch.entries)
+	skipped := map[string]bool{}
+	link := ch.firstLink
+	for _, e := range entries {
+		m.warnOfRange(ch, e)
+		to := node(e.Name)
+		if _, err := fmt.Fprintf(w, "      %s\n", to); err != nil {
+			return err
+		}
+		class := ""
+		if m.marked.bundles[[2]string{m.scope(ch.Package), e.Name}] {
+			class = "deprecated"
+		}
+		if skipped[e.Name] {
+			class += "skipped"
+		}
+		if class != "" {
+			m.nodes[class] = append(m.nodes[class], id+"-"+mermaidID(e.Name))
+		}
+		err := m.edgesOf(ch, e, func(from, label string, skips bool) error {
+			if m.V0Semantics {
+				// The first skip of a bundle is an upgrade from it and stays as it is.
+				if skipped[from] && (skips || skipped[e.Name]) {
+					ch.skippedLinks = append(ch.skippedLinks, link)
+				}
+				if skips {
+					skipped[from] = true
+				}
+			}
+			link++
+			_, err := fmt.Fprintf(w, "      %s-- %s --> %s\n", node(from), label, to)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "    end\n")
+	return err
+}
+
+// newestFirst sorts entries by decreasing version. Of those with the same version opm's order is that in which this
+// unstable sort leaves them.
+func (m *mermaid) newestFirst(entries []declcfg.ChannelEntry) []*declcfg.ChannelEntry {
+	sorted := make([]*declcfg.ChannelEntry, len(entries))
+	for i := range entries {
+		sorted[i] = &entries[i]
+	}
+	sort.Slice(sorted, func(i, j int) bool { return m.versions[sorted[i].Name].GT(m.versions[sorted[j].Name]) })
+	return sorted
+}
+
+// edgesOf calls fn for the edges that lead to an entry: skips, then skipRange, then replaces. skips is true for the
+// first.
+func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry, fn func(from, label string, skips bool) error) error {
+	edge := func(from, label string, skips bool) error {
+		if m.edges++; m.edges > m.MaxEdges {
+			return fmt.Errorf("package %q, channel %q: more than %d edges: %w", ch.Package, ch.Name, m.MaxEdges, declcfg.ErrLimit)
+		}
+		return fn(from, label, skips)
+	}
+	for _, skip := range e.Skips {
+		if err := edge(skip, "skip", true); err != nil {
+			return err
+		}
+	}
+	if e.SkipRange != "" {
+		if within, err := semver.ParseRange(e.SkipRange); err == nil {
+			label := mermaidLabel("skipRange(" + e.SkipRange + ")")
+			for i := range ch.entries {
+				if from := ch.entries[i].Name; within(m.versions[from]) {
+					if err := edge(from, label, false); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	if e.Replaces != "" {
+		return edge(e.Replaces, "replace", false)
+	}
+	return nil
+}
+
+// warnOfRange tells of a skipRange that cannot be drawn.
+func (m *mermaid) warnOfRange(ch *mermaidChannel, e *declcfg.ChannelEntry) {
+	if m.Warn == nil || e.SkipRange == "" {
+		return
+	}
+	if _, err := semver.ParseRange(e.SkipRange); err != nil {
+		m.Warn(fmt.Sprintf("ignoring invalid SkipRange for package/edge %q/%q: %v", ch.Package, e.Name, err))
+	}
+}
+
+// countLinks finds the number of the first link of every channel. opm numbers links in the order of the channels' names,
+// mermaid in that of the text.
+func (m *mermaid) countLinks() error {
+	for _, ch := range m.channels {
+		ch.firstLink = m.edges
+		for i := range ch.entries {
+			if err := m.edgesOf(ch, &ch.entries[i], func(string, string, bool) error { return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// mermaidOf is the drawing of a catalog.
+func mermaidOf(t testing.TB, c *declcfg.Catalog, o MermaidOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteMermaid(&b, c, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// fromDB reads a recorded database.
+func fromDB(t testing.TB, all recorded.Collection, name string) *declcfg.Catalog {
+	t.Helper()
+	db, err := sqlite.Open(context.Background(), all.Database(t, name), sqlite.Options{Compat: sqlite.CompatOPM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := &declcfg.Catalog{}
+	for blob, err := range db.Blobs(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := blob.(*declcfg.Bundle); ok {
+			b.Reduce()
+		}
+		c.Add(blob)
+	}
+	return c
+}
+
+// fromDir reads a catalog directory.
+func fromDir(t testing.TB, dir string) (*declcfg.Catalog, error) {
+	t.Helper()
+	return declcfg.Load(context.Background(), os.DirFS(dir), declcfg.LoadOptions{Skeleton: true})
+}
+
+// sameDrawing compares with what opm wrote. The class lines come from a Go map in opm and have no order.
+func sameDrawing(t *testing.T, got, want string) {
+	t.Helper()
+	sorted := func(s string) []string {
+		lines := strings.Split(s, "\n")
+		first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "class ") })
+		if first >= 0 {
+			last := first
+			for last < len(lines) && strings.HasPrefix(lines[last], "class ") {
+				last++
+			}
+			slices.Sort(lines[first:last])
+		}
+		return lines
+	}
+	g, w := sorted(got), sorted(want)
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			t.Fatalf("line %d: got\n%s\nwant\n%s", i+1, at(g, i), at(w, i))
+		}
+	}
+}
+
+var linkNumbers = regexp.MustCompile(`(?m)^linkStyle [0-9,]+`)
+
+// countOnly replaces the numbers of marked links by how many there are: opm numbers links in the order in which it happens
+// to read the files of a directory, where several packages have channels of one name.
+func countOnly(drawing string) string {
+	return linkNumbers.ReplaceAllStringFunc(drawing, func(s string) string {
+		return fmt.Sprintf("linkStyle of %d", strings.Count(s, ",")+1)
+	})
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
+}
+
+// Recorded databases are drawn as opm draws them.
+func TestMermaidOfDatabases(t *testing.T) {
+	check := func(t *testing.T, all recorded.Collection) {
+		for _, name := range all.Databases(t) {
+			golden := "golden/" + name + "/render-graph"
+			if !all.Has(golden + ".mmd") {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				c := fromDB(t, all, name)
+				sameDrawing(t, mermaidOf(t, c, MermaidOptions{}), string(all.File(t, golden+".mmd")))
+				if all.Has(golden + "-v0.mmd") {
+					got, want := mermaidOf(t, c, MermaidOptions{V0Semantics: true}), string(all.File(t, golden+"-v0.mmd"))
+					if name == "medium" {
+						got, want = countOnly(got), countOnly(want)
+					}
+					sameDrawing(t, got, want)
+				}
+			})
+		}
+	}
+	t.Run("part", func(t *testing.T) { check(t, recorded.Part(t)) })
+	t.Run("all", func(t *testing.T) { check(t, recorded.All(t)) })
+}
+
+// Recorded catalogs, valid and not, are drawn as opm draws them.
+func TestMermaidOfCatalogs(t *testing.T) {
+	check := func(t *testing.T, root, golden string) {
+		entries, err := os.ReadDir(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if name == "ok-bom" || name == "bad-empty-dir" {
+				continue // refused, as by every command; not kept by the collection
+			}
+			t.Run(name, func(t *testing.T) {
+				// Nothing is recorded where opm fails.
+				want, err := os.ReadFile(filepath.Join(golden, name, "graph.mmd"))
+				if err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+				c, err := fromDir(t, filepath.Join(root, name))
+				var b bytes.Buffer
+				if err == nil {
+					err = WriteMermaid(&b, c, MermaidOptions{})
+				}
+				if (len(want) == 0) != (err != nil) {
+					t.Fatalf("error %v, opm wrote %d bytes", err, len(want))
+				}
+				if err == nil {
+					sameDrawing(t, b.String(), string(want))
+				}
+			})
+		}
+	}
+	t.Run("part", func(t *testing.T) { check(t, "../testdata/oracle/fbc-cases", "../testdata/oracle/golden-fbc-cases") })
+	t.Run("all", func(t *testing.T) {
+		all := string(recorded.All(t))
+		check(t, filepath.Join(all, "fbc-cases"), filepath.Join(all, "golden-fbc-cases"))
+	})
+}
+
+func TestMermaidOfMini(t *testing.T) {
+	all := recorded.All(t)
+	c, err := fromDir(t, filepath.Join(string(all), "fbc", "mini"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameDrawing(t, mermaidOf(t, c, MermaidOptions{}), string(all.File(t, "golden-fbc/mini/render-graph.mmd")))
+	sameDrawing(t, mermaidOf(t, c, MermaidOptions{V0Semantics: true}), string(all.File(t, "golden-fbc/mini/render-graph-v0.mmd")))
+	small := fromDB(t, all, "small")
+	sameDrawing(t, mermaidOf(t, small, MermaidOptions{Package: "etcd"}), string(all.File(t, "golden-misc/alpha-render-graph-pkg.mmd")))
+	sameDrawing(t, mermaidOf(t, small, MermaidOptions{Package: "silicom-sts-operator", MinimumEdge: "silicom-sts-operator.v0.0.3"}),
+		string(all.File(t, "golden-misc/alpha-render-graph-min.mmd")))
+	err = WriteMermaid(&bytes.Buffer{}, small, MermaidOptions{MinimumEdge: "nothing"})
+	if err == nil || err.Error() != `unknown minimum edge name: "nothing"` {
+		t.Error(err)
+	}
+}
+
+func TestMermaidLimit(t *testing.T) {
+	c, err := fromDir(t, "../testdata/fbc/mini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v0 := range []bool{false, true} {
+		if err := WriteMermaid(&bytes.Buffer{}, c, MermaidOptions{MaxEdges: 5, V0Semantics: v0}); !errors.Is(err, declcfg.ErrLimit) {
+			t.Errorf("v0 %v: %v", v0, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package bundlefs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Layout is a bundle put together from parts: directories from elsewhere under names of its own, and files with content of
+// their own, which win over what a directory has there. Names are clean and slash-separated; a file lies in one of the
+// directories, at its top. The zero value is an empty bundle. It is an [fs.FS] that is safe for concurrent use if the
+// directories are.
+type Layout struct {
+	// Dirs are the directories by their names, each one element long. A nil directory is empty.
+	Dirs map[string]fs.FS
+	// Files are the contents by their names, DIR/FILE.
+	Files map[string][]byte
+}
+
+var _ fs.ReadDirFS = Layout{}
+
+// Open implements [fs.FS].
+func (l Layout) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if content, ok := l.Files[name]; ok {
+		return &memoryFile{memoryInfo{path.Base(name), int64(len(content)), 0o644}, bytes.NewReader(content)}, nil
+	}
+	dir, rest, below := strings.Cut(name, "/")
+	from, ok := l.Dirs[dir]
+	switch {
+	case name == "." || ok && !below:
+		entries, err := l.ReadDir(name)
+		if err != nil {
+			return nil, err
+		}
+		return &memoryDir{memoryInfo{path.Base(name), 0, fs.ModeDir | 0o755}, entries}, nil
+	case !ok || from == nil:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	f, err := from.Open(rest)
+	return f, inDir(err, dir)
+}
+
+// ReadDir implements [fs.ReadDirFS].
+func (l Layout) ReadDir(name string) ([]fs.DirEntry, error) {
+	var out []fs.DirEntry
+	if name == "." {
+		for dir := range l.Dirs {
+			out = append(out, fs.FileInfoToDirEntry(memoryInfo{dir, 0, fs.ModeDir | 0o755}))
+		}
+		sortEntries(out)
+		return out, nil
+	}
+	dir, rest, below := strings.Cut(name, "/")
+	from, ok := l.Dirs[dir]
+	if !fs.ValidPath(name) || !ok || from == nil && below {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	if !below {
+		rest = "."
+	}
+	if from != nil {
+		entries, err := fs.ReadDir(from, rest)
+		if err != nil {
+			return nil, inDir(err, dir)
+		}
+		out = entries
+	}
+	for file, content := range l.Files {
+		if path.Dir(file) != name {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(e fs.DirEntry) bool { return e.Name() == path.Base(file) })
+		out = append(out, fs.FileInfoToDirEntry(memoryInfo{path.Base(file), int64(len(content)), 0o644}))
+	}
+	sortEntries(out)
+	return out, nil
+}
+
+func sortEntries(entries []fs.DirEntry) {
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+}
+
+// inDir makes the path of an error that of the bundle.
+func inDir(err error, dir string) error {
+	var p *fs.PathError
+	if !errors.As(err, &p) {
+		return err
+	}
+	return &fs.PathError{Op: p.Op, Path: path.Join(dir, p.Path), Err: p.Err}
+}
+
+// memoryInfo describes a file or directory that is only in memory.
+type memoryInfo struct {
+	name string
+	size int64
+	mode fs.FileMode
+}
+
+func (i memoryInfo) Name() string       { return i.name }
+func (i memoryInfo) Size() int64        { return i.size }
+func (i memoryInfo) Mode() fs.FileMode  { return i.mode }
+func (i memoryInfo) ModTime() time.Time { return time.Time{} }
+func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i memoryInfo) Sys() any           { return nil }
+
+// memoryFile is a file that is being read.
+type memoryFile struct {
+	info memoryInfo
+	*bytes.Reader
+}
+
+func (f *memoryFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *memoryFile) Close() error               { return nil }
+
+// memoryDir is a directory that is being listed.
+type memoryDir struct {
+	info    memoryInfo
+	entries []fs.DirEntry
+}
+
+func (d *memoryDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *memoryDir) Close() error               { return nil }
+
+func (d *memoryDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errors.New("is a directory")}
+}
+
+func (d *memoryDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 || n > len(d.entries) {
+		if n > 0 && len(d.entries) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.entries)
+	}
+	out := d.entries[:n]
+	d.entries = d.entries[n:]
+	return out, nil
+}

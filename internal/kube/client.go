@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ErrNoCluster is the error where nothing says which cluster is meant.
+var ErrNoCluster = errors.New("no cluster: there is no kubeconfig, and this is not a pod")
+
+// Options say how a cluster is reached.
+type Options struct {
+	// Kubeconfig is a list of files as the environment variable KUBECONFIG has it. Empty means the cluster whose pod this
+	// is.
+	Kubeconfig string
+	UserAgent  string
+	// Warn, unless nil, is told the warnings of the cluster. It may be called concurrently.
+	Warn func(message string)
+}
+
+// requestTimeout bounds one request. A ConfigMap is small.
+const requestTimeout = time.Minute
+
+// Client asks a cluster for its ConfigMaps. It is safe for concurrent use.
+type Client struct{ rest rest.Interface }
+
+// NewClient makes a client. It knows one kind of object: the library's client for all kinds would make the program twice
+// as large.
+func NewClient(o Options) (*Client, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.ConfigMap{})
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.UserAgent = o.UserAgent
+	config.Timeout = requestTimeout
+	config.WarningHandler = rest.NoWarnings{}
+	if o.Warn != nil {
+		config.WarningHandler = warnings(o.Warn)
+	}
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{client}, nil
+}
+
+// get reads a ConfigMap.
+func (c *Client) get(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	cm := &corev1.ConfigMap{}
+	return cm, c.rest.Get().Namespace(namespace).Resource("configmaps").Name(name).Do(ctx).Into(cm)
+}
+
+// put replaces a ConfigMap, provided that it is still the one that was read.
+func (c *Client) put(ctx context.Context, namespace, name string, cm *corev1.ConfigMap) error {
+	return c.rest.Put().Namespace(namespace).Resource("configmaps").Name(name).Body(cm).Do(ctx).Error()
+}
+
+func (o Options) config() (*rest.Config, error) {
+	if o.Kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, ErrNoCluster
+		}
+		return config, err
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(o.Kubeconfig)}
+	if len(rules.Precedence) == 1 {
+		// A single file must be there; of several some may be missing.
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: rules.Precedence[0]}
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// warnings passes warnings of the cluster on.
+type warnings func(string)
+
+// HandleWarningHeader implements [rest.WarningHandler].
+func (w warnings) HandleWarningHeader(_ int, _ string, message string) { w(message) }

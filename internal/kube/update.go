@@ -1,0 +1,44 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// ErrMissing is the error of a ConfigMap that is not there.
+var ErrMissing = errors.New("the ConfigMap must exist")
+
+const (
+	attempts   = 5
+	firstDelay = 10 * time.Millisecond
+)
+
+// Update changes a ConfigMap that exists. Where somebody else has changed it in the meantime, the change is made again on
+// what is there now, up to five times in all.
+func (c *Client) Update(ctx context.Context, namespace, name string, change func(*corev1.ConfigMap)) error {
+	delay := firstDelay
+	for n := 1; ; n++ {
+		cm, err := c.get(ctx, namespace, name)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w: %w", ErrMissing, err)
+		}
+		if err != nil {
+			return err
+		}
+		change(cm)
+		if err = c.put(ctx, namespace, name, cm); !apierrors.IsConflict(err) || n == attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(delay):
+			delay *= 2
+		}
+	}
+}

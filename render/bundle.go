@@ -1,0 +1,112 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/template"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// ImageTemplate makes the image reference of a bundle that has none, from .Package, .Name and .Version.
+type ImageTemplate struct{ t *template.Template }
+
+// ParseImageTemplate reads a template of Go's text/template.
+func ParseImageTemplate(text string) (*ImageTemplate, error) {
+	t, err := template.New("image-ref-template").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return &ImageTemplate{t}, nil
+}
+
+// maxImageReference is the longest image reference that a template may make, in bytes.
+const maxImageReference = 4096
+
+// Execute makes the reference of a bundle.
+func (t *ImageTemplate) Execute(pkg, name, version string) (string, error) {
+	var text strings.Builder
+	data := struct{ Package, Name, Version string }{pkg, name, version}
+	if err := t.t.Execute(&text, data); err != nil {
+		return "", fmt.Errorf("failed templating image reference from bundle: %w", err)
+	}
+	if text.Len() > maxImageReference {
+		return "", fmt.Errorf("failed templating image reference from bundle: it would have %d bytes (limit %d)", text.Len(), maxImageReference)
+	}
+	return text.String(), nil
+}
+
+// bundleImage renders the bundle in an image.
+func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
+	labels := img.Config.Config.Labels
+	limits := o.ImageLimits
+	if limits.Uncompressed == 0 {
+		limits.Uncompressed = 256 << 20
+	}
+	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
+	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
+	if err != nil && ctx.Err() == nil {
+		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
+		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
+			b, err = whole, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	switch {
+	case o.ResolveDigests && img.InRegistry():
+		name = img.Reference()
+	case img.InRegistry():
+		name = strings.TrimPrefix(ref, "docker://")
+	}
+	return o.blob(b, name)
+}
+
+func extractBundle(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions, o *Options) (_ *bundle.Bundle, err error) {
+	tree, err := img.Extract(ctx, paths, eo)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	return o.readBundle(ctx, tree, img.Name, img.Config.Config.Labels)
+}
+
+func (o *Options) readBundle(ctx context.Context, fsys fs.FS, name string, labels map[string]string) (*bundle.Bundle, error) {
+	warn := func(p bundle.Problem) {
+		if o.Warn != nil {
+			o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
+		}
+	}
+	return bundle.Read(ctx, fsys, bundle.ReadOptions{Labels: labels, Warn: warn})
+}
+
+// bundleDirectory renders the bundle in a directory.
+func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bundle, error) {
+	fsys, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := o.readBundle(ctx, fsys, dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return o.blob(b, "")
+}
+
+// blob is the olm.bundle blob. A bundle that comes from no registry gets the name that the template makes.
+func (o *Options) blob(b *bundle.Bundle, image string) (*declcfg.Bundle, error) {
+	if image == "" && o.ImageTemplate != nil && b.CSV != nil {
+		var err error
+		if image, err = o.ImageTemplate.Execute(b.Package, b.CSV.Name, b.CSV.Version); err != nil {
+			return nil, err
+		}
+	}
+	return b.Blob(image)
+}

@@ -1,0 +1,211 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// The labels by which an image says what it is (operator-registry's image format).
+const (
+	labelDatabase = "operators.operatorframework.io.index.database.v1"
+	labelConfigs  = "operators.operatorframework.io.index.configs.v1"
+)
+
+// maxDatabase is the size in bytes that an index database in an image may have.
+const maxDatabase = 1 << 30
+
+// KindOfImage tells from the labels of an image what it holds, and where. A database wins over a catalog and that over a
+// bundle, as in opm.
+func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
+	for _, k := range []struct {
+		kind  Kind
+		label string
+	}{{DatabaseImage, labelDatabase}, {CatalogImage, labelConfigs}} {
+		value, ok := labels[k.label]
+		if !ok {
+			continue
+		}
+		if dir, err = insideRoot(value); err != nil {
+			return "", "", fmt.Errorf("label %s: %w", k.label, err)
+		}
+		return k.kind, dir, nil
+	}
+	if _, ok := labels[bundle.AnnotationPackage]; ok {
+		return BundleImage, "", nil
+	}
+	if len(labels) == 0 {
+		return "", "", errors.New("image type could not be determined: image has no labels")
+	}
+	names := slices.Sorted(maps.Keys(labels))
+	if len(names) > 10 {
+		names = append(names[:10], "...")
+	}
+	return "", "", fmt.Errorf("image type could not be determined, found labels %.500q", strings.Join(names, ", "))
+}
+
+// insideRoot turns an absolute path of an image into one relative to its root.
+func insideRoot(name string) (string, error) {
+	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+	if !path.IsAbs(name) || clean == "" || strings.Contains(name, "..") || !fs.ValidPath(clean) {
+		return "", fmt.Errorf("%.300q is not a path in the image", name)
+	}
+	return clean, nil
+}
+
+// openImage opens an image and tells what it holds. The image must be closed.
+func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
+	if err := checkName(ref); err != nil {
+		return nil, "", "", err
+	}
+	if img, err = o.Images.Open(ctx, ref); err != nil {
+		return nil, "", "", err
+	}
+	if kind, dir, err = KindOfImage(img.Config.Config.Labels); err == nil {
+		err = o.allowed(kind)
+	}
+	if err != nil {
+		return nil, "", "", errors.Join(err, img.Close())
+	}
+	return img, kind, dir, nil
+}
+
+// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The function
+// done must be called in the end.
+type content struct {
+	bundle *declcfg.Bundle
+	blobs  iter.Seq2[declcfg.Blob, error]
+	done   func() error
+}
+
+func nothing() error { return nil }
+
+// image fetches what is needed of an image.
+func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
+	img, kind, dir, err := openImage(ctx, ref, o)
+	if err != nil {
+		return content{}, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	if o.Pulled != nil {
+		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
+	}
+	switch kind {
+	case DatabaseImage:
+		return databaseImage(ctx, img, dir, o)
+	case CatalogImage:
+		tree, configs, err := extract(ctx, img, o, dir)
+		if err != nil {
+			return content{}, err
+		}
+		return content{blobs: catalog(ctx, configs, *o), done: tree.Close}, nil
+	}
+	b, err := bundleImage(ctx, img, ref, o)
+	return content{bundle: b, done: nothing}, err
+}
+
+// extract reads a directory out of the image. The tree must be closed.
+func extract(ctx context.Context, img *images.Image, o *Options, dir string, more ...string) (*images.Tree, fs.FS, error) {
+	tree, err := img.Extract(ctx, append([]string{dir}, more...), images.ExtractOptions{Limits: o.ImageLimits, Temp: o.TempDir})
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	sub, err := subTree(tree, dir)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("image %q: %w", img.Name, err), tree.Close())
+	}
+	return tree, sub, nil
+}
+
+func subTree(tree fs.FS, dir string) (fs.FS, error) {
+	if info, err := fs.Stat(tree, dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no directory /%s in it", dir)
+	} else if err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("/%s is not a directory", dir)
+	}
+	return fs.Sub(tree, dir)
+}
+
+// databaseImage copies the database out of an image, into a private directory that is removed in the end.
+func databaseImage(ctx context.Context, img *images.Image, name string, o *Options) (_ content, err error) {
+	work, err := images.NewWorkspace(ctx, nil, o.TempDir)
+	if err != nil {
+		return content{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, work.Close())
+		}
+	}()
+	at := filepath.Join(work.Dir(), "index.db")
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return content{}, err
+	}
+	limits := o.ImageLimits
+	if limits.File == 0 {
+		limits.File = maxDatabase
+	}
+	_, err = img.CopyFile(ctx, name, f, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return content{}, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	return content{blobs: database(ctx, at, *o), done: work.Close}, nil
+}
+
+// CatalogFiles are the files of a catalog image. Close it after use.
+type CatalogFiles struct {
+	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would use.
+	Configs, Cache fs.FS
+	// Labels are those of the image and Digest is what it can be had by again.
+	Labels map[string]string
+	Digest string
+
+	tree *images.Tree
+}
+
+// Close releases the files.
+func (c *CatalogFiles) Close() error { return c.tree.Close() }
+
+// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The cache
+// directories of other servers, below /tmp, are left where they are.
+func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
+	o.Allow = []Kind{CatalogImage}
+	img, _, dir, err := openImage(ctx, ref, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	var caches []string
+	for _, arg := range img.Config.Config.Cmd {
+		if value, ok := strings.CutPrefix(arg, "--cache-dir="); ok {
+			if at, err := insideRoot(value); err == nil && at != "tmp" && !strings.HasPrefix(at, "tmp/") {
+				caches = append(caches, at)
+			}
+		}
+	}
+	files := &CatalogFiles{Labels: img.Config.Config.Labels, Digest: img.Reference()}
+	if files.tree, files.Configs, err = extract(ctx, img, &o, dir, caches...); err != nil {
+		return nil, err
+	}
+	for _, at := range caches {
+		if cache, err := subTree(files.tree, at); err == nil {
+			files.Cache = cache
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,235 @@
+package render_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/render"
+)
+
+const (
+	configsLabel  = "operators.operatorframework.io.index.configs.v1"
+	databaseLabel = "operators.operatorframework.io.index.database.v1"
+)
+
+// client opens images of the registry, also those named after the recorded one.
+func client(t *testing.T, r *testregistry.Registry) *images.Client {
+	t.Helper()
+	yes := true
+	c, err := images.NewClient(images.ClientOptions{Temp: t.TempDir(), Registry: images.Registry{
+		SkipTLSVerify: &yes, PlainHTTP: true, RegistriesConf: r.RegistriesConf(t, testregistry.RecordedHost),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Every recorded bundle image is rendered byte for byte as opm rendered it.
+func TestRecordedBundleImages(t *testing.T) {
+	r := testregistry.Recorded(t)
+	o := render.Options{Images: client(t, r)}
+	answers := recorded.All(t)
+	names, err := os.ReadDir(filepath.Join(string(answers), "golden-bundles"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		at := strings.LastIndex(n.Name(), "-v")
+		for strings.Contains(n.Name()[:at], "-v") {
+			at = strings.LastIndex(n.Name()[:at], "-v")
+		}
+		group := "community"
+		if strings.HasPrefix(n.Name(), "synth-") {
+			group = "synth"
+		}
+		ref := fmt.Sprintf("%s/%s/%s:%s", testregistry.RecordedHost, group, n.Name()[:at], n.Name()[at+1:])
+		for file, format := range map[string]declcfg.Format{"render-image.json": declcfg.FormatJSON, "render-image.yaml": declcfg.FormatYAML} {
+			want := answers.File(t, filepath.Join("golden-bundles", n.Name(), file))
+			got, err := text(t, format, o, ref)
+			if err != nil {
+				t.Errorf("%s: %v", ref, err)
+			} else if got != string(want) {
+				t.Errorf("%s: %s differs from opm's", ref, file)
+			}
+		}
+	}
+	if len(names) < 29 {
+		t.Errorf("only %d answers", len(names))
+	}
+}
+
+// A catalog, a database and a bundle give the same blobs from a directory or file and from an image, in a registry and
+// in a layout, whatever else is in the image.
+func TestImageOfEveryKind(t *testing.T) {
+	db, err := os.ReadFile("../testdata/db/small.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbFile := filepath.Join(t.TempDir(), "small.db")
+	if err := os.WriteFile(dbFile, db, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	catalog := t.TempDir()
+	blobs := `{"schema":"olm.package","name":"a","defaultChannel":"x"}
+{"schema":"olm.channel","package":"a","name":"x","entries":[{"name":"a.v1"}]}
+{"schema":"olm.bundle","package":"a","name":"a.v1","image":"example.test/a:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}
+`
+	if err := os.WriteFile(filepath.Join(catalog, "catalog.json"), []byte(blobs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := testregistry.New(t)
+	below := map[string]string{"bin/tool": "program", "configs/old/catalog.json": `{"schema":"old"}`, "database/index.db": "old"}
+	for _, c := range []struct {
+		name, path string
+		image      testregistry.Image
+	}{
+		{"database", dbFile, testregistry.Image{
+			Labels: map[string]string{databaseLabel: "/database/index.db", configsLabel: "/configs"},
+			Layers: []map[string]string{below, {"database/index.db": string(db)}},
+		}},
+		{"catalog", catalog, testregistry.Image{
+			Labels: map[string]string{configsLabel: "/configs"},
+			Layers: []map[string]string{below, {"configs/.wh.old": ""}, {"configs/a/catalog.json": blobs}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want, err := text(t, declcfg.FormatJSON, render.Options{}, c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.AddImage(t, "index/"+c.name, "v1", c.image)
+			layout := filepath.Join(t.TempDir(), "layout")
+			c.image.WriteLayout(t, layout, "v1")
+			temp := t.TempDir()
+			o := render.Options{Images: client(t, r), TempDir: temp}
+			for _, ref := range []string{r.Host() + "/index/" + c.name + ":v1", "docker://" + r.Host() + "/index/" + c.name + ":v1", "oci:" + layout + ":v1"} {
+				got, err := text(t, declcfg.FormatJSON, o, ref)
+				if err != nil {
+					t.Errorf("%s: %v", ref, err)
+				} else if got != want {
+					t.Errorf("%s is rendered in another way than %s", ref, c.path)
+				}
+			}
+			if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// Many references are rendered into the stream that each alone would give, in order, and what is wrong with each of
+// them is told.
+func TestManyImages(t *testing.T) {
+	r := testregistry.Recorded(t)
+	temp := t.TempDir()
+	var pulled []string
+	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true, Pulled: func(p render.Pulled) { pulled = append(pulled, p.Digest) }}
+	etcd, skupper := testregistry.RecordedHost+"/community/etcd:v0.9.4", testregistry.RecordedHost+"/community/skupper-operator:v1.9.4"
+	got, err := text(t, declcfg.FormatNDJSON, o, skupper, etcd, skupper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"etcdoperator.v0.9.4"`) || lines[1] != lines[2] {
+		t.Errorf("%d lines", len(lines))
+	}
+	const digest = "/community/etcd@sha256:20764874ca1b2665ae825cd2e3bfbf0c1e242ec0e116e9f6a2f56aa5b5ba677a"
+	if !strings.Contains(lines[0], `"image":"`+testregistry.RecordedHost+digest+`"`) || len(pulled) != 3 {
+		t.Errorf("%.300s\n%q", lines[0], pulled)
+	}
+	_, err = text(t, declcfg.FormatNDJSON, o, etcd, r.Host()+"/no/such:v1", skupper, r.Host()+"/nor/this:v1")
+	if err == nil || !strings.Contains(err.Error(), "no/such") || !strings.Contains(err.Error(), "nor/this") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestKindsThatAreNotAllowed(t *testing.T) {
+	r := testregistry.New(t)
+	r.AddImage(t, "b", "v1", testregistry.Image{Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "b"}})
+	r.AddImage(t, "none", "v1", testregistry.Image{})
+	r.AddImage(t, "other", "v1", testregistry.Image{Labels: map[string]string{"maintainer": "x"}})
+	r.AddImage(t, "out", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/../../etc"}})
+	o := render.Options{Images: client(t, r), Allow: []render.Kind{render.CatalogImage, render.CatalogDirectory}}
+	for repository, want := range map[string]string{
+		"b":     "cannot render bundle image: not allowed",
+		"none":  "image has no labels",
+		"other": `found labels "maintainer"`,
+		"out":   "is not a path in the image",
+	} {
+		_, err := text(t, declcfg.FormatJSON, o, r.Host()+"/"+repository+":v1")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", repository, err)
+		}
+		if repository == "b" && !errors.Is(err, render.ErrNotAllowed) {
+			t.Errorf("%v is not ErrNotAllowed", err)
+		}
+	}
+	dir := t.TempDir()
+	for _, sub := range []string{"manifests", "metadata"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := text(t, declcfg.FormatJSON, o, dir); !errors.Is(err, render.ErrNotAllowed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What does not fit into memory waits in a file and comes out the same.
+func TestSpool(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	var layers []string
+	r := testregistry.New(t)
+	for i := range 40 {
+		csv := fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"p.v1.0.%d"},"spec":{"version":"1.0.%d","description":%q}}`, i, i, big)
+		r.AddImage(t, "p", fmt.Sprint(i), testregistry.Image{
+			Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "p"},
+			Layers: []map[string]string{{
+				"manifests/csv.json":        csv,
+				"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: p\n  operators.operatorframework.io.bundle.channels.v1: a\n",
+			}},
+		})
+		layers = append(layers, fmt.Sprintf("%s/p:%d", r.Host(), i))
+	}
+	temp := t.TempDir()
+	o := render.Options{Images: client(t, r), TempDir: temp}
+	got, err := text(t, declcfg.FormatNDJSON, o, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Count([]byte(got), []byte("\n"))
+	for _, i := range []int{0, 7, 39} {
+		alone, err := text(t, declcfg.FormatNDJSON, o, layers[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, alone) {
+			t.Errorf("bundle %d came out in another way", i)
+		}
+	}
+	if lines != 40 {
+		t.Errorf("%d lines", lines)
+	}
+	if left, _ := fs.Glob(os.DirFS(temp), "*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}

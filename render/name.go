@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	dockerref "go.podman.io/image/v5/docker/reference"
+)
+
+// NameError is about a reference that names nothing on the disk and is no full name of an image either. Most are
+// misspelled paths: a short name such as "catalog" or "acme/catalog" is not looked for in any registry. It wraps the
+// error of a missing file.
+type NameError struct {
+	Reference string
+	// Reason is what is wrong with it as the name of an image.
+	Reason error
+}
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("%v, and %q is no full name of an image: %v", error(syscall.ENOENT), e.Reference, e.Reason)
+}
+
+// OpmMessage is what opm says of it.
+func (e *NameError) OpmMessage() string {
+	return fmt.Sprintf("failed to pull image %q: %v", e.Reference, e.Reason)
+}
+
+func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
+
+// checkName refuses references to images that have neither a transport nor a registry.
+func checkName(ref string) error {
+	for _, transport := range imageTransports {
+		if strings.HasPrefix(ref, transport) {
+			return nil
+		}
+	}
+	if _, err := dockerref.ParseNamed(ref); err != nil {
+		return &NameError{Reference: ref, Reason: err}
+	}
+	return nil
+}

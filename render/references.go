@@ -1,0 +1,257 @@
+package render
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+const (
+	// defaultFetches is how many images are fetched at once: most of the time is spent waiting for the registry.
+	defaultFetches = 8
+	// maxFailures is after how many broken references no further one is begun.
+	maxFailures = 20
+)
+
+// References renders several references into one stream, in opm's writing order. What several references have in
+// common is in the stream as often; of equal blobs, those of the first reference come first. Images and bundles are
+// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is told
+// together.
+func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
+	if len(refs) == 1 {
+		return Reference(ctx, refs[0], o)
+	}
+	kinds := make([]Kind, len(refs))
+	for i, ref := range refs {
+		var err error
+		if kinds[i], err = check(ref, &o); err != nil {
+			return nil, fmt.Errorf("render reference %q: %w", ref, err)
+		}
+	}
+	return func(yield func(declcfg.Blob, error) bool) {
+		f := newFetcher(&o, len(refs))
+		err := f.all(ctx, refs, kinds)
+		if err == nil {
+			err = f.merge(yield)
+		}
+		if errors.Is(err, errStopped) {
+			_ = f.close() // nobody is left to be told
+			return
+		}
+		if err = errors.Join(err, f.close()); err != nil {
+			yield(nil, err)
+		}
+	}, nil
+}
+
+// fetcher renders images and bundles ahead of their turn.
+type fetcher struct {
+	o       *Options
+	spool   spool
+	streams []stream
+}
+
+// stream is what a reference has given: one finished bundle, or the blobs of a catalog.
+type stream struct {
+	ref   string
+	one   *kept
+	blobs iter.Seq2[declcfg.Blob, error]
+	done  func() error
+}
+
+func newFetcher(o *Options, n int) *fetcher {
+	f := &fetcher{o: o, streams: make([]stream, n)}
+	f.spool.dir = o.TempDir
+	if tell := o.Pulled; tell != nil {
+		var mu sync.Mutex
+		o.Pulled = func(p Pulled) {
+			mu.Lock()
+			defer mu.Unlock()
+			tell(p)
+		}
+	}
+	return f
+}
+
+// all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.
+func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
+	bound := f.o.Fetches
+	if bound <= 0 {
+		bound = f.o.Jobs
+	}
+	if bound <= 0 {
+		bound = defaultFetches
+	}
+	errs := make([]error, len(refs))
+	var mu sync.Mutex
+	failed := 0
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, bound)
+	for i, ref := range refs {
+		f.streams[i] = stream{ref: ref, done: nothing}
+		if kinds[i] != Image && kinds[i] != BundleDirectory {
+			blobs, err := reference(ctx, ref, *f.o)
+			if f.streams[i].blobs, errs[i] = blobs, err; err != nil {
+				break
+			}
+			continue
+		}
+		slots <- struct{}{}
+		mu.Lock()
+		enough := failed >= maxFailures
+		mu.Unlock()
+		if enough || ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = f.fetch(ctx, &f.streams[i], kinds[i]); errs[i] != nil {
+				mu.Lock()
+				failed++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("render reference %q: %w", refs[i], err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fetch renders one reference. A bundle is brought into its final form and put away.
+func (f *fetcher) fetch(ctx context.Context, s *stream, kind Kind) (err error) {
+	var c content
+	if kind == BundleDirectory {
+		c.bundle, err = bundleDirectory(ctx, s.ref, f.o)
+	} else {
+		c, err = image(ctx, s.ref, f.o)
+	}
+	if err != nil {
+		return err
+	}
+	if c.bundle == nil {
+		s.blobs, s.done = c.blobs, c.done
+		return nil
+	}
+	if err := finish(c.bundle, f.o.Level); err != nil {
+		return err
+	}
+	k, err := f.spool.put(c.bundle)
+	s.one = &k
+	return err
+}
+
+// head is the next blob of a stream.
+type head struct {
+	at   int // the stream's place among the references
+	blob declcfg.Blob
+	next func() (declcfg.Blob, error, bool)
+}
+
+// heads is a heap of them, the least at its top.
+type heads []*head
+
+func (h heads) Len() int      { return len(h) }
+func (h heads) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *heads) Push(x any)   { *h = append(*h, x.(*head)) }
+func (h *heads) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+func (h heads) Less(i, j int) bool {
+	if before(h[i].blob, h[j].blob) {
+		return true
+	}
+	return !before(h[j].blob, h[i].blob) && h[i].at < h[j].at
+}
+
+// merge merges streams that are in order. Nothing is yielded before the first blob of every stream is there, and so
+// every database has been checked.
+func (f *fetcher) merge(yield func(declcfg.Blob, error) bool) error {
+	var waiting heads
+	for i := range f.streams {
+		s := &f.streams[i]
+		if s.one != nil {
+			waiting = append(waiting, &head{at: i, blob: s.one.blob})
+			continue
+		}
+		next, stop := iter.Pull2(s.blobs)
+		defer stop()
+		h := &head{at: i, next: next}
+		if more, err := f.advance(h); err != nil {
+			return err
+		} else if more {
+			waiting = append(waiting, h)
+		}
+	}
+	heap.Init(&waiting)
+	for waiting.Len() > 0 {
+		h := waiting[0]
+		b := h.blob
+		if s := &f.streams[h.at]; s.one != nil {
+			var err error
+			if b, err = f.spool.get(*s.one); err != nil {
+				return err
+			}
+		}
+		if !yield(b, nil) {
+			return errStopped
+		}
+		more, err := f.advance(h)
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&waiting, 0)
+		} else {
+			heap.Pop(&waiting)
+		}
+	}
+	return nil
+}
+
+// advance takes the next blob of a stream that has not been rendered as a whole.
+func (f *fetcher) advance(h *head) (more bool, err error) {
+	if h.next == nil {
+		return false, nil
+	}
+	b, err, more := h.next()
+	if err != nil {
+		return false, fmt.Errorf("render reference %q: %w", f.streams[h.at].ref, err)
+	}
+	if !more {
+		return false, nil
+	}
+	if err := finish(b, f.o.Level); err != nil {
+		return false, fmt.Errorf("render reference %q: %w", f.streams[h.at].ref, err)
+	}
+	h.blob = b
+	return true, nil
+}
+
+// errStopped says that nobody wants more.
+var errStopped = errors.New("stopped")
+
+// close gives back what the references have taken.
+func (f *fetcher) close() error {
+	err := f.spool.close()
+	for _, s := range f.streams {
+		if s.done != nil {
+			err = errors.Join(err, s.done())
+		}
+	}
+	return err
+}
