@@ -106,16 +106,11 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 // eachDocument calls f with the documents of a file that have content, as canonical JSON that is valid during the call,
 // until it returns false. r.document counts them. What cannot be decoded is a warning and ends the file.
 func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.Doc, json []byte, size int64) bool) error {
-	in, size, err := r.open(ctx, file)
-	if err != nil {
+	if err := r.read(ctx, file); err != nil {
 		return r.failed(file, err)
 	}
-	defer in.Close()
-	if r.split == nil {
-		r.split = canon.NewSplitter(in, r.conv.Limits)
-	} else {
-		r.split.Reset(in, r.conv.Limits)
-	}
+	r.text.Reset(r.raw)
+	r.split.Reset(&r.text, r.conv.Limits)
 	for r.document = 0; ; r.document++ {
 		d, err := r.split.Next()
 		if errors.Is(err, io.EOF) {
@@ -133,10 +128,26 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 		if err != nil {
 			return r.undecodable(file, d.Line, err)
 		}
-		if !f(d, r.scratch, size) {
+		if r.document == 0 && hasEmptyStart(r.raw, d.Line) {
+			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line, Message: "a document separator stands before this one: opm and OLM v0 read the empty document before it; remove the separator"})
+		}
+		if !f(d, r.scratch, int64(len(r.raw))) {
 			return nil
 		}
 	}
+}
+
+// hasEmptyStart tells whether what stands above the line at which the first document with content begins is a document to
+// others: that is so if a separator is there that is not the first line.
+func hasEmptyStart(raw []byte, line int) bool {
+	for n := 1; n < line; n++ {
+		end := bytes.IndexByte(raw, '\n') + 1
+		if n > 1 && bytes.HasPrefix(raw, []byte("---")) {
+			return true
+		}
+		raw = raw[end:]
+	}
+	return false
 }
 
 // undecodable notes a document that is no YAML or JSON. A limit is fatal.

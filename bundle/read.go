@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,8 +57,10 @@ type reader struct {
 	total     int64
 
 	conv    canon.Converter
-	split   *canon.Splitter
-	scratch []byte
+	split   canon.Splitter
+	raw     []byte // the file that is being read
+	text    bytes.Reader
+	scratch []byte // its document as canonical JSON
 }
 
 func (r *reader) problem(p Problem) {
@@ -100,17 +103,14 @@ func (r *reader) bundle(ctx context.Context) error {
 		return err
 	}
 	b.ManifestsDir = r.directory(AnnotationManifests, b.Annotations[AnnotationManifests], "manifests")
-	if err := r.mediaType(); err != nil {
-		return err
-	}
-	needed := b.MediaType == RegistryV1
-	if b.MediaType == Helm {
+	r.mediaType()
+	if b.MediaType == Helm && r.isChart() {
 		return nil
 	}
 	if err := r.manifests(ctx); err != nil {
 		return err
 	}
-	if !needed && b.CSV == nil {
+	if b.MediaType != RegistryV1 && b.CSV == nil {
 		return nil
 	}
 	if !hasMetadata {
@@ -152,7 +152,7 @@ func (r *reader) directory(key, named, usual string) string {
 }
 
 // mediaType finds out how the manifests are to be understood.
-func (r *reader) mediaType() error {
+func (r *reader) mediaType() {
 	b := r.b
 	b.MediaType = MediaType(b.Annotations[AnnotationMediaType])
 	if b.MediaType == "" {
@@ -161,7 +161,7 @@ func (r *reader) mediaType() error {
 	switch b.MediaType {
 	case RegistryV1, Plain, PlainV0, Helm:
 	case "":
-		if b.MediaType = RegistryV1; r.isChart() {
+		if b.MediaType = RegistryV1; b.AnnotationsFile == "" && r.isChart() {
 			b.MediaType = Helm
 		}
 	default:
@@ -169,7 +169,6 @@ func (r *reader) mediaType() error {
 			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
 		b.MediaType = RegistryV1
 	}
-	return nil
 }
 
 // isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.

@@ -41,7 +41,7 @@ func (r *run) plain() {
 			continue
 		}
 		seen[key] = o
-		r.metadataOf(o)
+		r.metadataOf(o, true)
 		r.objectSize(o)
 	}
 	if len(r.b.Objects) == 0 {

@@ -10,7 +10,9 @@ func (p *program) bundleCommand() *cli.Command {
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),
+			p.buildBundleCommand("bundle build"),
 			p.bundleExtractCommand(),
+			p.bundleValidateCommand(),
 		},
 	}
 }

@@ -75,6 +75,9 @@ func TestHelpExamples(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
 					t.Fatal(err)
 				}
+				if strings.Contains(name, "template") {
+					exampleTemplates(t, dir)
+				}
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}

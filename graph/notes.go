@@ -1,0 +1,239 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// How much is told in words. The whole is in the titles of nodes and in the tables of the page.
+const (
+	maxName    = 72 // characters of a name
+	maxMessage = 90 // characters of a message or a version range
+	maxTag     = 16 // characters of a version in front of the lanes
+	maxListed  = 4  // names of a list in a row
+	maxTitled  = 24 // names of a list in a title
+)
+
+// note is a remark in words. What matters most is strong.
+type note struct {
+	text   string
+	strong bool
+}
+
+// notes says of a bundle what its nodes and lines do not.
+func (r *row) notes() []note {
+	var out []note
+	strong := func(format string, args ...any) { out = append(out, note{fmt.Sprintf(format, args...), true}) }
+	if r.deprecation != nil {
+		text := "deprecated"
+		if *r.deprecation != "" {
+			text += ": " + clip(flat(*r.deprecation), maxMessage)
+		}
+		out = append(out, note{text, true})
+	}
+	switch {
+	case r.bundle == nil:
+		strong("not in the catalog")
+	case !r.versioned:
+		strong("has no version")
+	}
+	if !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
+		strong("in no channel")
+	}
+	out = append(out, r.perLane(func(n *node) string {
+		if n.replaces == n {
+			return "replaces itself"
+		}
+		return ""
+	}, true)...)
+	out = append(out, r.perLane(func(n *node) string {
+		if n.entry == nil || len(n.entry.Skips) == 0 {
+			return ""
+		}
+		return "skips " + n.skipList(maxListed)
+	}, false)...)
+	out = append(out, r.perLane(func(n *node) string {
+		switch {
+		case invalidRange(n.entry):
+			return "invalid skipRange " + clip(visible(n.entry.SkipRange), maxMessage)
+		case n.entry != nil && n.entry.SkipRange != "":
+			return "skipRange " + clip(visible(n.entry.SkipRange), maxMessage)
+		}
+		return ""
+	}, false)...)
+	return out
+}
+
+// perLane says something of every node of a row. What holds in all channels of the bundle is said once, what holds in
+// some of them with their names.
+func (r *row) perLane(say func(*node) string, strong bool) []note {
+	var order []string
+	lanes := map[string][]string{}
+	entries := 0
+	for _, n := range r.nodes {
+		if n.entry == nil {
+			continue
+		}
+		entries++
+		if text := say(n); text != "" {
+			if lanes[text] == nil {
+				order = append(order, text)
+			}
+			lanes[text] = append(lanes[text], n.lane.name)
+		}
+	}
+	var out []note
+	for _, text := range order {
+		if in := lanes[text]; len(in) < entries {
+			text += " (" + list(in, maxListed) + ")"
+		}
+		out = append(out, note{text, strong})
+	}
+	return out
+}
+
+// skipList lists the bundles that an entry skips, by their versions where they have one.
+func (n *node) skipList(most int) string {
+	var names []string
+	for _, to := range n.skips {
+		names = append(names, to.row.short())
+	}
+	text := list(names, most)
+	if n.absent > 0 {
+		if text != "" {
+			text += " and "
+		}
+		text += fmt.Sprintf("%d that the catalog does not have", n.absent)
+	}
+	return text
+}
+
+// short is the version of a bundle, or its name where it has none.
+func (r *row) short() string {
+	if r.versioned {
+		return r.version.String()
+	}
+	return r.name
+}
+
+// list joins names with commas, and counts those after the first few.
+func list(names []string, most int) string {
+	rest := ""
+	if len(names) > most+1 {
+		rest = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	shown := make([]string, len(names))
+	for i, n := range names {
+		shown[i] = clip(visible(n), maxName)
+	}
+	return strings.Join(shown, ", ") + rest
+}
+
+// remarks says of a package what is not in its picture, and what is wrong with it.
+func (s *sheet) remarks() []note {
+	var out []note
+	add := func(strong bool, format string, args ...any) {
+		out = append(out, note{fmt.Sprintf(format, args...), strong})
+	}
+	if s.deprecation != nil {
+		add(true, "deprecated: %s", clip(flat(*s.deprecation), maxMessage))
+	}
+	if s.pkg == nil {
+		add(true, "the catalog has no olm.package of this name")
+	} else if s.laneOf[s.pkg.DefaultChannel] == nil && len(s.lanes) > 0 {
+		add(true, "the default channel %q is not drawn", clip(visible(s.pkg.DefaultChannel), maxName))
+	}
+	for _, l := range s.lanes {
+		if l.deprecation != nil {
+			add(true, "channel %s is deprecated: %s", clip(visible(l.name), maxName), clip(flat(*l.deprecation), maxMessage))
+		}
+	}
+	for _, l := range s.lanes {
+		if l.heads != 1 {
+			add(true, "channel %s has %s", clip(visible(l.name), maxName), count(l.heads, "head"))
+		}
+		if l.outside > 0 {
+			add(false, "channel %s: of %s what is skipped is told in words only", clip(visible(l.name), maxName), count(l.outside, "bundle"))
+		}
+	}
+	return out
+}
+
+// summary counts what a package has.
+func (s *sheet) summary() string {
+	text := count(len(s.lanes), "channel") + ", " + count(s.bundles(), "bundle")
+	if s.pkg != nil && s.pkg.DefaultChannel != "" {
+		text += ", default channel " + clip(visible(s.pkg.DefaultChannel), maxName)
+	}
+	return text
+}
+
+func (s *sheet) bundles() int {
+	n := 0
+	for _, r := range s.rows {
+		if r.bundle != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// describe says in words what the picture of a package shows, for those who do not see it.
+func (s *sheet) describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Package %s: %s.", clip(visible(s.name), maxName), s.summary())
+	for i, l := range s.lanes {
+		if i == maxTitled {
+			fmt.Fprintf(&b, " And %s more.", count(len(s.lanes)-i, "channel"))
+			break
+		}
+		var heads []string
+		for _, n := range l.nodes {
+			if n.head {
+				heads = append(heads, n.row.name)
+			}
+		}
+		fmt.Fprintf(&b, " Channel %s: %s, head %s.", clip(visible(l.name), maxName), count(len(l.nodes), "bundle"), list(heads, maxListed))
+	}
+	return b.String()
+}
+
+// title is what is shown of a node when it is pointed at.
+func (n *node) title() string {
+	lines := []string{"channel " + clip(visible(n.lane.name), maxName), clip(visible(n.row.name), maxName)}
+	if n.head {
+		lines[1] += " (head)"
+	}
+	if n.entry == nil {
+		lines = append(lines, "not in this channel")
+	} else {
+		if n.replaces != nil {
+			lines = append(lines, "replaces "+clip(visible(n.replaces.row.name), maxName))
+		}
+		if len(n.entry.Skips) > 0 {
+			lines = append(lines, "skips "+n.skipList(maxTitled))
+		}
+		if n.entry.SkipRange != "" {
+			lines = append(lines, "skipRange "+clip(visible(n.entry.SkipRange), maxMessage))
+		}
+	}
+	if n.skipped {
+		lines = append(lines, "is skipped")
+	}
+	if n.row.deprecation != nil {
+		lines = append(lines, "deprecated: "+clip(flat(*n.row.deprecation), 4*maxMessage))
+	}
+	return strings.Join(lines, "\n")
+}
