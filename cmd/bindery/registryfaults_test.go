@@ -218,8 +218,12 @@ func TestRegistryFaults(t *testing.T) {
 			if took := time.Since(start); took > c.want.within {
 				t.Errorf("it took %v", took)
 			}
-			if n := p.count(c.kind); n < c.want.requests || c.want.class != 0 && c.want.requests > 0 && n != c.want.requests {
-				t.Errorf("%d requests, want %d", n, c.want.requests)
+			most := c.want.requests
+			if c.kind == kindLayer {
+				most *= 2 // the image has two, which may be fetched at once
+			}
+			if n := p.count(c.kind); n < c.want.requests || c.want.class != 0 && c.want.requests > 0 && n > most {
+				t.Errorf("%d requests, want %d to %d", n, c.want.requests, most)
 			}
 			if c.want.class == 0 {
 				if got.status != 0 || got.stdout != want {
@@ -253,7 +257,7 @@ func TestFaultsAndCache(t *testing.T) {
 			if got := r.run(t, dir, env, args...); got.status != 1 || got.stdout != "" {
 				t.Errorf("%+v", got)
 			}
-			configs, layers := p.count(kindConfig), p.count(kindLayer)
+			configs := p.count(kindConfig)
 			for range 2 {
 				if got := r.run(t, dir, env, args...); got.status != 0 || got.stdout != want {
 					t.Errorf("status %d, %d bytes of %d\n%s", got.status, len(got.stdout), len(want), got.stderr)
@@ -262,8 +266,9 @@ func TestFaultsAndCache(t *testing.T) {
 			if n := p.count(kindConfig) - configs; n != 0 {
 				t.Errorf("the configuration was fetched %d more times", n)
 			}
-			if n := p.count(kindLayer) - layers; n != 2 {
-				t.Errorf("%d layers were fetched after the fault, want the 2 that the image has", n)
+			// One has failed, and the other of the two may have been given up with it.
+			if n := p.count(kindLayer); n < 3 || n > 4 {
+				t.Errorf("layers were fetched %d times", n)
 			}
 		})
 	}
