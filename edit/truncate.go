@@ -20,10 +20,10 @@ type TruncateOptions struct {
 // does. Bundles are named by image, or as PACKAGE/NAME, and taken in this order; one that an earlier one has cut off is
 // passed over.
 //
-// What a bundle replaces or skips, and so on, is its tail. In each channel that the bundle is in, its tail goes, but for
-// what bundles above or beside it replace. Bundles that are in no channel any more are removed. The deprecated bundle
-// keeps no edges; it gets the property olm.deprecated, by which later additions know that graphs end there, and an entry
-// in olm.deprecations. Channels of which it is the head are removed, and with the last of them the bundle.
+// What a bundle replaces or skips, and so on, is its tail. In each channel that the bundle is in, its tail goes; in other
+// channels it stays. Bundles that are in no channel any more are removed. The deprecated bundle keeps no edges; it gets
+// the property olm.deprecated, by which later additions know that graphs end there, and an entry in olm.deprecations.
+// Channels of which it is the head are removed, and with the last of them the bundle.
 func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) (*declcfg.Catalog, *Account, error) {
 	targets, problems := find(c, bundles)
 	account := &Account{Origins: Origins{}}
@@ -165,12 +165,9 @@ func (p *part) truncate(name string, why reasons) *Problem {
 			why.set(KindChannel, channel, "", "", "its head "+name+" is deprecated")
 			continue
 		}
-		kept := c.branches(name, t)
 		for bundle := range t {
-			if !kept[bundle] {
-				delete(c.entries, bundle)
-				why.set(KindEntry, channel, bundle, "", "it is below "+name+", which is deprecated")
-			}
+			delete(c.entries, bundle)
+			why.set(KindEntry, channel, bundle, "", "it is below "+name+", which is deprecated")
 		}
 		e := c.entries[name]
 		e.Replaces, e.Skips = "", nil
@@ -206,21 +203,6 @@ func (c *channel) below(name string) map[string]bool {
 		}
 	}
 	return out
-}
-
-// branches are the bundles of a tail that something outside of it replaces, other than the bundle that the tail belongs
-// to, with all that these replace.
-func (c *channel) branches(name string, tail map[string]bool) map[string]bool {
-	kept := map[string]bool{}
-	for by, e := range c.entries {
-		if by == name || tail[by] {
-			continue
-		}
-		for at := e.Replaces; tail[at] && !kept[at]; at = c.entries[at].Replaces {
-			kept[at] = true
-		}
-	}
-	return kept
 }
 
 // bury marks a bundle as deprecated by truncation.
