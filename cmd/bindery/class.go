@@ -36,7 +36,9 @@ func withClass(err error) error {
 		class = cliutil.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal
-	case errors.Is(err, images.ErrInvalid), errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
+	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
+		class = cliutil.ClassInput
+	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
