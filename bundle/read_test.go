@@ -289,6 +289,9 @@ func TestOtherBundles(t *testing.T) {
 			if b.MediaType != test.want || len(b.Objects) != test.objects {
 				t.Errorf("media type %q, %d objects", b.MediaType, len(b.Objects))
 			}
+			if len(b.Problems) > 0 {
+				t.Errorf("problems %v", b.Problems)
+			}
 			if _, err := b.Blob("a"); !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), "bundle missing csv") {
 				t.Errorf("a blob was made of it: %v", err)
 			}
