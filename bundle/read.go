@@ -63,30 +63,30 @@ type reader struct {
 	scratch []byte // its document as canonical JSON
 }
 
-func (r *reader) problem(p Problem) {
+// warn notes what was passed over.
+func (r *reader) warn(p Problem) {
+	p.Severity = SeverityWarning
+	r.tell(p)
+}
+
+// wrong notes what is wrong with the bundle although it can be read.
+func (r *reader) wrong(p Problem) {
+	p.Severity = SeverityError
+	r.tell(p)
+}
+
+func (r *reader) tell(p Problem) {
 	r.b.Problems = append(r.b.Problems, p)
 	if r.options.Warn != nil {
 		r.options.Warn(p)
 	}
 }
 
-// warn notes what was passed over.
-func (r *reader) warn(p Problem) {
-	p.Severity = SeverityWarning
-	r.problem(p)
-}
-
-// wrong notes what is wrong with the bundle although it can be read.
-func (r *reader) wrong(p Problem) {
-	p.Severity = SeverityError
-	r.problem(p)
-}
-
 // fatal notes why the bundle cannot be used.
 func (r *reader) fatal(p Problem) {
 	p.Severity = SeverityError
 	r.errs = append(r.errs, p)
-	r.problem(p)
+	r.b.Problems = append(r.b.Problems, p)
 }
 
 // limit notes that a limit was exceeded and ends reading.

@@ -53,6 +53,7 @@ func newApp(p *program) *cli.App {
 			p.renderCommand(),
 			p.validateCommand(),
 			p.listCommand(),
+			p.graphCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),

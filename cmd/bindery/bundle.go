@@ -11,6 +11,7 @@ func (p *program) bundleCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),
 			p.buildBundleCommand("bundle build"),
+			p.bundleUnpackCommand(),
 			p.bundleExtractCommand(),
 			p.bundleValidateCommand(),
 		},
