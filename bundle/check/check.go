@@ -26,6 +26,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 	own, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: locator{fsys: fsys, left: maxLocated}}
+	r.detected = r.detect()
 	r.all()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -44,6 +45,8 @@ type run struct {
 	o     Options
 	lines locator
 	size  Size
+	// detected is the media type that the manifests tell.
+	detected bundle.MediaType
 
 	mu    sync.Mutex
 	found []finding
@@ -52,16 +55,20 @@ type run struct {
 // all runs every check that concerns the kind of bundle.
 func (r *run) all() {
 	r.readProblems()
-	detected := r.detect()
 	if r.o.Plain {
 		r.annotations(bundle.PlainV0)
-		r.plain()
+		if !r.partial() {
+			r.plain()
+		}
 		return
 	}
-	r.annotations(detected)
+	r.annotations(r.detected)
 	r.dependencies()
 	r.properties()
-	switch detected {
+	if r.partial() {
+		return // what has not been read would be reported as missing
+	}
+	switch r.detected {
 	case bundle.Helm:
 		r.helm()
 	case bundle.RegistryV1:
@@ -119,7 +126,7 @@ func (r *run) guard(task func()) {
 func (r *run) list(dir string) []fs.DirEntry {
 	entries, err := bundlefs.Entries(r.fsys, path.Clean("./"+dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.fail("unreadable", inFile(dir), "%v", err)
+		r.fail(bundle.RuleFile, inFile(dir), "%v", err)
 	}
 	return entries
 }

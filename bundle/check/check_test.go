@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/configmap"
 )
 
 // etcd is a bundle without errors, as files that a test may change.
 func etcd(t testing.TB) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
-	root := os.DirFS("../../testdata/bundles/etcd")
+	root := os.DirFS("../../testdata/bundles/etcd/0.9.4")
 	if err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -89,6 +90,39 @@ func TestABundleWithoutErrors(t *testing.T) {
 	}
 }
 
+// The size is that of the ConfigMap which is made of the bundle in the end.
+func TestSizeIsThatOfTheConfigMap(t *testing.T) {
+	m, err := configmap.Write(t.Context(), etcd(t), configmap.Options{Gzip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, data := range m.BinaryData {
+		sum += int64(len(data))
+	}
+	if got := check(t, etcd(t), Options{}).Size.Encoded; got != sum || sum == 0 {
+		t.Errorf("got %d, the ConfigMap has %d", got, sum)
+	}
+}
+
+// A label that says something else than the annotation misleads whoever reads the label only.
+func TestLabelsThatDiffer(t *testing.T) {
+	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationMetadata: "metadata/", "maintainer": "x"}
+	b, err := read(etcd(t), bundle.ReadOptions{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), etcd(t), b, Options{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := lines(report.Problems)
+	if want := `warning label metadata/annotations.yaml:7: annotations[` + bundle.AnnotationPackage + `]: the label of the image is "other" and the annotation "etcd", which counts`; !strings.Contains(text, want) ||
+		strings.Count(text, "warning label") != 1 {
+		t.Errorf("got\n%s\nwant %s", text, want)
+	}
+}
+
 // Each change breaks one rule, which is told with its place.
 func TestBrokenRules(t *testing.T) {
 	const prefix = "operators.operatorframework.io.bundle."
@@ -119,6 +153,33 @@ func TestBrokenRules(t *testing.T) {
 			replace(t, f, notesFile, "channels.v1: ", "channels.v1: x-")
 		}, `warning default-channel`},
 
+		{"directory that is not there", func(t *testing.T, f fstest.MapFS) {
+			replace(t, f, notesFile, ": manifests/", ": bundle/manifests/")
+		}, `error directory metadata/annotations.yaml:4: annotations[` + prefix + `manifests.v1]: Expecting annotation "` + prefix + `manifests.v1" to have value "manifests/" instead of "bundle/manifests/"`},
+		{"directory outside", func(t *testing.T, f fstest.MapFS) {
+			replace(t, f, notesFile, ": manifests/", ": ../manifests/")
+		}, `error directory metadata/annotations.yaml:4: annotations[` + prefix + `manifests.v1]: Expecting annotation "` + prefix + `manifests.v1" to have value "manifests/" instead of "../manifests/"`},
+		{"unknown media type", func(t *testing.T, f fstest.MapFS) {
+			replace(t, f, notesFile, "registry+v1", "registry+v2")
+		}, `error media-type metadata/annotations.yaml:5: annotations[` + prefix + `mediatype.v1]: Expecting annotation "` + prefix + `mediatype.v1" to have value "registry+v1" instead of "registry+v2"`},
+		{"no annotations", func(t *testing.T, f fstest.MapFS) { delete(f, notesFile) }, `error directory metadata: the metadata directory is missing`},
+		{"annotations under another name", func(t *testing.T, f fstest.MapFS) {
+			f["metadata/notes.yaml"] = f[notesFile]
+			delete(f, notesFile)
+		}, `warning annotations metadata: no file annotations.yaml, which must have just that name: OLM v1 refuses the bundle`},
+		{"annotations twice", func(t *testing.T, f fstest.MapFS) { f["metadata/b.yaml"] = f[notesFile] }, `error annotations-two metadata/b.yaml: a second file with annotations is passed over`},
+		{"no manifests", func(t *testing.T, f fstest.MapFS) {
+			for name := range f {
+				if name != notesFile {
+					delete(f, name)
+				}
+			}
+		}, `error directory manifests: the manifests directory is missing`},
+		{"undecodable manifest", func(t *testing.T, f fstest.MapFS) { write(f, "manifests/a.yaml", "a: [\n") }, `error syntax manifests/a.yaml`},
+
+		{"dependency without a type", func(t *testing.T, f fstest.MapFS) {
+			write(f, depsFile, "dependencies:\n- value: {}\n")
+		}, `error dependency-invalid metadata/dependencies.yaml:2: dependencies[0].value: type must be set`},
 		{"dependency", func(t *testing.T, f fstest.MapFS) {
 			write(f, depsFile, "dependencies:\n- type: olm.package\n  value:\n    packageName: a\n    version: x\n")
 		}, `error dependency-invalid metadata/dependencies.yaml:5: dependencies[0].value.version: Invalid semver format version`},
@@ -197,6 +258,16 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		if again := lines(check(t, fsys, Options{Jobs: 4}).Problems); again != first {
 			t.Fatalf("got\n%s\nand\n%s", first, again)
 		}
+	}
+}
+
+// What was not read is not reported as missing.
+func TestABundleThatIsReadInPart(t *testing.T) {
+	fsys := etcd(t)
+	write(fsys, "manifests/a.yaml", strings.Repeat("a", 4<<20+1))
+	report := check(t, fsys, Options{})
+	if text := lines(report.Problems); text != "error limit manifests/a.yaml: 4194305 bytes (limit 4194304)\n" {
+		t.Errorf("got\n%s", text)
 	}
 }
 
@@ -372,7 +443,7 @@ func TestTime(t *testing.T) {
 	b := load(t, fsys)
 	start := time.Now()
 	report, err := Run(context.Background(), fsys, b, Options{Timeout: 200 * time.Millisecond})
-	if took := time.Since(start); err != nil || took > 3*time.Second {
+	if took := time.Since(start); err != nil || took > 10*time.Second {
 		t.Fatalf("took %v, %v", took, err)
 	}
 	if text := lines(report.Problems); !report.Failed() || !strings.Contains(text, "the bundle was not checked to the end: that takes longer than 200ms") {

@@ -23,7 +23,7 @@ type constraintChecker struct {
 	left int                         // bytes of rules
 	// guard runs what may take long, and returns before it has ended when the time is up.
 	guard func(task func())
-	fail func(path []any, format string, args ...any)
+	fail  func(path []any, format string, args ...any)
 }
 
 // check looks at one value and all that is nested in it.

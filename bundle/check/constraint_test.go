@@ -90,7 +90,7 @@ func TestHostileRulesCostLittle(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			text := strings.Join(dependencyErrors(ctx, "olm.constraint", fmt.Sprintf(`{"cel":{"rule":%q}}`, rule)), "\n")
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
 			if len(text) > 2000 || strings.Contains(text, "\n") {

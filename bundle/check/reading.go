@@ -11,7 +11,7 @@ import (
 // readProblems takes over what was found when the bundle was read, without what this package finds too and tells with
 // more.
 func (r *run) readProblems() {
-	plain := r.o.Plain || r.detect() == bundle.Plain
+	plain := r.o.Plain || r.detected == bundle.Plain
 	for _, p := range r.b.Problems {
 		if r.toldBetter(p) || plain && p.Rule == bundle.RuleDocuments && r.inManifests(p.File) {
 			continue
@@ -22,6 +22,13 @@ func (r *run) readProblems() {
 		}
 		r.note(finding{Problem: p})
 	}
+}
+
+// partial is true if reading was given up or left out a file that is none.
+func (r *run) partial() bool {
+	return slices.ContainsFunc(r.b.Problems, func(p bundle.Problem) bool {
+		return p.Severity == bundle.SeverityError && (p.Rule == bundle.RuleLimit && !strings.HasPrefix(p.Field, "dependencies[") || p.Rule == bundle.RuleFile)
+	})
 }
 
 func (r *run) inManifests(file string) bool {
@@ -45,7 +52,7 @@ func (r *run) toldBetter(p bundle.Problem) bool {
 	case p.Rule == bundle.RuleName && p.Field == bundle.AnnotationPackage:
 		return r.b.Package == ""
 	case p.Rule == bundle.RuleCRD, p.Rule == bundle.RuleCSVSecond, p.Rule == bundle.RuleCSVMissing:
-		return r.o.Plain || p.Rule == bundle.RuleCRD && r.detect() == bundle.RegistryV1
+		return r.o.Plain || p.Rule == bundle.RuleCRD && r.detected == bundle.RegistryV1
 	}
 	return false
 }

@@ -75,7 +75,7 @@ func (r *run) note(f finding) {
 }
 
 // What is wrong may be quoted, and may be as long as the bundle: bounds in bytes for people and for opm's words.
-const maxMessage, maxOpm = 1000, 8 << 10
+const maxMessage, maxOpm = 600, 8 << 10
 
 // cut shortens a text and makes one line of it.
 func cut(text string, limit int) string {

@@ -43,7 +43,7 @@ func (r *run) sizes() {
 			name := path.Join(dir, e.Name())
 			data, err := bundlefs.ReadFile(r.fsys, name)
 			if err != nil {
-				r.fail("unreadable", inFile(name), "%v", err)
+				r.fail(bundle.RuleFile, inFile(name), "%v", err)
 				continue
 			}
 			r.size.Plain += int64(len(data))

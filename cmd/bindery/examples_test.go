@@ -72,7 +72,7 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
-				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
 				}
 				if strings.Contains(name, "template") {
