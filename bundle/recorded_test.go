@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,7 +71,7 @@ var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
 		add(path.Clean(h.Name), data)
 	}
 	synth := os.DirFS(filepath.Join(root, "bundles", "synth"))
-	return bundles, fs.WalkDir(synth, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(synth, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -78,6 +79,12 @@ var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
 		add(strings.ReplaceAll(name, "+", "-"), data)
 		return err
 	})
+	// Some directories beside the bundles hold what catalogs are generated from.
+	maps.DeleteFunc(bundles, func(_ string, files fstest.MapFS) bool {
+		_, err := fs.Stat(files, "manifests")
+		return err != nil
+	})
+	return bundles, err
 })
 
 func allBundles(t testing.TB) map[string]fstest.MapFS {
@@ -248,9 +255,7 @@ func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
 			continue // has the name of another bundle
 		}
 		if err != nil {
-			if _, is := files["manifests"]; is || !strings.Contains(err.Error(), "manifests directory is missing") {
-				t.Errorf("%s: %v", key, err)
-			}
+			t.Errorf("%s: %v", key, err)
 			continue
 		}
 		ours[b.CSV.Name] = b

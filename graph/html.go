@@ -66,8 +66,11 @@ func (p *page) contents(sheets []*sheet) {
 		channels += len(s.lanes)
 		bundles += s.bundles()
 	}
+	if len(sheets) == 1 {
+		return
+	}
 	p.printf("<p>%s, %s, %s.</p>\n", count(len(sheets), "package"), count(channels, "channel"), count(bundles, "bundle"))
-	if len(sheets) < 2 {
+	if len(sheets) == 0 {
 		return
 	}
 	p.printf("<nav aria-label=\"Packages\">\n<p hidden><label>Filter packages <input type=\"search\" id=\"filter\"></label></p>\n<ul>\n")

@@ -6,7 +6,8 @@ const pageStyle = `:root{color-scheme:light dark;--ground:#fff;--text:#1f2328;--
 body{margin:0 auto;padding:1.5rem;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 h1{font-size:1.6rem;margin:0}
 h2{font-size:1.3rem;margin:2.5rem 0 0}
-h1,h2,a,td{overflow-wrap:anywhere}
+h1,h2,a{overflow-wrap:anywhere}
+td{overflow-wrap:break-word;max-width:40rem}
 p{margin:.2rem 0;color:var(--faint)}
 a{color:var(--link)}
 nav ul{columns:16rem;list-style:none;padding:0;margin:1rem 0}

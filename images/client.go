@@ -210,5 +210,6 @@ func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration
 	if deadline.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, deadline, fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded))
+	// Where it ends is chance; what it was waiting for is the registry.
+	return context.WithDeadlineCause(ctx, deadline, registryError{fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)})
 }

@@ -255,6 +255,14 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 	}
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
+	for part := range strings.SplitSeq(dir, "/") {
+		if strings.HasPrefix(part, ".wh..wh.") {
+			return nil // bookkeeping of other tools
+		}
+		if strings.HasPrefix(part, ".wh.") {
+			return fmt.Errorf("%w: %.200q is below a whiteout", ErrInvalid, name)
+		}
+	}
 	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
 		return x.whiteout(l, name, dir, hidden)
 	}

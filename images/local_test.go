@@ -458,3 +458,35 @@ func TestLimitsNameThemselves(t *testing.T) {
 		}
 	}
 }
+
+// An archive gives what is in its tar, or an error.
+func FuzzArchive(f *testing.F) {
+	dir := f.TempDir()
+	img := simple(f, "x")
+	for n, members := range [][]member{layoutMembers(f, img), dockerMembers(f, img), {{name: "l", link: "l", kind: tar.TypeSymlink}}} {
+		text, err := os.ReadFile(archiveOf(f, filepath.Join(dir, fmt.Sprint(n)), members...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "archive")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, transport := range []Transport{OCIArchive, DockerArchive} {
+			img, err := Open(t.Context(), string(transport)+":"+path, OpenOptions{})
+			if err != nil {
+				continue
+			}
+			tree, err := img.Extract(t.Context(), []string{"."}, ExtractOptions{Temp: t.TempDir()})
+			if err == nil {
+				err = tree.Close()
+			}
+			if cerr := img.Close(); cerr != nil {
+				t.Error(errors.Join(err, cerr))
+			}
+		}
+	})
+}

@@ -310,6 +310,9 @@ func (i *Image) Close() error { return i.src.Close() }
 // blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
+	if s, remote := i.src.(*registrySource); cached && remote {
+		s.repo.event(EventBlobReused, d, d.Size)
+	}
 	if !cached {
 		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
 		fetched, _, err := i.src.GetBlob(ctx, info, none.NoCache)

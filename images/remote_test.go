@@ -643,3 +643,23 @@ func TestReferencesOfAClient(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestCachedBlobsAreToldOf(t *testing.T) {
+	reg := testregistry.New(t)
+	put(reg, "a/b", "v1", simple(t, "x"))
+	cache, err := OpenBlobCache(filepath.Join(t.TempDir(), "cache"), BlobCacheOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	for run, want := range []map[EventKind]int{{EventBlobStart: 3, EventBlobDone: 3}, {EventBlobReused: 3}} {
+		seen := map[EventKind]int{}
+		c := quick(t, ClientOptions{Registry: insecure(), Cache: cache, Events: func(e Event) { seen[e.Kind]++ }})
+		if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(seen) != fmt.Sprint(want) {
+			t.Errorf("run %d: %v instead of %v", run, seen, want)
+		}
+	}
+}

@@ -48,6 +48,12 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
+	layout := "oci:" + filepath.Join(t.TempDir(), "layout")
+	mustCopy(t, simple(t, "x"), layout)
+	open := func(o ClientOptions) error {
+		_, err := quick(t, o).Open(t.Context(), layout)
+		return err
+	}
 	file := filepath.Join(t.TempDir(), "policy.json")
 	for name, text := range map[string]string{
 		"empty":         "",
@@ -58,16 +64,16 @@ func TestPoliciesThatCannotBeUnderstood(t *testing.T) {
 		"unknown field": `{"default":[{"type":"reject"}],"defualt":[]}`,
 	} {
 		write(t, file, text)
-		for _, o := range []ClientOptions{{PolicyFile: file, Temp: t.TempDir()}, {Temp: t.TempDir()}} {
+		for _, o := range []ClientOptions{{PolicyFile: file}, {}} {
 			if o.PolicyFile == "" {
 				t.Setenv("CONTAINERS_POLICY_JSON", file)
 			}
-			if _, err := NewClient(o); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file) {
+			if err := open(o); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
 	}
-	if _, err := NewClient(ClientOptions{PolicyFile: file + "x", Temp: t.TempDir()}); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file+"x") {
+	if err := open(ClientOptions{PolicyFile: file + "x"}); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), file+"x") {
 		t.Errorf("a missing policy that is named: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 func etcd(t testing.TB) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
-	root := os.DirFS("../../testdata/bundles/etcd")
+	root := os.DirFS("../../testdata/bundles/etcd/0.9.4")
 	if err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

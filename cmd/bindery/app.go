@@ -53,6 +53,8 @@ func newApp(p *program) *cli.App {
 			p.renderCommand(),
 			p.validateCommand(),
 			p.listCommand(),
+			p.graphCommand(),
+			p.diffCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),

@@ -11,7 +11,9 @@ func (p *program) bundleCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),
 			p.buildBundleCommand("bundle build"),
+			p.bundleUnpackCommand(),
 			p.bundleExtractCommand(),
+			p.bundleUnpackJobCommand(),
 			p.bundleValidateCommand(),
 		},
 	}

@@ -81,7 +81,9 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	return p.makeImage(c, dir, o, func(o build.Options) (*build.Image, error) {
 		if !c.Bool("skip-validation") {
-			if err := p.validBundle(c.Context, dir, source.FS, nil, c.Bool("plain")); err != nil {
+			// opm does not look into what it packs.
+			v := validation{plain: c.Bool("plain"), strict: !p.opm}
+			if err := p.validBundle(c.Context, dir, source.FS, v); err != nil {
 				return nil, err
 			}
 		}

@@ -12,11 +12,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
-// validBundle refuses a bundle with errors, and tells its warnings. Under the name opm only what cannot be read at all is
-// refused: opm does not look into what it packs.
-func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, labels map[string]string, plain bool) error {
-	o := bundle.ReadOptions{Labels: labels}
-	if plain {
+// validation says how a bundle is validated.
+type validation struct {
+	labels map[string]string
+	plain  bool
+	// strict refuses a bundle with any error, and not only one that cannot be read.
+	strict bool
+}
+
+// validBundle refuses a bundle with errors, and tells its warnings.
+func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v validation) error {
+	o := bundle.ReadOptions{Labels: v.labels}
+	if v.plain {
 		o.MediaType = bundle.PlainV0
 	}
 	b, readErr := bundle.Read(ctx, fsys, o)
@@ -24,16 +31,16 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, la
 	if readErr != nil && !errors.As(readErr, &refused) {
 		return readErr
 	}
-	report, err := check.Run(ctx, fsys, b, check.Options{Plain: plain})
+	report, err := check.Run(ctx, fsys, b, check.Options{Plain: v.plain})
 	if err != nil {
 		return err
 	}
 	var wrong []string
 	for _, problem := range report.Problems {
-		if plain && (problem.Rule == bundle.RuleDocuments || problem.Rule == "namespace") {
+		if v.plain && (problem.Rule == bundle.RuleDocuments || problem.Rule == "namespace") {
 			continue // both are what plain+v0 bundles are for
 		}
-		if problem.Severity == bundle.SeverityError && (!p.opm || refused != nil) {
+		if problem.Severity == bundle.SeverityError && (v.strict || refused != nil) {
 			wrong = append(wrong, problem.String())
 			continue
 		}

@@ -53,7 +53,7 @@ func errorFormat(args []string) string {
 func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string {
 	message := cliutil.Clean(err.Error())
 	switch command := line.Name("opm"); {
-	case command == "opm render" && !isSyntax(err):
+	case (command == "opm render" || command == "opm alpha render-graph") && !isSyntax(err):
 		return fmt.Sprintf("%s %s\n", now.Format("2006/01/02 15:04:05"), cliutil.Indent(message))
 	case isSyntax(err),
 		command == "opm validate" && cliutil.Classify(err) != cliutil.ClassInput,

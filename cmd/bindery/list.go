@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/list"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -44,6 +41,7 @@ func (p *program) listCommand() *cli.Command {
 				rows, err := l.Bundles(pkg)
 				return rows, list.BundleTable(rows), err
 			}),
+			p.listImagesCommand(),
 		},
 	}
 }
@@ -53,7 +51,7 @@ func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "alpha", Hidden: true, Usage: "opm's names for other commands",
 		Action:      p.group,
-		Subcommands: []*cli.Command{p.listCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
+		Subcommands: []*cli.Command{p.listCommand(), p.renderGraphCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
 	}
 }
 
@@ -63,40 +61,41 @@ func (p *program) listAction(low, high int, table func(*list.Listing, string) (a
 		if err != nil {
 			return err
 		}
-		o, err := p.renderOptions(c)
+		listing, err := p.listing(c)
 		if err != nil {
 			return err
-		}
-		o.Allow = catalogKinds()
-		blobs, err := render.Reference(c.Context, c.Args().First(), o)
-		if err != nil {
-			return p.opmMessage(notCatalog(c.Args().First(), err))
-		}
-		listing, err := list.Load(blobs)
-		if err != nil {
-			return p.opmMessage(notCatalog(c.Args().First(), err))
 		}
 		rows, t, err := table(listing, c.Args().Get(1))
 		if err != nil {
 			return err
 		}
 		if format == "json" {
-			enc := json.NewEncoder(p.stdout)
-			enc.SetIndent("", "    ")
-			enc.SetEscapeHTML(false)
-			return enc.Encode(rows)
+			return p.printJSON(rows)
 		}
-		var b bytes.Buffer
-		if err := t.Write(&b, cliutil.Cell); err != nil {
-			return fmt.Errorf("write the table: %w", err)
-		}
-		_, err = p.stdout.Write(b.Bytes())
-		return err
+		return p.printTable(t.Header, t.Rows...)
 	}
 	if low == high {
 		return exactly(low, action)
 	}
 	return between(low, high, action)
+}
+
+// listing reads the catalog that the first argument names.
+func (p *program) listing(c *cli.Context) (*list.Listing, error) {
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	o.Allow = catalogKinds()
+	blobs, err := render.Reference(c.Context, c.Args().First(), o)
+	if err != nil {
+		return nil, p.opmMessage(notCatalog(c.Args().First(), err))
+	}
+	l, err := list.Load(blobs)
+	if err != nil {
+		return nil, p.opmMessage(notCatalog(c.Args().First(), err))
+	}
+	return l, nil
 }
 
 // catalogKinds are the references that hold a catalog.

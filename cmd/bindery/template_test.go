@@ -134,7 +134,7 @@ stable:
 func templateDir(t *testing.T) string {
 	t.Helper()
 	dir := workDir(t)
-	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 		t.Fatal(err)
 	}
 	exampleTemplates(t, dir)

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) graphCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "graph",
+		Usage:     "draw the upgrade graphs of a catalog",
+		ArgsUsage: "REF...",
+		Description: referenceHelp + "\n\n" +
+			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
+			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
+			"also shows what is wrong." +
+			examples("bindery graph catalog -p kairos-operator --out kairos.svg", "bindery graph index.db --out graphs.html",
+				"bindery graph catalog -p kairos-operator -c candidate-v2 -o mermaid"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the drawing (svg|html|mermaid|dot)", DefaultText: "that of the file's name, or svg"},
+			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw only the package `NAME`"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "draw only the channel `NAME`; can be repeated"},
+			&cli.StringFlag{Name: "out", Aliases: []string{"O"}, Usage: "write to `FILE` instead of standard output"},
+			compatFlag(),
+		}, readFlags()...),
+		Action: atLeast(1, p.graph),
+	}
+}
+
+// drawing is one of the formats of graph.
+type drawing func(io.Writer, *declcfg.Catalog, graph.Options) error
+
+func (p *program) graph(c *cli.Context) error {
+	draw, err := p.drawing(c)
+	if err != nil {
+		return err
+	}
+	file := c.String("out")
+	if c.IsSet("out") {
+		if err := atomicfs.CheckFile(file); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	catalog, err := p.skeleton(c)
+	if err != nil {
+		return err
+	}
+	o := graph.Options{Package: c.String("package"), Channels: c.StringSlice("channel")}
+	write := func(w io.Writer) error { return draw(cancelled{c.Context, w}, catalog, o) }
+	if c.IsSet("out") {
+		return writeFileAtomically(file, write)
+	}
+	return p.spooled(c.Context, write)
+}
+
+// drawing reads -o: its value, or the end of the file's name.
+func (p *program) drawing(c *cli.Context) (drawing, error) {
+	format := c.String("output")
+	if !c.IsSet("output") {
+		switch format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.String("out"))), "."); format {
+		case "mmd":
+			format = "mermaid"
+		case "gv":
+			format = "dot"
+		case "htm":
+			format = "html"
+		case "html", "dot", "svg", "mermaid":
+		default:
+			format = "svg"
+		}
+	}
+	switch format {
+	case "svg":
+		return graph.WriteSVG, nil
+	case "html":
+		return graph.WriteHTML, nil
+	case "dot":
+		return graph.WriteDOT, nil
+	case "mermaid":
+		return func(w io.Writer, catalog *declcfg.Catalog, o graph.Options) error {
+			chosen, err := o.Select(catalog)
+			if err != nil {
+				return err
+			}
+			return graph.WriteMermaid(w, chosen, graph.MermaidOptions{Repair: true, Warn: p.warnGraph})
+		}, nil
+	}
+	return nil, cliutil.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
+}
+
+// warnGraph tells of what is not drawn.
+func (p *program) warnGraph(message string) {
+	if p.opm {
+		fmt.Fprintf(p.stderr, "warning: %s\n", cliutil.Clean(message))
+		return
+	}
+	p.log.Warn(message)
+}
+
+// skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is named
+// twice counts once.
+func (p *program) skeleton(c *cli.Context) (*declcfg.Catalog, error) {
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	o.Allow = catalogKinds()
+	var refs []string
+	for _, ref := range c.Args().Slice() {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	blobs, err := render.References(c.Context, refs, o)
+	if err != nil {
+		return nil, p.opmMessage(err)
+	}
+	catalog := &declcfg.Catalog{}
+	for blob, err := range blobs {
+		if err != nil {
+			return nil, p.opmMessage(err)
+		}
+		if b, ok := blob.(*declcfg.Bundle); ok {
+			b.Reduce()
+		}
+		catalog.Add(blob)
+	}
+	return catalog, nil
+}
+
+// writeFileAtomically writes a file that appears when it is complete.
+func writeFileAtomically(name string, write func(io.Writer) error) error {
+	f, err := atomicfs.NewFile(name, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	if err := f.Commit(); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return nil
+}
+
+// cancelled is a writer that fails once its context is done.
+type cancelled struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c cancelled) Write(b []byte) (int, error) {
+	if err := context.Cause(c.ctx); err != nil {
+		return 0, err
+	}
+	return c.w.Write(b)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/list"
+)
+
+func (p *program) listImagesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "images",
+		Usage:     "list the images that a catalog needs",
+		ArgsUsage: "REF [PACKAGE]",
+		Description: referenceHelp + "\nThe catalog must be valid.\n\n" +
+			"These are the images of the bundles and those that the bundles name as related images: what a mirror must have, one\n" +
+			"in a line, sorted, each once." +
+			examples("bindery list images catalog", "bindery list images index.db etcd --channel alpha --by bundle", "bindery list images catalog --heads-only -o json"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of lines (json): each image with what needs it"},
+			&cli.StringFlag{Name: "by", Usage: "list the images of every `GROUP` (package|channel|bundle), as a table"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only the bundles that are heads of channels"},
+			compatFlag(),
+		}, readFlags()...),
+		Action: between(1, 2, p.listImages),
+	}
+}
+
+func (p *program) listImages(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	by := c.String("by")
+	switch by {
+	case "", list.ByPackage, list.ByChannel, list.ByBundle:
+	default:
+		return cliutil.Usagef("invalid --by value %q, expected (package|channel|bundle)", by)
+	}
+	listing, err := p.listing(c)
+	if err != nil {
+		return err
+	}
+	rows, err := listing.Images(list.ImageOptions{Package: c.Args().Get(1), Channels: c.StringSlice("channel"), HeadsOnly: c.Bool("heads-only")})
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		groups, err := list.GroupImages(rows, by)
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return p.printJSON(groups)
+		}
+		t := list.ImageTable(groups, by)
+		return p.printTable(t.Header, t.Rows...)
+	}
+	if format == "json" {
+		return p.printJSON(rows)
+	}
+	// Valid image references hold nothing that a script or a terminal would stumble over.
+	var b bytes.Buffer
+	for _, r := range rows {
+		b.WriteString(r.Image + "\n")
+	}
+	_, err = p.stdout.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/graph"
+)
+
+// renderGraphCommand is opm's name for drawing mermaid, with opm's answer to the byte.
+func (p *program) renderGraphCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "render-graph",
+		Usage:     "draw upgrade graphs as mermaid, as opm draws them",
+		ArgsUsage: "REF...",
+		Description: referenceHelp + "\n\n" +
+			"The drawing is that of opm. Where a catalog has several packages, \"bindery graph -o mermaid\" marks deprecations more exactly." +
+			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p kairos-operator --draw-v0-semantics",
+				"bindery alpha render-graph catalog --minimum-edge kairos-operator.v2.1.0"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "minimum-edge", Usage: "draw nothing below the bundle `NAME`"},
+			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw only the package `NAME`"},
+			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark what OLM v0 does not upgrade from"},
+			compatFlag(),
+		}, readFlags()...),
+		Action: atLeast(1, p.renderGraph),
+	}
+}
+
+func (p *program) renderGraph(c *cli.Context) error {
+	catalog, err := p.skeleton(c)
+	if err != nil {
+		return err
+	}
+	return p.spooled(c.Context, func(w io.Writer) error {
+		return graph.WriteMermaid(cancelled{c.Context, w}, catalog, graph.MermaidOptions{
+			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"), V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
+		})
+	})
+}

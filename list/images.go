@@ -1,0 +1,209 @@
+package list
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// ImageOptions say which images are listed. The zero value lists all.
+type ImageOptions struct {
+	// Package is the only package whose images are listed; all where empty.
+	Package string
+	// Channels are the only channels whose bundles count; all where empty.
+	Channels []string
+	// HeadsOnly counts only the bundles at the heads of channels.
+	HeadsOnly bool
+}
+
+// The kinds of images.
+const (
+	BundleImage  = "bundle"  // the image of a bundle itself
+	RelatedImage = "related" // an image that a bundle needs at run time
+)
+
+// Image is one image that a catalog needs, with everything that needs it. All slices are sorted and hold nothing twice.
+type Image struct {
+	Image    string       `json:"image"`
+	Kinds    []string     `json:"kinds"`
+	Packages []string     `json:"packages"`
+	Channels []ChannelRef `json:"channels"`
+	Bundles  []BundleRef  `json:"bundles"`
+}
+
+// ChannelRef names a channel.
+type ChannelRef struct {
+	Package string `json:"package"`
+	Name    string `json:"name"`
+}
+
+// BundleRef names a bundle.
+type BundleRef struct {
+	Package string `json:"package"`
+	Name    string `json:"name"`
+}
+
+// Images lists the images of bundles, and those that the bundles say they need, each once and sorted. A bundle without an
+// image has its manifests in the catalog and only needs others.
+func (l *Listing) Images(o ImageOptions) ([]Image, error) {
+	packages, err := l.packages(o.Package)
+	if err != nil {
+		return nil, err
+	}
+	uses := imageUses{}
+	missing := map[string]bool{}
+	for _, name := range o.Channels {
+		missing[name] = true
+	}
+	for _, p := range packages {
+		for _, ch := range p.Channels {
+			if len(o.Channels) > 0 && !slices.Contains(o.Channels, ch.Name) {
+				continue
+			}
+			delete(missing, ch.Name)
+			entries := ch.Entries
+			if o.HeadsOnly {
+				entries = ch.Heads()
+			}
+			for _, e := range entries {
+				if e.Bundle != nil {
+					uses.add(e.Bundle.Bundle, ch)
+				}
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("channel %q not found", slices.Sorted(maps.Keys(missing))[0])
+	}
+	return uses.images(), nil
+}
+
+// imageUses collects what needs each image.
+type imageUses map[string]*imageUse
+
+type imageUse struct {
+	kinds    map[string]bool
+	channels map[ChannelRef]bool
+	bundles  map[BundleRef]bool
+}
+
+func (u imageUses) add(b *declcfg.Bundle, ch *declcfg.ChannelNode) {
+	channel, bundle := ChannelRef{ch.Package.Name, ch.Name}, BundleRef{ch.Package.Name, b.Name}
+	use := func(image, kind string) {
+		if image == "" {
+			return
+		}
+		x := u[image]
+		if x == nil {
+			x = &imageUse{map[string]bool{}, map[ChannelRef]bool{}, map[BundleRef]bool{}}
+			u[image] = x
+		}
+		x.kinds[kind], x.channels[channel], x.bundles[bundle] = true, true, true
+	}
+	use(b.Image, BundleImage)
+	for _, r := range b.RelatedImages {
+		// opm's related images have that of the bundle among them.
+		if r.Image != b.Image {
+			use(r.Image, RelatedImage)
+		}
+	}
+}
+
+func (u imageUses) images() []Image {
+	out := []Image{}
+	for _, name := range slices.Sorted(maps.Keys(u)) {
+		use := u[name]
+		row := Image{Image: name, Kinds: slices.Sorted(maps.Keys(use.kinds))}
+		row.Channels = slices.SortedFunc(maps.Keys(use.channels), func(a, b ChannelRef) int {
+			return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+		})
+		row.Bundles = slices.SortedFunc(maps.Keys(use.bundles), func(a, b BundleRef) int {
+			return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+		})
+		for _, c := range row.Channels {
+			if n := len(row.Packages); n == 0 || row.Packages[n-1] != c.Package {
+				row.Packages = append(row.Packages, c.Package)
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// ImageGroup is what one package, channel or bundle needs. Channel or Bundle is empty where the group is not of one.
+type ImageGroup struct {
+	Package string   `json:"package"`
+	Channel string   `json:"channel,omitempty"`
+	Bundle  string   `json:"bundle,omitempty"`
+	Images  []string `json:"images"`
+}
+
+type groupKey struct{ Package, Channel, Bundle string }
+
+// The ways in which [GroupImages] groups.
+const (
+	ByPackage = "package"
+	ByChannel = "channel"
+	ByBundle  = "bundle"
+)
+
+// GroupImages groups images by what needs them: one of [ByPackage], [ByChannel], [ByBundle]. An image is in every group
+// that needs it. Groups are sorted, and so are the images of each.
+func GroupImages(rows []Image, by string) ([]ImageGroup, error) {
+	groups := map[groupKey][]string{}
+	for _, r := range rows {
+		switch by {
+		case ByPackage:
+			for _, p := range r.Packages {
+				groups[groupKey{Package: p}] = append(groups[groupKey{Package: p}], r.Image)
+			}
+		case ByChannel:
+			for _, c := range r.Channels {
+				key := groupKey{Package: c.Package, Channel: c.Name}
+				groups[key] = append(groups[key], r.Image)
+			}
+		case ByBundle:
+			for _, b := range r.Bundles {
+				key := groupKey{Package: b.Package, Bundle: b.Name}
+				groups[key] = append(groups[key], r.Image)
+			}
+		default:
+			return nil, fmt.Errorf("images can be grouped by %s, %s or %s, not by %q", ByPackage, ByChannel, ByBundle, by)
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b groupKey) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle))
+	})
+	out := make([]ImageGroup, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, ImageGroup{Package: k.Package, Channel: k.Channel, Bundle: k.Bundle, Images: groups[k]})
+	}
+	return out, nil
+}
+
+// ImageTable is the table of grouped images: one row for each image of each group.
+func ImageTable(groups []ImageGroup, by string) Table {
+	t := Table{Header: []string{"PACKAGE", "IMAGE"}}
+	switch by {
+	case ByChannel:
+		t.Header = []string{"PACKAGE", "CHANNEL", "IMAGE"}
+	case ByBundle:
+		t.Header = []string{"PACKAGE", "BUNDLE", "IMAGE"}
+	}
+	for _, g := range groups {
+		for _, image := range g.Images {
+			switch by {
+			case ByChannel:
+				t.Rows = append(t.Rows, []string{g.Package, g.Channel, image})
+			case ByBundle:
+				t.Rows = append(t.Rows, []string{g.Package, g.Bundle, image})
+			default:
+				t.Rows = append(t.Rows, []string{g.Package, image})
+			}
+		}
+	}
+	return t
+}
