@@ -57,7 +57,9 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 	for _, p := range b.Properties {
 		given = append(given, declcfg.Property{Type: p.Type, Value: appendOpm(nil, p.Value)})
 	}
-	given = append(given, b.CSV.properties...)
+	for _, p := range b.CSV.properties {
+		given = append(given, declcfg.Property{Type: p.Type, Value: slices.Clone(p.Value)})
+	}
 	seen := map[string]bool{}
 	for _, p := range given {
 		if key := p.Type + "\x00" + string(p.Value); seen[key] {

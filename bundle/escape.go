@@ -3,7 +3,6 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
-	"math/big"
 	"strconv"
 )
 
@@ -68,25 +67,45 @@ var class = [256]byte{
 // appendNumber appends a number as encoding/json writes the float or integer that it is, or as it is if that would be
 // another number.
 func appendNumber(dst, number []byte) []byte {
-	const longest = 400 // of what is worth the arithmetic: the digits of the largest floats are fewer
 	if i, err := strconv.ParseInt(string(number), 10, 64); err == nil {
 		return strconv.AppendInt(dst, i, 10)
 	}
 	f, err := strconv.ParseFloat(string(number), 64)
-	if err != nil || len(number) > longest {
-		return append(dst, number...)
-	}
-	out, err := json.Marshal(f)
 	if err != nil {
 		return append(dst, number...)
 	}
-	if bytes.Equal(out, []byte("-0")) {
-		out = out[1:]
-	}
-	was, ok1 := new(big.Rat).SetString(string(number))
-	is, ok2 := new(big.Rat).SetString(string(out))
-	if !ok1 || !ok2 || was.Cmp(is) != 0 {
+	out, err := json.Marshal(f)
+	if err != nil || !sameNumber(number, out) {
 		return append(dst, number...)
 	}
+	if f == 0 {
+		out = []byte("0") // minus zero loses its sign on the way from YAML
+	}
 	return append(dst, out...)
+}
+
+// sameNumber compares two JSON numbers without the arithmetic that a hostile exponent would make expensive.
+func sameNumber(a, b []byte) bool {
+	x, xExponent, xOk := decimal(a)
+	y, yExponent, yOk := decimal(b)
+	return xOk && yOk && bytes.Equal(x, y) && (xExponent == yExponent || len(x) == 0)
+}
+
+// decimal returns the significant digits of a JSON number and the exponent of the last of them. Zero has no digits. The
+// sign is not looked at.
+func decimal(number []byte) (digits []byte, exponent int, ok bool) {
+	number = bytes.TrimPrefix(number, []byte("-"))
+	if i := bytes.IndexAny(number, "eE"); i >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(string(number[i+1:])); err != nil || exponent > 1<<20 || exponent < -1<<20 {
+			return nil, 0, false
+		}
+		number = number[:i]
+	}
+	whole, fraction, _ := bytes.Cut(number, []byte("."))
+	digits = append(bytes.Clone(whole), fraction...)
+	exponent -= len(fraction)
+	digits = bytes.TrimLeft(digits, "0")
+	significant := bytes.TrimRight(digits, "0")
+	return significant, exponent + len(digits) - len(significant), true
 }

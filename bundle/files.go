@@ -58,49 +58,35 @@ func (r *reader) list(dir string) (files, dirs []string, err error) {
 	return files, dirs, nil
 }
 
-// open opens a file that list has named.
-func (r *reader) open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+// read reads a file that list has named into r.raw.
+func (r *reader) read(ctx context.Context, name string) (err error) {
 	if err := context.Cause(ctx); err != nil {
-		return nil, 0, err
+		return err
 	}
 	f, err := r.fsys.Open(name)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return err
 	}
+	size := info.Size()
 	switch {
 	case !info.Mode().IsRegular():
 		r.fatal(Problem{Rule: RuleFile, File: name, Message: "not a regular file"})
-		err = errStop
-	case info.Size() > r.limits.File:
-		err = r.limit(name, fmt.Sprintf("%d bytes (limit %d)", info.Size(), r.limits.File))
-	case r.total+info.Size() > r.limits.Total:
-		err = r.limit(name, fmt.Sprintf("the files of the bundle have more than %d bytes", r.limits.Total))
+		return errStop
+	case size > r.limits.File:
+		return r.limit(name, fmt.Sprintf("%d bytes (limit %d)", size, r.limits.File))
+	case r.total+size > r.limits.Total:
+		return r.limit(name, fmt.Sprintf("the files of the bundle have more than %d bytes", r.limits.Total))
 	}
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	r.total += info.Size()
-	// A file may grow after it was looked at.
-	return &bounded{f, info.Size()}, info.Size(), nil
-}
-
-// bounded is a file of which no more is read than there was.
-type bounded struct {
-	fs.File
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, io.EOF
-	}
-	n, err := b.File.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
+	r.total += size
+	r.raw = slices.Grow(r.raw[:0], int(size))[:size]
+	// Of a file that grows meanwhile no more is read than was counted.
+	_, err = io.ReadFull(f, r.raw)
+	return err
 }
 
 func badName(name string) string {

@@ -95,7 +95,7 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 		r.b.Objects = append(r.b.Objects, o)
 		return true
 	})
-	if n := len(r.b.Objects) - first; n > 1 {
+	if n := len(r.b.Objects) - first; n > 1 && !r.b.MediaType.IsPlain() {
 		second := r.b.Objects[first+1]
 		r.warn(Problem{Rule: RuleDocuments, File: file, Line: second.Line,
 			Message: fmt.Sprintf("%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not read; give each a file of its own", n, second.title())})
@@ -106,16 +106,11 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 // eachDocument calls f with the documents of a file that have content, as canonical JSON that is valid during the call,
 // until it returns false. r.document counts them. What cannot be decoded is a warning and ends the file.
 func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.Doc, json []byte, size int64) bool) error {
-	in, size, err := r.open(ctx, file)
-	if err != nil {
+	if err := r.read(ctx, file); err != nil {
 		return r.failed(file, err)
 	}
-	defer in.Close()
-	if r.split == nil {
-		r.split = canon.NewSplitter(in, r.conv.Limits)
-	} else {
-		r.split.Reset(in, r.conv.Limits)
-	}
+	r.text.Reset(r.raw)
+	r.split.Reset(&r.text, r.conv.Limits)
 	for r.document = 0; ; r.document++ {
 		d, err := r.split.Next()
 		if errors.Is(err, io.EOF) {
@@ -129,14 +124,34 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 				r.warn(Problem{Rule: RuleDuplicateKey, File: file, Line: d.Line + line - 1, Message: message})
 			}
 			r.scratch, err = r.conv.Append(r.scratch[:0], d)
+			// Each document may grow by its aliases; all of them together may not.
+			if r.decoded += int64(len(r.scratch)); err == nil && r.decoded > r.limits.Total {
+				return r.limit(file, fmt.Sprintf("the objects of the bundle have more than %d bytes", r.limits.Total))
+			}
 		}
 		if err != nil {
 			return r.undecodable(file, d.Line, err)
 		}
-		if !f(d, r.scratch, size) {
+		if r.document == 0 && hasEmptyStart(r.raw, d.Line) {
+			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line, Message: "a document separator stands before this one: opm and OLM v0 read the empty document before it; remove the separator"})
+		}
+		if !f(d, r.scratch, int64(len(r.raw))) {
 			return nil
 		}
 	}
+}
+
+// hasEmptyStart tells whether what stands above the line at which the first document with content begins is a document to
+// others: that is so if a separator is there that is not the first line.
+func hasEmptyStart(raw []byte, line int) bool {
+	for n := 1; n < line; n++ {
+		end := bytes.IndexByte(raw, '\n') + 1
+		if n > 1 && bytes.HasPrefix(raw, []byte("---")) {
+			return true
+		}
+		raw = raw[end:]
+	}
+	return false
 }
 
 // undecodable notes a document that is no YAML or JSON. A limit is fatal.

@@ -20,7 +20,7 @@ type ReadOptions struct {
 	MediaType MediaType
 	// Limits bound what is read.
 	Limits Limits
-	// Warn, if not nil, is told each problem as it is found.
+	// Warn, if not nil, is told each problem as it is found, but for those that are in the error.
 	Warn func(Problem)
 }
 
@@ -28,7 +28,7 @@ type ReadOptions struct {
 type Limits struct {
 	// File bounds one file; 4 MiB by default.
 	File int64
-	// Total bounds the sum of all files; 256 MiB by default.
+	// Total bounds the sum of all files, and that of the objects in them as JSON; 256 MiB by default.
 	Total int64
 	// Entries bounds the files and directories in manifests and metadata; 10,000 by default.
 	Entries int

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,40 +51,61 @@ type reader struct {
 	b       *Bundle
 
 	errs      []Problem // those that are fatal
+	told      int       // of the others
 	entries   int
 	documents int
-	document  int // of the file that is being read
-	total     int64
+	document  int   // of the file that is being read
+	total     int64 // bytes of files
+	decoded   int64 // bytes of objects
+	provided  map[API]bool
 
 	conv    canon.Converter
-	split   *canon.Splitter
-	scratch []byte
+	split   canon.Splitter
+	raw     []byte // the file that is being read
+	text    bytes.Reader
+	scratch []byte // its document as canonical JSON
 }
 
-func (r *reader) problem(p Problem) {
+// warn notes what was passed over.
+func (r *reader) warn(p Problem) {
+	p.Severity = SeverityWarning
+	r.tell(p)
+}
+
+// wrong notes what is wrong with the bundle although it can be read.
+func (r *reader) wrong(p Problem) {
+	p.Severity = SeverityError
+	r.tell(p)
+}
+
+// Of one bundle so many problems are told: what has more is made to have them.
+const (
+	mostProblems = 1000
+	mostFatal    = 100
+)
+
+func (r *reader) tell(p Problem) {
+	if r.told++; r.told > mostProblems {
+		return
+	}
+	if r.told == mostProblems {
+		p = Problem{Severity: p.Severity, Rule: RuleLimit, Message: fmt.Sprintf("more than %d problems: further ones are not told", mostProblems-1)}
+	}
 	r.b.Problems = append(r.b.Problems, p)
 	if r.options.Warn != nil {
 		r.options.Warn(p)
 	}
 }
 
-// warn notes what was passed over.
-func (r *reader) warn(p Problem) {
-	p.Severity = SeverityWarning
-	r.problem(p)
-}
-
-// wrong notes what is wrong with the bundle although it can be read.
-func (r *reader) wrong(p Problem) {
-	p.Severity = SeverityError
-	r.problem(p)
-}
-
 // fatal notes why the bundle cannot be used.
 func (r *reader) fatal(p Problem) {
+	// A limit ends reading and must be known as one.
+	if len(r.errs) >= mostFatal && p.Rule != RuleLimit {
+		return
+	}
 	p.Severity = SeverityError
 	r.errs = append(r.errs, p)
-	r.problem(p)
+	r.b.Problems = append(r.b.Problems, p)
 }
 
 // limit notes that a limit was exceeded and ends reading.
@@ -100,17 +122,14 @@ func (r *reader) bundle(ctx context.Context) error {
 		return err
 	}
 	b.ManifestsDir = r.directory(AnnotationManifests, b.Annotations[AnnotationManifests], "manifests")
-	if err := r.mediaType(); err != nil {
-		return err
-	}
-	needed := b.MediaType == RegistryV1
-	if b.MediaType == Helm {
+	r.mediaType()
+	if b.MediaType == Helm && r.isChart() {
 		return nil
 	}
 	if err := r.manifests(ctx); err != nil {
 		return err
 	}
-	if !needed && b.CSV == nil {
+	if b.MediaType != RegistryV1 && b.CSV == nil {
 		return nil
 	}
 	if !hasMetadata {
@@ -152,7 +171,7 @@ func (r *reader) directory(key, named, usual string) string {
 }
 
 // mediaType finds out how the manifests are to be understood.
-func (r *reader) mediaType() error {
+func (r *reader) mediaType() {
 	b := r.b
 	b.MediaType = MediaType(b.Annotations[AnnotationMediaType])
 	if b.MediaType == "" {
@@ -161,7 +180,7 @@ func (r *reader) mediaType() error {
 	switch b.MediaType {
 	case RegistryV1, Plain, PlainV0, Helm:
 	case "":
-		if b.MediaType = RegistryV1; r.isChart() {
+		if b.MediaType = RegistryV1; b.AnnotationsFile == "" && r.isChart() {
 			b.MediaType = Helm
 		}
 	default:
@@ -169,7 +188,6 @@ func (r *reader) mediaType() error {
 			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
 		b.MediaType = RegistryV1
 	}
-	return nil
 }
 
 // isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // recordedBundles are the bundle directories beside the project, by "PACKAGE-vVERSION".
@@ -68,7 +71,7 @@ var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
 		add(path.Clean(h.Name), data)
 	}
 	synth := os.DirFS(filepath.Join(root, "bundles", "synth"))
-	return bundles, fs.WalkDir(synth, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(synth, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -76,6 +79,12 @@ var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
 		add(strings.ReplaceAll(name, "+", "-"), data)
 		return err
 	})
+	// Some directories beside the bundles hold what catalogs are generated from.
+	maps.DeleteFunc(bundles, func(_ string, files fstest.MapFS) bool {
+		_, err := fs.Stat(files, "manifests")
+		return err != nil
+	})
+	return bundles, err
 })
 
 func allBundles(t testing.TB) map[string]fstest.MapFS {
@@ -133,27 +142,71 @@ func same(t *testing.T, what string, got, want []byte) {
 	t.Errorf("%s: %d lines, opm has %d", what, len(g), len(w))
 }
 
-func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
-	answers := recorded.All(t)
-	bundles := allBundles(t)
-	entries, err := os.ReadDir(filepath.Join(string(answers), "golden-bundles"))
+// part is what of the collection belongs to the project.
+const part = "../testdata"
+
+func TestBundlesAreRenderedAsByOpm(t *testing.T) {
+	for _, name := range []string{"etcd/0.9.4", "silicom-sts-operator/0.0.1", "pelorus-operator/0.0.9", "synth-constraint/0.1.0", "synth-constraint/0.2.0"} {
+		t.Run(name, func(t *testing.T) {
+			fsys, err := declcfg.OpenDir(filepath.Join(part, "bundles", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := read(t, fsys, bundle.ReadOptions{})
+			if len(b.Problems)+len(b.StrictProblems()) > 0 {
+				t.Errorf("a sound bundle has the problems %v %v", b.Problems, b.StrictProblems())
+			}
+			compareDirectory(t, recorded.Collection(part), strings.Replace(name, "/", "-v", 1), b)
+			compareImage(t, recorded.Collection(part), strings.Replace(name, "/", "-v", 1), func(string) *bundle.Bundle { return b })
+		})
+	}
+}
+
+// compareDirectory compares a bundle with opm's answers to its directory.
+func compareDirectory(t *testing.T, answers recorded.Collection, name string, b *bundle.Bundle) {
+	t.Helper()
+	dir := "golden-bundles/" + name + "/"
+	image := "example.test/" + b.Package + "/" + b.CSV.Name + ":v" + b.CSV.Version
+	same(t, "render-dir-notmpl.json", rendered(t, blob(t, b, ""), declcfg.FormatJSON), answers.File(t, dir+"render-dir-notmpl.json"))
+	same(t, "render-dir.json", rendered(t, blob(t, b, image), declcfg.FormatJSON), answers.File(t, dir+"render-dir.json"))
+}
+
+// compareImage compares the bundle in an image with opm's answers to it.
+func compareImage(t *testing.T, answers recorded.Collection, name string, open func(image string) *bundle.Bundle) {
+	t.Helper()
+	dir := "golden-bundles/" + name + "/"
+	var want struct{ Image string }
+	if err := json.Unmarshal(answers.File(t, dir+"render-image.json"), &want); err != nil {
+		t.Fatal(err)
+	}
+	made := blob(t, open(want.Image), want.Image)
+	same(t, "render-image.json", rendered(t, made, declcfg.FormatJSON), answers.File(t, dir+"render-image.json"))
+	same(t, "render-image.yaml", rendered(t, made, declcfg.FormatYAML), answers.File(t, dir+"render-image.yaml"))
+}
+
+// recordedNames are the bundles of which the collection has all answers.
+func recordedNames(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(string(recorded.All(t)), "golden-bundles"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
 	for _, e := range entries {
-		t.Run(e.Name(), func(t *testing.T) {
-			dir := "golden-bundles/" + e.Name() + "/"
-			b := read(t, bundles[e.Name()], bundle.ReadOptions{})
-			for _, p := range b.Problems {
-				t.Logf("%s", p)
-			}
-			image := "example.test/" + b.Package + "/" + b.CSV.Name + ":v" + b.CSV.Version
-			same(t, "render-dir-notmpl.json", rendered(t, blob(t, b, ""), declcfg.FormatJSON), answers.File(t, dir+"render-dir-notmpl.json"))
-			same(t, "render-dir.json", rendered(t, blob(t, b, image), declcfg.FormatJSON), answers.File(t, dir+"render-dir.json"))
-		})
+		names = append(names, e.Name())
 	}
-	if len(entries) < 29 {
-		t.Errorf("only %d bundles were compared", len(entries))
+	if len(names) < 29 {
+		t.Errorf("the collection has answers to %d bundles only", len(names))
+	}
+	return names
+}
+
+func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
+	bundles := allBundles(t)
+	for _, name := range recordedNames(t) {
+		t.Run(name, func(t *testing.T) {
+			compareDirectory(t, recorded.All(t), name, read(t, bundles[name], bundle.ReadOptions{}))
+		})
 	}
 }
 
@@ -183,22 +236,72 @@ func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 }
 
 func TestRecordedImagesAreRenderedAsByOpm(t *testing.T) {
-	answers := recorded.All(t)
 	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
-	entries, err := os.ReadDir(filepath.Join(string(answers), "golden-bundles"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		t.Run(e.Name(), func(t *testing.T) {
-			dir := "golden-bundles/" + e.Name() + "/"
-			var want declcfg.Bundle
-			if err := json.Unmarshal(answers.File(t, dir+"render-image.json"), &struct{ Image *string }{&want.Image}); err != nil {
-				t.Fatal(err)
-			}
-			made := blob(t, recordedImage(t, conf, want.Image), want.Image)
-			same(t, "render-image.json", rendered(t, made, declcfg.FormatJSON), answers.File(t, dir+"render-image.json"))
-			same(t, "render-image.yaml", rendered(t, made, declcfg.FormatYAML), answers.File(t, dir+"render-image.yaml"))
+	for _, name := range recordedNames(t) {
+		t.Run(name, func(t *testing.T) {
+			compareImage(t, recorded.All(t), name, func(image string) *bundle.Bundle { return recordedImage(t, conf, image) })
 		})
 	}
+}
+
+// TestRecordedDatabasesHoldTheSameBundles compares the blobs of bundles with what opm rendered from databases and
+// templates that it made of their images. The order of properties is that of rows there.
+func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
+	answers := recorded.All(t)
+	ours := map[string]*bundle.Bundle{}
+	for key, files := range allBundles(t) {
+		b, err := bundle.Read(t.Context(), files, bundle.ReadOptions{})
+		if strings.HasPrefix(key, "etcd-overwrite") {
+			continue // has the name of another bundle
+		}
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+			continue
+		}
+		ours[b.CSV.Name] = b
+	}
+	compared, withObjects := map[string]bool{}, false
+	for _, file := range []string{
+		"golden/medium/render.json", "golden/small/render.json", "golden/small-digest/render.json", "golden/incremental/render.json",
+		"golden/incremental-semver/render.json", "golden/deprec-base/render.json", "golden/subs/render.json", "golden/nodefault/render.json",
+		"golden/constraint/render.json", "golden-templates/semver-kairos/typed.json", "golden-templates/semver-default/typed.json",
+	} {
+		catalog, err := declcfg.Load(t.Context(), fstest.MapFS{"catalog": &fstest.MapFile{Data: answers.File(t, file)}}, declcfg.LoadOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for i := range catalog.Bundles {
+			want := &catalog.Bundles[i]
+			if ours[want.Name] == nil {
+				t.Errorf("%s: nothing to compare the bundle %q with", file, want.Name)
+				continue
+			}
+			got := blob(t, ours[want.Name], want.Image)
+			compared[want.Name] = true
+			withObjects = withObjects || want.HasObjects
+			if g, w := propertySet(got, want.HasObjects), propertySet(want, true); !slices.Equal(g, w) {
+				t.Errorf("%s: %s: properties\n%.1000q\nopm has\n%.1000q", file, want.Name, g, w)
+			}
+			if !slices.Equal(got.RelatedImages, want.RelatedImages) {
+				t.Errorf("%s: %s: related images\n%v\nopm has\n%v", file, want.Name, got.RelatedImages, want.RelatedImages)
+			}
+		}
+	}
+	if len(compared) < 120 || !withObjects {
+		t.Errorf("only %d bundles were compared", len(compared))
+	}
+	t.Logf("%d bundles of %d were compared", len(compared), len(ours))
+}
+
+// propertySet are the properties but for constraints, which opm loses in databases. In some modes it keeps the manifests
+// of the heads of channels only.
+func propertySet(b *declcfg.Bundle, objects bool) []string {
+	var out []string
+	for _, p := range b.Properties {
+		if p.Type != declcfg.PropertyConstraint && (objects || p.Type != declcfg.PropertyBundleObject) {
+			out = append(out, sqlite.PropertyText(p.Type, p.Value))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

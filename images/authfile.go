@@ -22,14 +22,10 @@ type authFile struct {
 
 // readAuthFile reads a file with credentials. Its errors name the file and what is wrong with it, and show nothing of it.
 func readAuthFile(path string) (*authFile, error) {
-	resolved, err := filepath.EvalSymlinks(path) // mounted secrets are links
-	if err != nil {
-		return nil, fmt.Errorf("authfile: %w", err)
-	}
-	if resolved == os.DevNull {
+	if path == os.DevNull {
 		return &authFile{path: path}, nil
 	}
-	content, err := readRegular(resolved, maxManifest)
+	content, err := readMounted(path)
 	if err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
 	}

@@ -129,8 +129,9 @@ func (c *BlobCache) pruneIfDue() {
 	if err != nil {
 		return
 	}
-	if _, err := c.prune(context.Background(), root, PruneOptions{MaxBytes: c.o.MaxBytes - slice}); err != nil {
-		c.fail(err)
+	p, err := c.prune(context.Background(), root, PruneOptions{MaxBytes: c.o.MaxBytes - slice})
+	if err != nil && p.LeftBytes > c.o.MaxBytes {
+		c.fail(fmt.Errorf("it cannot be kept within its size: %w", err))
 	}
 }
 
@@ -148,6 +149,7 @@ func (c *BlobCache) accounted() int64 {
 	return info.Size() * cacheUnit
 }
 
+// prune tries to remove everything that is to go; the error is that of the first blob that could not be removed.
 func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
 	entries, junk, err := listCache(root)
 	if err != nil {
@@ -179,6 +181,7 @@ func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (P
 		}
 		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
 	})
+	var failed error
 	for _, e := range entries {
 		if p.LeftBytes <= o.MaxBytes {
 			break
@@ -187,8 +190,10 @@ func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (P
 			return p, err
 		}
 		if !o.DryRun {
-			if err := root.Remove(e.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return p, err
+			// Something else may have taken its place since.
+			if err := root.RemoveAll(e.name); err != nil {
+				failed = cmp.Or(failed, err)
+				continue
 			}
 		}
 		p.Blobs++
@@ -196,7 +201,7 @@ func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (P
 		p.LeftBlobs--
 		p.LeftBytes -= e.bytes
 	}
-	return p, nil
+	return p, failed
 }
 
 func (c *BlobCache) forgetAccount(root *os.Root) error {

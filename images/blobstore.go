@@ -175,20 +175,21 @@ func (s *storer) place() error {
 	}
 	name := blobEntry(s.want)
 	err := s.root.Rename(s.name, name)
-	if err == nil {
-		return nil
+	for attempt := 0; err != nil && attempt < 3; attempt++ {
+		if err := makeDir(s.root, path.Dir(name)); err != nil {
+			return err
+		}
+		if info, err := s.root.Lstat(name); err == nil && info.IsDir() {
+			_ = s.root.RemoveAll(name)
+		}
+		err = s.root.Rename(s.name, name)
 	}
-	if err := makeDir(s.root, path.Dir(name)); err != nil {
-		return err
-	}
-	if info, err := s.root.Lstat(name); err == nil && info.IsDir() {
-		_ = s.root.RemoveAll(name)
-	}
-	err = s.root.Rename(s.name, name)
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // swept by another process before it was claimed
-	case err != nil && s.present(name):
+	case s.present(name):
 		// Where open files cannot be replaced, another process reads the same blob.
 		return s.root.Remove(s.name)
 	}

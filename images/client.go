@@ -127,25 +127,13 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 			err = withoutSecrets(fmt.Errorf("failed to pull image %.300q: %w", name, err))
 		}
 	}()
-	n, err := parseSourceName(name)
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	if err := c.start(); err != nil {
-		return nil, err
-	}
 	var deadline time.Time
 	if c.o.Timeout > 0 {
 		deadline = time.Now().Add(c.o.Timeout)
 	}
 	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
 	defer cancel()
-	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {
-		if n.repository, err = pin(n.repository, pinned); err != nil {
-			return nil, err
-		}
-	}
-	src, err := c.source(ctx, n)
+	n, src, err := c.openSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +145,28 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	if r, ok := src.(*registrySource); ok {
 		img.Source, img.repository = r.source, n.repository.Name()
 	}
-	if err := c.admit(ctx, n, img); err != nil {
+	if err := c.admit(ctx, n, name, img.Top); err != nil {
 		return nil, errors.Join(err, img.Close())
 	}
 	return img, nil
+}
+
+// openSource opens the source for a name, by its digest where the lock has one.
+func (c *Client) openSource(ctx context.Context, name string) (sourceName, types.ImageSource, error) {
+	n, err := parseSourceName(name)
+	if err != nil {
+		return n, nil, err
+	}
+	if err := c.start(); err != nil {
+		return n, nil, err
+	}
+	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {
+		if n.repository, err = pin(n.repository, pinned); err != nil {
+			return n, nil, err
+		}
+	}
+	src, err := c.source(ctx, n)
+	return n, src, err
 }
 
 // cacheFor is the blob cache, where it is of use: what is on this machine needs none.
@@ -171,12 +177,12 @@ func (c *Client) cacheFor(n sourceName) *BlobCache {
 	return c.o.Cache
 }
 
-// admit checks an opened image against the lock and the policy.
-func (c *Client) admit(ctx context.Context, n sourceName, img *Image) error {
-	if err := c.allowed(ctx, n, img); err != nil {
+// admit checks what a name stands for against the policy and the lock.
+func (c *Client) admit(ctx context.Context, n sourceName, name string, top digest.Digest) error {
+	if err := c.allowed(ctx, n, top); err != nil {
 		return err
 	}
-	return c.o.Lock.Record(img.Name, img.Top)
+	return c.o.Lock.Record(name, top)
 }
 
 // source opens a source of this package for a name.
@@ -204,5 +210,6 @@ func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration
 	if deadline.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, deadline, fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded))
+	// Where it ends is chance; what it was waiting for is the registry.
+	return context.WithDeadlineCause(ctx, deadline, registryError{fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)})
 }

@@ -26,7 +26,7 @@ func (e registryError) Unwrap() error        { return e.error }
 
 // confirm reads back what was pushed: a server that says yes to everything is no registry. Who may write and not read is
 // believed.
-func (c *copier) confirm(ctx context.Context, ref types.ImageReference, d digest.Digest) error {
+func (c *copier) confirm(ctx context.Context, ref types.ImageReference, sys *types.SystemContext, d digest.Digest) error {
 	named, err := reference.WithDigest(reference.TrimNamed(ref.DockerReference()), d)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (c *copier) confirm(ctx context.Context, ref types.ImageReference, d digest
 	if err != nil {
 		return err
 	}
-	src, err := pushed.NewImageSource(ctx, c.sys)
+	src, err := pushed.NewImageSource(ctx, sys)
 	if mayNotRead(err) {
 		return nil
 	}

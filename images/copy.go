@@ -215,11 +215,18 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 	if err := c.o.Registry.requireTLS(ctx, ref); err != nil {
 		return registryError{err}
 	}
-	err = retry(ctx, c.o.Retries, backoff, again, func() error {
-		if err := c.copyTo(ctx, d, ref, r); err != nil {
+	sys := c.sys
+	if c.o.Registry.AuthFile != "" || c.o.Registry.AuthFiles != nil {
+		warn := func(err error) { c.event(Event{Kind: EventWarning, Destination: d.String(), Err: err}) }
+		if sys, err = newCredentialStore(c.o.Registry, c.sys, warn).system(ctx, c.sys, ref.DockerReference()); err != nil {
 			return err
 		}
-		return c.confirm(ctx, ref, r.Digest)
+	}
+	err = retry(ctx, c.o.Retries, backoff, again, func() error {
+		if err := c.copyTo(ctx, d, ref, sys, r); err != nil {
+			return err
+		}
+		return c.confirm(ctx, ref, sys, r.Digest)
 	})
 	if err != nil {
 		return registryError{err}
@@ -229,7 +236,7 @@ func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
 }
 
 // copyTo copies the image to one reference of the library and fills the result.
-func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
+func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, sys *types.SystemContext, r *Result) error {
 	progress := make(chan types.ProgressProperties, 16)
 	finished := make(chan struct{})
 	// What an earlier attempt has written counts as written, although this one finds it there.
@@ -249,7 +256,7 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	}()
 	text, err := copy.Image(ctx, c.policy, to, c.src, &copy.Options{
 		SourceCtx:          c.sys,
-		DestinationCtx:     c.sys,
+		DestinationCtx:     sys,
 		ImageListSelection: copy.CopyAllImages,
 		// Archives of docker are converted on the way; everything else keeps the digest that was announced.
 		PreserveDigests:  d.Transport != DockerArchive,

@@ -4,12 +4,21 @@
 //	types.ImageReference ──copy.Image──> docker://                       (retried, the tag last)
 //	                          └────────> stage ──rename──> oci: oci-archive: docker-archive: dir:
 //
-//	oci:DIR:TAG ──Open──> Image (verified manifest and config) ──Extract──> fs.FS of the wanted paths
+//	docker://  ──registrySource──┐
+//	oci: dir:  ──dirFiles──┐     ├──Client.Open──> Image (checked manifest and configuration)
+//	archives   ──tarFiles──┴─────┘                   ├──Extract───> fs.FS of the wanted paths
+//	                                                 └──CopyFile──> one file, as a stream
+//
+// What is read has its digest and size, or it is an error. Layers are read from the top, only as far as something
+// wanted can come from them, and nothing of them is unpacked; archives are read where they lie. Registries are asked by
+// a client of this package, which decides where credentials go and what is tried again; what is configured on a machine
+// - registries.conf, policy.json, certificates, files of credentials - counts as it does for podman and docker.
 //
 // A stage is a private directory in the file system of the output. An output is either what it was or what it shall be,
 // whatever happens on the way; stages of killed runs are removed by the next run. Outputs that are symbolic links are
 // refused.
 //
-// The package knows nothing of catalogs, and reads neither the environment nor the clock. Formats are those of the OCI
-// image specification (image layout, manifest, changesets) and of the containers image library.
+// The package knows nothing of catalogs. It reads the environment only where the containers library does, and through
+// [Registry.Env]. Formats and protocols are those of the OCI image and distribution specifications and of the containers
+// image library.
 package images

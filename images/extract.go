@@ -42,7 +42,8 @@ func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) 
 			err = errors.Join(err, x.tree.Close())
 		}
 	}()
-	if err := i.extract(ctx, x, x.complete); err != nil {
+	x.ahead = true
+	if err := i.extract(ctx, x); err != nil {
 		return nil, err
 	}
 	return x.tree, x.tree.seal()
@@ -67,7 +68,7 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 		size, err = io.Copy(w, r)
 		return err
 	}
-	if err := i.extract(ctx, x, x.complete); err != nil {
+	if err := i.extract(ctx, x); err != nil {
 		return size, err
 	}
 	switch n, ok := x.tree.nodes[wanted[0]]; {
@@ -90,8 +91,8 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 	return clean, nil
 }
 
-// extract reads layers from the top until complete.
-func (i *Image) extract(ctx context.Context, x *extraction, complete func() bool) error {
+// extract reads layers from the top until nothing more can come.
+func (i *Image) extract(ctx context.Context, x *extraction) error {
 	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
 	defer cancel()
 	var compressed int64
@@ -100,11 +101,16 @@ func (i *Image) extract(ctx context.Context, x *extraction, complete func() bool
 			return limitf(LimitCompressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
 		}
 	}
+	fetched := &prefetch{cancel: func() {}}
+	if x.ahead && !x.complete() {
+		fetched = i.prefetch(ctx)
+	}
+	defer fetched.close()
 	for n, l := range slices.Backward(i.Layers) {
-		if complete() {
+		if x.complete() {
 			return nil
 		}
-		if err := i.extractLayer(ctx, x, n, l); err != nil {
+		if err := i.extractLayer(ctx, x, fetched, n); err != nil {
 			return fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
 		}
 	}
@@ -116,8 +122,12 @@ func (x *extraction) complete() bool {
 	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
 }
 
-func (i *Image) extractLayer(ctx context.Context, x *extraction, n int, l v1.Descriptor) (err error) {
-	r, err := i.blob(ctx, l)
+func (i *Image) extractLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+	l := i.Layers[n]
+	r, ok, err := fetched.open(n)
+	if !ok {
+		r, err = i.blob(ctx, l)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,6 +178,8 @@ func (b *budget) Read(p []byte) (int, error) {
 
 // extraction is one run of [Image.Extract].
 type extraction struct {
+	// ahead lets small layers be fetched before it is their turn.
+	ahead bool
 	// sink, unless nil, takes the content of the only wanted file.
 	sink func(io.Reader) error
 
@@ -243,6 +255,14 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 	}
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
+	for part := range strings.SplitSeq(dir, "/") {
+		if strings.HasPrefix(part, ".wh..wh.") {
+			return nil // bookkeeping of other tools
+		}
+		if strings.HasPrefix(part, ".wh.") {
+			return fmt.Errorf("%w: %.200q is below a whiteout", ErrInvalid, name)
+		}
+	}
 	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
 		return x.whiteout(l, name, dir, hidden)
 	}
@@ -279,8 +299,11 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return limitf(LimitFile, x.limits.File, "%.200q has %d bytes", name, h.Size)
 	}
 	if x.sink != nil {
-		if name != x.wanted[0] || x.tree.upper[name] {
-			return nil // it is in a directory of that name, or one has taken its place
+		if name != x.wanted[0] {
+			return x.tree.addDir(path.Dir(name)) // so the wanted name is a directory
+		}
+		if x.tree.upper[name] {
+			return nil // a directory has taken its place
 		}
 		return archiveOrNil(x.sink(content))
 	}

@@ -137,8 +137,11 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits Limi
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: &extraction{limits: limits}, compressed: info.Size()}
-	_, err = io.Copy(out, counted)
-	return out, archiveOrNil(err)
+	if _, err = io.Copy(out, counted); err != nil {
+		return nil, archiveError(err)
+	}
+	_, err = out.Seek(0, io.SeekStart)
+	return out, err
 }
 
 func (t *tarFiles) index(ctx context.Context, limits Limits) error {

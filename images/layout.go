@@ -266,6 +266,16 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
+// readMounted reads a small regular file that the user names; links are followed, for mounted secrets and configurations
+// are links.
+func readMounted(path string) ([]byte, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return readRegular(resolved, maxManifest)
+}
+
 // openRegular opens a file if it is a regular one.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Lstat(path)

@@ -66,11 +66,11 @@ type Limit string
 
 // The limits that are options.
 const (
-	LimitCompressed   Limit = "max-compressed-size" // Limits.Compressed
-	LimitUncompressed Limit = "max-image-size"      // Limits.Uncompressed
-	LimitFile         Limit = "max-file-size"       // Limits.File
-	LimitEntries      Limit = "max-entries"         // Limits.Entries
-	LimitRatio        Limit = "max-ratio"           // Limits.Ratio
+	LimitCompressed   Limit = "max-download-size" // Limits.Compressed
+	LimitUncompressed Limit = "max-image-size"    // Limits.Uncompressed
+	LimitFile         Limit = "max-file-size"     // Limits.File
+	LimitEntries      Limit = "max-entries"       // Limits.Entries
+	LimitRatio        Limit = "max-ratio"         // Limits.Ratio
 )
 
 // LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit's value and the

@@ -64,15 +64,15 @@ type OpenOptions struct {
 // Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images
 // in registries too.
 func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
-	n, err := parseSourceName(name)
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("image %.300q: %w", name, err)
 		}
 	}()
+	n, err := parseSourceName(name)
+	if err != nil {
+		return nil, err
+	}
 	if n.transport == Docker {
 		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive: and dir: can be opened here")
 	}
@@ -310,6 +310,9 @@ func (i *Image) Close() error { return i.src.Close() }
 // blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
+	if s, remote := i.src.(*registrySource); cached && remote {
+		s.repo.event(EventBlobReused, d, d.Size)
+	}
 	if !cached {
 		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
 		fetched, _, err := i.src.GetBlob(ctx, info, none.NoCache)

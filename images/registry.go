@@ -119,17 +119,13 @@ func (r Registry) certificates(scratch string) (string, error) {
 		return "", err
 	}
 	add := func(from, name string) error {
-		content, err := readRegular(from, maxManifest)
+		content, err := readMounted(from)
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
 	}
-	resolved, err := filepath.EvalSymlinks(r.CAFile) // mounted secrets are links
-	if err != nil {
-		return "", err
-	}
-	if err := add(resolved, caFile); err != nil {
+	if err := add(r.CAFile, caFile); err != nil {
 		return "", err
 	}
 	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
@@ -145,11 +141,7 @@ func (r Registry) certificates(scratch string) (string, error) {
 	for _, n := range names {
 		switch ext := filepath.Ext(n.Name()); strings.ToLower(ext) {
 		case ".crt", ".cert", ".key":
-			from, err := filepath.EvalSymlinks(filepath.Join(r.CertDir, n.Name()))
-			if err != nil {
-				return "", err
-			}
-			if err := add(from, n.Name()); err != nil {
+			if err := add(filepath.Join(r.CertDir, n.Name()), n.Name()); err != nil {
 				return "", err
 			}
 		}

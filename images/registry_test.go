@@ -2,17 +2,15 @@ package images
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,93 +19,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
 )
-
-// registry is a small registry in memory, with which a test can interfere.
-type registry struct {
-	mu        sync.Mutex
-	blobs     map[string][]byte
-	manifests map[string][]byte
-	requests  []string
-	agents    map[string]bool
-	// interfere, unless nil, answers a request in the registry's place by returning true.
-	interfere func(w http.ResponseWriter, r *http.Request) bool
-}
-
-func newRegistry(t *testing.T) (*registry, string) {
-	t.Helper()
-	r := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
-	s := httptest.NewServer(r)
-	t.Cleanup(s.Close)
-	return r, strings.TrimPrefix(s.URL, "http://")
-}
-
-func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.requests = append(g.requests, r.Method+" "+r.URL.Path)
-	g.agents[r.UserAgent()] = true
-	if g.interfere != nil && g.interfere(w, r) {
-		return
-	}
-	path := r.URL.Path
-	last := path[strings.LastIndex(path, "/")+1:]
-	switch {
-	case path == "/v2/":
-	case r.Method == http.MethodPost:
-		w.Header().Set("Location", path+"session")
-		w.WriteHeader(http.StatusAccepted)
-	case r.Method == http.MethodPatch:
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		d := digest.FromBytes(body).String()
-		g.blobs["upload "+d] = body
-		w.Header().Set("Location", path)
-		w.WriteHeader(http.StatusAccepted)
-	case r.Method == http.MethodPut && strings.Contains(path, "/uploads/"):
-		d := r.URL.Query().Get("digest")
-		body, ok := g.blobs["upload "+d]
-		if !ok {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		g.blobs[d] = body
-		w.WriteHeader(http.StatusCreated)
-	case r.Method == http.MethodPut:
-		body, _ := io.ReadAll(r.Body)
-		g.manifests[last], g.manifests[digest.FromBytes(body).String()] = body, body
-		w.Header().Set("Docker-Content-Digest", digest.FromBytes(body).String())
-		w.WriteHeader(http.StatusCreated)
-	case strings.Contains(path, "/blobs/"):
-		body, ok := g.blobs[last]
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body)
-	default:
-		body, ok := g.manifests[last]
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.Header().Set("Content-Type", v1.MediaTypeImageManifest)
-		_, _ = w.Write(body)
-	}
-}
-
-func (g *registry) count(prefix string) (n int) {
-	for _, r := range g.requests {
-		if strings.HasPrefix(r, prefix) {
-			n++
-		}
-	}
-	return n
-}
 
 func insecure() Registry {
 	yes := true
@@ -115,7 +29,8 @@ func insecure() Registry {
 }
 
 func TestPush(t *testing.T) {
-	reg, host := newRegistry(t)
+	reg := testregistry.New(t)
+	host := reg.Host()
 	src := simple(t, "x")
 	o := CopyOptions{Registry: insecure()}
 	dest := parse(t, "docker://"+host+"/a/b:v1")
@@ -127,11 +42,11 @@ func TestPush(t *testing.T) {
 	if r[0].Digest != want || r[0].Reference != host+"/a/b@"+want.String() || len(r[0].Written) != 3 {
 		t.Errorf("got %+v", r[0])
 	}
-	if string(reg.manifests["v1"]) != string(src.manifest) {
+	if string(reg.Manifest("a/b", "v1")) != string(src.manifest) {
 		t.Error("the manifest changed on the way")
 	}
-	if !reg.agents["bindery/test"] || len(reg.agents) != 1 {
-		t.Errorf("user agents: %v", reg.agents)
+	if agents := reg.Agents(); len(agents) != 1 || agents[0] != "bindery/test" {
+		t.Errorf("user agents: %v", agents)
 	}
 	// The layers are there: the second push opens none.
 	src.opened = func(d digest.Digest) {
@@ -158,16 +73,16 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter){"500": status(500), "502": status(502), "503": status(503), "504": status(504), "reset": reset} {
 		for _, request := range []string{"POST", "PATCH", "PUT /v2/a/b/manifests", "HEAD"} {
 			t.Run(name+" "+request, func(t *testing.T) {
-				reg, host := newRegistry(t)
-				failed := false
-				reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
-					if failed || !strings.HasPrefix(r.Method+" "+r.URL.Path, request) {
+				reg := testregistry.New(t)
+				host := reg.Host()
+				var failed atomic.Bool
+				reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+					if !strings.HasPrefix(r.Method+" "+r.URL.Path, request) || failed.Swap(true) {
 						return false
 					}
-					failed = true
 					fail(w)
 					return true
-				}
+				})
 				var retried int
 				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond, Events: func(e Event) {
 					if e.Kind == EventRetry {
@@ -175,8 +90,8 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 					}
 				}}
 				r, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
-				if err != nil || !failed {
-					t.Fatalf("failed %v, retried %d: %v", failed, retried, err)
+				if err != nil || !failed.Load() {
+					t.Fatalf("failed %v, retried %d: %v", failed.Load(), retried, err)
 				}
 				if len(r[0].Written) != 3 || len(r[0].Reused) != 0 {
 					t.Errorf("blobs: %+v", r[0])
@@ -193,14 +108,15 @@ func TestPushGivesUp(t *testing.T) {
 	}{"500 for ever": {500, 3}, "denied": {403, 1}, "too large": {413, 1}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			reg, host := newRegistry(t)
-			reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+			reg := testregistry.New(t)
+			host := reg.Host()
+			reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/manifests/") {
 					return false
 				}
 				w.WriteHeader(c.code)
 				return true
-			}
+			})
 			o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond}
 			out := filepath.Join(t.TempDir(), "layout")
 			dests := []Destination{parse(t, "oci:"+out+":v1"), parse(t, "docker://"+host+"/a/b:v1")}
@@ -208,14 +124,14 @@ func TestPushGivesUp(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if n := reg.count("PUT /v2/a/b/manifests"); n != c.attempts {
+			if n := reg.Count("PUT /v2/a/b/manifests"); n != c.attempts {
 				t.Errorf("%d attempts, want %d: %v", n, c.attempts, err)
 			}
 			if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the layout was written although the push failed: %v", err)
 			}
-			if len(reg.manifests) != 0 {
-				t.Errorf("tags: %v", reg.manifests)
+			if text := reg.Manifest("a/b", "v1"); text != nil {
+				t.Errorf("the tag names %s", text)
 			}
 		})
 	}
@@ -256,8 +172,9 @@ func TestPushIsReadBack(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reg, host := newRegistry(t)
-			reg.interfere = c.interfere
+			reg := testregistry.New(t)
+			host := reg.Host()
+			reg.Interfere(c.interfere)
 			_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: insecure()})
 			if !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("got %v, want %v", err, c.want)
@@ -268,21 +185,20 @@ func TestPushIsReadBack(t *testing.T) {
 
 // A registry that stops answering is left and tried again.
 func TestStalledPush(t *testing.T) {
-	reg, host := newRegistry(t)
-	uploads := 0
-	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+	reg := testregistry.New(t)
+	host := reg.Host()
+	var uploads atomic.Int32
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPatch {
 			return false
 		}
-		if uploads++; uploads > 1 {
+		if uploads.Add(1) > 1 {
 			return false
 		}
-		reg.mu.Unlock() // other requests go on
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
-		reg.mu.Lock()
 		return true
-	}
+	})
 	var again []error
 	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Events: func(e Event) {
 		if e.Kind == EventRetry {
@@ -298,8 +214,9 @@ func TestStalledPush(t *testing.T) {
 }
 
 func TestTimeoutEndsAPush(t *testing.T) {
-	reg, host := newRegistry(t)
-	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+	reg := testregistry.New(t)
+	host := reg.Host()
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPatch {
 			return false
 		}
@@ -311,7 +228,7 @@ func TestTimeoutEndsAPush(t *testing.T) {
 			t.Error("the connection was kept open")
 		}
 		return true
-	}
+	})
 	start := time.Now()
 	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
 	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
@@ -324,12 +241,15 @@ func TestTimeoutEndsAPush(t *testing.T) {
 }
 
 func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
-	reg, host := newRegistry(t)
+	reg := testregistry.New(t)
+	host := reg.Host()
 	const secret = "canary-secret"
-	var seen bool
-	reg.interfere = func(w http.ResponseWriter, r *http.Request) bool {
+	var seen atomic.Bool
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
 		if _, pw, ok := r.BasicAuth(); ok {
-			seen = seen || pw == secret
+			if pw == secret {
+				seen.Store(true)
+			}
 			if r.Method == http.MethodPut {
 				w.WriteHeader(http.StatusForbidden)
 				fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no: Basic %s, https://user:%s@%s/"}]}`, secret+secret, secret, host)
@@ -340,7 +260,7 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
-	}
+	})
 	auth := filepath.Join(t.TempDir(), "auth.json")
 	// "user:canary-secret" in base64.
 	text := fmt.Sprintf(`{"auths":{%q:{"auth":"dXNlcjpjYW5hcnktc2VjcmV0"}}}`, host)
@@ -350,8 +270,8 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 	env := func(name string) string { return map[string]string{"REGISTRY_AUTH_FILE": auth}[name] }
 	o := CopyOptions{Registry: insecure().Env(env)}
 	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
-	if err == nil || !seen {
-		t.Fatalf("seen %v, error %v", seen, err)
+	if err == nil || !seen.Load() {
+		t.Fatalf("seen %v, error %v", seen.Load(), err)
 	}
 	if strings.Contains(err.Error(), secret) || strings.Contains(fmt.Sprintf("%+v", err), secret) {
 		t.Errorf("the secret is in %q", err)
@@ -359,17 +279,12 @@ func TestCredentialsAreUsedAndNeverShown(t *testing.T) {
 }
 
 func TestSelfSignedCertificate(t *testing.T) {
-	reg := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
-	s := httptest.NewTLSServer(reg)
-	defer s.Close()
-	dest := parse(t, "docker://"+strings.TrimPrefix(s.URL, "https://")+"/a/b:v1")
+	reg := testregistry.NewTLS(t)
+	dest := parse(t, "docker://"+reg.Host()+"/a/b:v1")
 	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{}); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, certificatePEM(s), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ca := reg.CAFile(t)
 	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{dest}, CopyOptions{Registry: Registry{CAFile: ca}}); err != nil {
 		t.Errorf("with the CA file: %v", err)
 	}
@@ -411,8 +326,4 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}
-}
-
-func certificatePEM(s *httptest.Server) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }

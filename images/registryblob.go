@@ -219,8 +219,11 @@ func (b *registryBlob) end() {
 	}
 }
 
-func (b *registryBlob) event(kind EventKind) {
-	b.repo.host.r.event(Event{Kind: kind, Destination: b.repo.name.Name(), Blob: b.d.Digest, Size: b.d.Size, Done: b.at})
+func (b *registryBlob) event(kind EventKind) { b.repo.event(kind, b.d, b.at) }
+
+// event tells of a blob of which so much is there.
+func (p *repository) event(kind EventKind, d v1.Descriptor, done int64) {
+	p.host.r.event(Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }
 
 func (b *registryBlob) Close() error {

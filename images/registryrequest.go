@@ -120,7 +120,7 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 	u.Path = "/v2/" + p.path + path
 	q.url = &u
 	for second := false; ; second = true {
-		if q.authorization, err = p.authorize(ctx, base, second); err != nil {
+		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
 			return nil, err
 		}
 		resp, err := p.host.send(ctx, &q)

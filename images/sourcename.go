@@ -1,6 +1,7 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,7 @@ type sourceName struct {
 // parseSourceName reads the names that [ParseSource] describes.
 func parseSourceName(text string) (sourceName, error) {
 	if !validText(text) || text == "" {
-		return sourceName{}, fmt.Errorf("image %.300q: not a name", text)
+		return sourceName{}, errors.New("not a name of an image")
 	}
 	transport, rest, _ := strings.Cut(text, ":")
 	n := sourceName{transport: Transport(transport)}
@@ -37,31 +38,31 @@ func parseSourceName(text string) (sourceName, error) {
 	case Docker:
 		named, ok := strings.CutPrefix(rest, "//")
 		if !ok {
-			return sourceName{}, fmt.Errorf("image %.300q: a registry is written docker://HOST/REPOSITORY[:TAG]", text)
+			return sourceName{}, errors.New("a registry is written docker://HOST/REPOSITORY[:TAG]")
 		}
-		return repositoryName(text, named)
+		return repositoryName(named)
 	default:
-		return repositoryName(text, text)
+		return repositoryName(text)
 	}
 	if n.path == "" {
-		return sourceName{}, fmt.Errorf("image %.300q: the path is empty", text)
+		return sourceName{}, errors.New("the path is empty")
 	}
 	return n, nil
 }
 
 // repositoryName reads HOST/REPOSITORY[:TAG][@DIGEST]. Without a host it is docker.io's, without a tag "latest".
-func repositoryName(text, named string) (sourceName, error) {
+func repositoryName(named string) (sourceName, error) {
 	ref, err := reference.ParseNormalizedNamed(named)
 	if err != nil {
-		return sourceName{}, fmt.Errorf("image %.300q: %w", text, err)
+		return sourceName{}, err
 	}
 	if canonical, ok := ref.(reference.Canonical); ok {
 		if err := checkDigest(canonical.Digest()); err != nil {
-			return sourceName{}, fmt.Errorf("image %.300q: %w", text, err)
+			return sourceName{}, err
 		}
 		// A tag beside a digest says nothing that the digest does not say.
 		if ref, err = reference.WithDigest(reference.TrimNamed(ref), canonical.Digest()); err != nil {
-			return sourceName{}, fmt.Errorf("image %.300q: %w", text, err)
+			return sourceName{}, err
 		}
 	}
 	return sourceName{transport: Docker, repository: reference.TagNameOnly(ref)}, nil
@@ -77,6 +78,9 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	case OCI:
 		return layout.ParseReference(details)
 	case OCIArchive:
+		if strings.HasPrefix(n.name, "@") {
+			details = n.path // the library knows images by their place in layouts only
+		}
 		return ociarchive.ParseReference(details)
 	case DockerArchive:
 		return archive.ParseReference(details)
@@ -92,7 +96,7 @@ func (n sourceName) reference() (types.ImageReference, error) {
 func ParseSource(text string) (types.ImageReference, error) {
 	n, err := parseSourceName(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("image %.300q: %w", text, err)
 	}
 	ref, err := n.reference()
 	if err != nil {

@@ -28,7 +28,7 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 		policy, err = signature.DefaultPolicy(nil)
 	} else {
 		var content []byte
-		if content, err = readRegular(file, maxManifest); err == nil {
+		if content, err = readMounted(file); err == nil {
 			policy, err = signature.NewPolicyFromBytes(content)
 		}
 	}
@@ -48,7 +48,7 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 
 // allowed asks the policy about an image. Most policies decide by the image's name alone; one that wants to see
 // signatures is given the library's source, which knows where they are kept, and must be shown the same image.
-func (c *Client) allowed(ctx context.Context, n sourceName, img *Image) error {
+func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) error {
 	if c.policy == nil {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (c *Client) allowed(ctx context.Context, n sourceName, img *Image) error {
 	if err != nil {
 		return registryError{fmt.Errorf("reading signatures: %w", err)}
 	}
-	if got := digest.FromBytes(text); got != img.Top && n.transport != DockerArchive {
-		return fmt.Errorf("%w: the tag names %s now and named %s before", ErrIntegrity, got, img.Top)
+	if got := digest.FromBytes(text); got != top && n.transport != DockerArchive {
+		return fmt.Errorf("%w: the tag names %s now and named %s before", ErrIntegrity, got, top)
 	}
 	return policyAnswer(c.policy.IsRunningImageAllowed(ctx, unparsed))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
 // Not to verify certificates is not to speak plain HTTP.
@@ -26,10 +28,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 }
 
 func TestSkippedVerificationAcceptsAnyCertificate(t *testing.T) {
-	reg := &registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, agents: map[string]bool{}}
-	server := httptest.NewTLSServer(reg)
-	defer server.Close()
-	host := strings.TrimPrefix(server.URL, "https://")
+	host := testregistry.NewTLS(t).Host()
 	dest := []Destination{parse(t, "docker://"+host+"/a/b:v1")}
 	if _, err := Copy(t.Context(), simple(t, "x"), dest, CopyOptions{}); err == nil {
 		t.Error("an unknown certificate was accepted")

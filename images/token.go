@@ -22,9 +22,9 @@ const (
 	tokenMargin = 5 * time.Second
 )
 
-// authorize is what a request has to bring along: nothing, if the registry has not asked for anything. Fresh demands that
-// it is not what was used before.
-func (p *repository) authorize(ctx context.Context, base *url.URL, fresh bool) (string, error) {
+// authorize is what a request has to bring along: nothing, if the registry has not asked for anything. What
+// was refused is not used again, unless there is nothing else.
+func (p *repository) authorize(ctx context.Context, base *url.URL, refused string) (string, error) {
 	wanted := p.host.wanted()
 	bearer := slices.IndexFunc(wanted, func(c challenge) bool { return c.scheme == "bearer" })
 	basic := slices.IndexFunc(wanted, func(c challenge) bool { return c.scheme == "basic" })
@@ -45,7 +45,7 @@ func (p *repository) authorize(ctx context.Context, base *url.URL, fresh bool) (
 	if p.creds.registryToken != "" {
 		return "Bearer " + p.creds.registryToken, nil
 	}
-	if fresh || time.Now().After(p.tokenEnd) {
+	if refused == "Bearer "+p.token || time.Now().After(p.tokenEnd) {
 		if err := p.fetchToken(ctx, base, wanted[bearer]); err != nil {
 			return "", err
 		}

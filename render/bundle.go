@@ -79,12 +79,17 @@ func extractBundle(ctx context.Context, img *images.Image, paths []string, eo im
 }
 
 func (o *Options) readBundle(ctx context.Context, fsys fs.FS, name string, labels map[string]string) (*bundle.Bundle, error) {
-	warn := func(p bundle.Problem) {
+	var problems []bundle.Problem
+	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{Labels: labels, Warn: func(p bundle.Problem) { problems = append(problems, p) }})
+	if err != nil {
+		return nil, err // it may be read in another way, and the error tells what is wrong
+	}
+	for _, p := range problems {
 		if o.Warn != nil {
 			o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
 		}
 	}
-	return bundle.Read(ctx, fsys, bundle.ReadOptions{Labels: labels, Warn: warn})
+	return b, nil
 }
 
 // bundleDirectory renders the bundle in a directory.

@@ -21,10 +21,7 @@ func (p *parser) basic(members []member, schema string) body {
 	p.object("", members, []field{
 		{"schema", func(node) {}},
 		{"entries", func(n node) {
-			if !p.want("array", "", n) {
-				return
-			}
-			items := n.items()
+			items := p.items("", n)
 			for i, item := range items {
 				if item.kind() == "object" && isBundle(item) {
 					if ref, ok := p.bundleTemplate(item); ok {
@@ -33,7 +30,7 @@ func (p *parser) basic(members []member, schema string) body {
 					items[i].raw = nil
 				}
 			}
-			if c := p.blobs("", n, items, p.options.Limits); c != nil {
+			if c := p.blobs("", items, p.options.Limits); c != nil {
 				b.catalog = c
 			}
 		}},

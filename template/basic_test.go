@@ -55,6 +55,8 @@ func TestBasicProblems(t *testing.T) {
 		{"an image that is a list", "entries:\n- schema: olm.bundle\n  image: [a]\n", []string{"4: entries[0].image is a list, expected a string"}},
 		{"blobs that are none", "entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- 5\n- {schema: olm.channel, entries: [5]}\n",
 			[]string{"5: entries[2] is a number, expected a mapping"}},
+		{"blobs between others", "entries:\n- {schema: olm.package, name: a}\n- {}\n- {schema: olm.bundle, image: a/a:v1}\n- {schema: olm.package, name: b}\n- {name: x}\n- {schema: olm.package, name: c}\n",
+			[]string{"4: object '{}", `7: object '{"name":"x"}`}},
 		{"blobs that cannot be read", "entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- {schema: olm.channel, name: c, entries: [5]}\n",
 			[]string{`3: error unmarshaling JSON: while decoding JSON: expected value for key "name" to be a string`, `4: object '{"name":"x"}`, "5: parse olm.channel \"c\""}},
 	} {

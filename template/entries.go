@@ -10,20 +10,18 @@ import (
 )
 
 // entries reads the blobs in a template's list "entries". The line of a blob's position is its index in the list plus
-// one, until [report.placeOf] replaces it.
+// one, see [substitutionAt].
 func (p *parser) entries(opm string, list node, limits Limits) *declcfg.Catalog {
-	if !p.want("array", opm, list) {
-		return nil
-	}
-	return p.blobs(opm, list, list.items(), limits)
+	return p.blobs(opm, p.items(opm, list), limits)
 }
 
-// blobs reads the items of a list as blobs, all at once or, if that fails, one by one for their problems. Items without
-// text are left out.
-func (p *parser) blobs(opm string, list node, items []node, limits Limits) *declcfg.Catalog {
+// blobs reads the items of a list as blobs. Items without text are left out.
+func (p *parser) blobs(opm string, items []node, limits Limits) *declcfg.Catalog {
 	var all bytes.Buffer
+	starts := make([]int, len(items))
 	ok := true
-	for _, item := range items {
+	for i, item := range items {
+		starts[i] = all.Len()
 		if len(item.raw) > 0 {
 			ok = p.want("object", opm, item) && ok
 		}
@@ -34,45 +32,36 @@ func (p *parser) blobs(opm string, list node, items []node, limits Limits) *decl
 	if !ok {
 		return nil
 	}
-	read := func(text []byte) (*declcfg.Catalog, error) {
-		return declcfg.Read(context.Background(), bytes.NewReader(text), "", declcfg.LoadOptions{
+	// A reader ends with the first blob that it cannot read. For the problems of others it begins again behind that.
+	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
+		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "", declcfg.LoadOptions{
 			Limits: declcfg.Limits{MaxDocument: limits.MaxSize, MaxDepth: limits.MaxDepth}, Jobs: 1,
 		})
-	}
-	c, err := read(all.Bytes())
-	if err == nil {
-		return c
-	}
-	for _, item := range items {
-		if len(item.raw) == 0 {
-			continue
+		if err == nil && ok {
+			return c
 		}
-		_, err := read(item.raw)
+		if err == nil {
+			break
+		}
 		var invalid *declcfg.ValidationError
-		if errors.As(err, &invalid) {
-			for _, problem := range invalid.Problems {
-				p.add(item.path, opm, "%s", problem.Text())
-			}
-		} else if err != nil {
-			p.add(item.path, opm, "%v", err)
+		if !errors.As(err, &invalid) || invalid.Problems[0].Position.Line < 1 {
+			p.add(items[from].path, opm, "%v", err)
+			break
 		}
-	}
-	if len(p.problems) == 0 {
-		p.add(list.path, opm, "%v", err)
+		found := &invalid.Problems[0]
+		at := min(from+found.Position.Line-1, len(items)-1)
+		p.add(items[at].path, opm, "%s", found.Text())
+		from = at + 1
 	}
 	return nil
 }
 
-// placed says where in the template a blob is written, in the line of its position: entries count from 1 upwards,
-// substitutions from -1 downwards. It keeps positions of thousands of blobs from being looked up for nothing.
-func placed(list string, i int) declcfg.Position {
-	if list == "substitutions" {
-		i = -i - 2
-	}
-	return declcfg.Position{Line: i + 1}
-}
+// substitutionAt is the position of a substitution's bundle, until [report.catalogProblems] finds its line: entries count
+// from 1 upwards, substitutions from -1 downwards. It keeps the lines of thousands of blobs from being looked up for
+// nothing.
+func substitutionAt(i int) declcfg.Position { return declcfg.Position{Line: -i - 1} }
 
-// catalogProblems reports what is wrong with a catalog whose blobs are placed.
+// catalogProblems reports what is wrong with a catalog whose blobs are entries and substitutions.
 func (r *report) catalogProblems(entries, substitutions []any, opm string, err error) {
 	var invalid *declcfg.ValidationError
 	if !errors.As(err, &invalid) {

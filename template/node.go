@@ -80,17 +80,21 @@ func (n node) members() []member {
 	return out
 }
 
-// items are those of an array; none for another value.
-func (n node) items() []node {
-	var out []node
+// items are those of an array; none for another value, or if there are more than most.
+func (n node) items(most int) (out []node, ok bool) {
+	ok = true
 	n.each('[', func(dec *jsontext.Decoder) bool {
-		value, ok := n.value(dec)
-		if ok {
-			out = append(out, n.at(len(out), value))
+		value, valid := n.value(dec)
+		if ok = len(out) < most; !ok || !valid {
+			return false
 		}
-		return ok
+		out = append(out, n.at(len(out), value))
+		return true
 	})
-	return out
+	if !ok {
+		return nil, false
+	}
+	return out, true
 }
 
 func (n node) each(open jsontext.Kind, next func(*jsontext.Decoder) bool) {

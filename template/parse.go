@@ -16,17 +16,22 @@ import (
 
 // Limits bound a template. A zero field stands for its default.
 type Limits struct {
-	// MaxSize bounds the document, in bytes; 64 MiB by default. A template with a whole package in it is of that order.
+	// MaxSize bounds the document, in bytes; 32 MiB by default, which a whole catalog seldom has.
 	MaxSize int
 	// MaxDepth bounds its nesting; 100 by default.
 	MaxDepth int
+	// MaxItems bounds the items of its lists, each; 200,000 by default.
+	MaxItems int
 	// MaxImages bounds the images that it names; 20,000 by default.
 	MaxImages int
 }
 
 func (l Limits) withDefaults() Limits {
 	if l.MaxSize <= 0 {
-		l.MaxSize = 64 << 20
+		l.MaxSize = 32 << 20
+	}
+	if l.MaxItems <= 0 {
+		l.MaxItems = 200_000
 	}
 	if l.MaxImages <= 0 {
 		l.MaxImages = 20_000
@@ -104,6 +109,7 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		}
 	}
 	p.prefix = "rendering template: "
+	p.judge(t.typ)
 	switch t.typ {
 	case Basic:
 		t.body = p.basic(fields, schema)
@@ -116,9 +122,8 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, err
 	}
 	if refs := t.body.images(); len(refs) > o.Limits.MaxImages {
-		p.addProblem(problem{Problem: Problem{Err: declcfg.ErrLimit}, path: refs[o.Limits.MaxImages].path,
-			opm: "the template names too many images"})
-		p.problems[0].Message = fmt.Sprintf("the template names more images than %d", o.Limits.MaxImages)
+		message := fmt.Sprintf("the template names more images than %d", o.Limits.MaxImages)
+		p.addProblem(problem{Problem{Message: message, Err: declcfg.ErrLimit}, refs[o.Limits.MaxImages].path, message})
 		return nil, p.err()
 	}
 	return t, ctx.Err()
@@ -140,16 +145,20 @@ func (c contextReader) Read(b []byte) (int, error) {
 // parser reads one template.
 type parser struct {
 	report
-	options ParseOptions
+	options  ParseOptions
+	oddities []oddity
+	warned   int
 }
 
 // lenient notes what opm passes over.
 func (p *parser) lenient(path []any, format string, args ...any) {
-	if p.options.Compat {
-		p.warn(p.positionOf(path), fmt.Sprintf(format, args...))
+	if !p.options.Compat {
+		p.add(path, "", format, args...)
 		return
 	}
-	p.add(path, "", format, args...)
+	if p.warned++; p.warned <= maxProblems {
+		p.warn(p.positionOf(path), fmt.Sprintf(format, args...))
+	}
 }
 
 func (p *parser) warn(at declcfg.Position, message string) {
@@ -173,7 +182,7 @@ func (p *parser) read(r io.Reader) (node, error) {
 	*p.source = source{name: p.options.Name, line: doc.Line, data: bytes.Clone(doc.Data), isJSON: doc.JSON}
 	doc.Data = p.source.data
 	conv := canon.Converter{Limits: limits, Warn: func(line int, message string) {
-		p.lenientAt(doc.Line+line-1, message)
+		p.oddities = append(p.oddities, oddity{doc.Line + line - 1, message})
 	}}
 	raw, err := conv.Append(nil, doc)
 	if err != nil {
@@ -183,20 +192,30 @@ func (p *parser) read(r io.Reader) (node, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 	case err == nil, isContent(err):
-		p.lenientAt(max(more.Line, 1), "the text after the first document is no part of the template")
+		p.oddities = append(p.oddities, oddity{max(more.Line, 1), "the text after the first document is no part of the template"})
 	default:
 		return node{}, err
 	}
 	return node{raw: json.RawMessage(raw)}, nil
 }
 
-// lenientAt is lenient for a line.
-func (p *parser) lenientAt(line int, message string) {
-	if p.options.Compat {
-		p.warn(declcfg.Position{File: p.source.name, Line: line}, message)
-		return
+// oddity is what a reader of documents accepts but finds odd.
+type oddity struct {
+	line    int
+	message string
+}
+
+// judge decides about what was odd in the document. opm refuses keys that stand twice in templates of the type Semver.
+func (p *parser) judge(t Type) {
+	for _, o := range p.oddities {
+		at := declcfg.Position{File: p.source.name, Line: o.line}
+		if p.options.Compat && !(t == Semver && strings.HasPrefix(o.message, "duplicate key")) {
+			p.warn(at, o.message)
+			continue
+		}
+		at.File = ""
+		p.addProblem(problem{Problem: Problem{Message: o.message, Position: at}, opm: opmRead + o.message})
 	}
-	p.addProblem(problem{Problem: Problem{Message: message, Position: declcfg.Position{Line: line}}, opm: message})
 }
 
 // readError is the error of reading a document, which is a problem of it unless the reader failed.
@@ -204,7 +223,6 @@ func (p *parser) readError(line int, err error) error {
 	if !isContent(err) {
 		return err
 	}
-	p.problems = nil
 	p.addProblem(syntaxProblem(line, err))
 	return p.err()
 }
@@ -266,6 +284,19 @@ func (p *parser) object(opm string, members []member, known []field, unknown fun
 			}
 		}
 	}
+}
+
+// items are those of a list that has no more than the limit allows.
+func (p *parser) items(opm string, list node) []node {
+	if !p.want("array", opm, list) {
+		return nil
+	}
+	items, ok := list.items(p.options.Limits.MaxItems)
+	if !ok {
+		message := fmt.Sprintf("%s has more items than %d", name(list.path), p.options.Limits.MaxItems)
+		p.addProblem(problem{Problem{Message: message, Err: declcfg.ErrLimit}, list.path, opm + message})
+	}
+	return items
 }
 
 // want reports a value that is not of a kind.

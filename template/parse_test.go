@@ -118,6 +118,35 @@ func TestCompat(t *testing.T) {
 	}
 }
 
+// Keys that stand twice are a problem of semver templates in opm too.
+func TestCompatOfSemver(t *testing.T) {
+	text := "schema: olm.semver\nstable: {}\nstable: {}\n---\n{}\n"
+	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml", Compat: true})
+	wantProblems(t, err, `3: duplicate key "stable"`)
+}
+
+// A small text may have more problems than anybody reads.
+func TestManyProblems(t *testing.T) {
+	for _, text := range []string{
+		"schema: olm.template.basic\nentries: [" + strings.Repeat("1,", 150_000) + "1]\n",
+		`{"schema": "olm.template.basic", "entries": [` + strings.Repeat("1,", 150_000) + "1]}\n",
+	} {
+		_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
+		var e *template.Error
+		if !errors.As(err, &e) || len(e.Problems) != 1001 || e.Problems[1000].Message != "149001 more problems are not told" {
+			t.Errorf("%.300v", err)
+		}
+	}
+}
+
+func TestLongTextIsCut(t *testing.T) {
+	_, err := template.Parse(t.Context(), strings.NewReader("schema: olm.template.basic\nentries:\n- {schema: olm.bundle, name: a, image: "+strings.Repeat("x", 1<<20)+"}\n- {schema: olm.package, name: [x], "+
+		strings.Repeat("y", 1<<20)+": z}\n"), template.ParseOptions{Name: "t.yaml"})
+	if err == nil || len(err.Error()) > 200<<10 {
+		t.Errorf("%d bytes", len(err.Error()))
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
@@ -125,6 +154,7 @@ func TestLimits(t *testing.T) {
 	}{
 		"size":   {"schema: olm.template.basic\n" + strings.Repeat("#\n", 1000), template.Limits{MaxSize: 1000}},
 		"depth":  {"schema: olm.template.basic\nentries: [[[]]]\n", template.Limits{MaxDepth: 3}},
+		"items":  {"schema: olm.template.basic\nentries: [{schema: a}, {schema: a}, {schema: a}]\n", template.Limits{MaxItems: 2}},
 		"images": {semverText(t, nil, map[string][]string{"stable": {"1.0.0", "1.0.1", "1.0.2"}}), template.Limits{MaxImages: 2}},
 	} {
 		_, err := template.Parse(t.Context(), strings.NewReader(c.text), template.ParseOptions{Limits: c.limits})

@@ -67,8 +67,14 @@ type source struct {
 type report struct {
 	source   *source
 	problems []problem
+	more     int    // problems that were counted only
 	prefix   string // of opm's message
+	locator  *canon.Locator
+	located  int // look-ups
 }
+
+// maxProblems is how many problems are told.
+const maxProblems = 1000
 
 // problem is a [Problem] that has a path in place of a line, and opm's words.
 type problem struct {
@@ -83,10 +89,22 @@ func (r *report) add(path []any, opm, format string, args ...any) {
 	r.addProblem(problem{Problem{Message: message}, path, opm + message})
 }
 
-func (r *report) addProblem(p problem) { r.problems = append(r.problems, p) }
+func (r *report) addProblem(p problem) {
+	if len(r.problems) == maxProblems {
+		r.more++
+		return
+	}
+	p.Message, p.opm = cut(p.Message, 2<<10), cut(p.opm, 64<<10)
+	r.problems = append(r.problems, p)
+}
 
-// maxLocated bounds the problems whose lines are looked up.
-const maxLocated = 1000
+// cut ends a message that text from outside makes long.
+func cut(message string, most int) string {
+	if len(message) <= most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most], "") + "..."
+}
 
 // err returns the *[Error] of what was noted, nil if that is nothing.
 func (r *report) err() error {
@@ -94,13 +112,10 @@ func (r *report) err() error {
 		return nil
 	}
 	e := &Error{opm: r.prefix + r.problems[0].opm}
-	locator := canon.NewLocator(r.source.data, r.source.isJSON)
-	for i, p := range r.problems {
-		if p.Position.File = r.source.name; p.Position.Line == 0 {
-			p.Position.Line = r.source.line
-		}
-		if line, ok := locator.Line(p.path...); ok && p.path != nil && i < maxLocated {
-			p.Position.Line = r.source.line + line - 1
+	for _, p := range r.problems {
+		line := p.Position.Line
+		if p.Position = r.positionOf(p.path); line != 0 {
+			p.Position.Line = line
 		}
 		if p.Position.File == "" {
 			p.Position.Line = 0
@@ -108,13 +123,27 @@ func (r *report) err() error {
 		e.Problems = append(e.Problems, p.Problem)
 	}
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return cmp.Compare(a.Position.Line, b.Position.Line) })
+	if r.more > 0 {
+		last := e.Problems[len(e.Problems)-1].Position
+		e.Problems = append(e.Problems, Problem{Position: last, Message: fmt.Sprintf("%d more problems are not told", r.more)})
+	}
 	return e
 }
 
-// positionOf is where the value at a path is.
+// maxScanned bounds the bytes of JSON that are looked through for lines: each look-up begins at the start.
+const maxScanned = 256 << 20
+
+// positionOf is where the value at a path is, or where the document begins.
 func (r *report) positionOf(path []any) declcfg.Position {
 	at := declcfg.Position{File: r.source.name, Line: r.source.line}
-	if line, ok := canon.Locate(r.source.data, r.source.isJSON, path...); ok {
+	if path == nil || r.source.isJSON && len(r.source.data)*r.located > maxScanned {
+		return at
+	}
+	if r.locator == nil {
+		r.locator = canon.NewLocator(r.source.data, r.source.isJSON)
+	}
+	r.located++
+	if line, ok := r.locator.Line(path...); ok {
 		at.Line += line - 1
 	}
 	return at

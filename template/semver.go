@@ -72,10 +72,7 @@ func (p *parser) semver(members []member, schema string) body {
 // semverBundles reads the list of images of an archetype.
 func (p *parser) semverBundles(n node, unknown func(member)) (refs []imageRef) {
 	p.object(opmDecode, n.members(), []field{{"bundles", func(list node) {
-		if !p.want("array", opmDecode, list) {
-			return
-		}
-		for _, item := range list.items() {
+		for _, item := range p.items(opmDecode, list) {
 			ref := imageRef{path: item.path}
 			if !p.want("object", opmDecode, item) {
 				continue

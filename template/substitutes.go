@@ -43,10 +43,7 @@ func (p *parser) substitutes(members []member, schema string) body {
 		}},
 		{"substitutions", func(n node) {
 			t.list = n.path
-			if !p.want("array", opm, n) {
-				return
-			}
-			for _, item := range n.items() {
+			for _, item := range p.items(opm, n) {
 				t.substitutions = append(t.substitutions, p.substitution(opm, item))
 			}
 		}},
@@ -115,7 +112,7 @@ func (t *substitutes) assemble(r *run) *declcfg.Catalog {
 	failed := map[string]bool{} // bundles that are missing because their substitution failed
 	for i, s := range t.substitutions {
 		bundle := r.rendered[s.image].bundle
-		bundle.Pos = placed("substitutions", i)
+		bundle.Pos = substitutionAt(i)
 		if failed[s.base] {
 			failed[bundle.Name] = true
 			continue

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // detect tells the media type from the manifests: a chart is helm, a ClusterServiceVersion or a definition of custom
@@ -34,27 +35,37 @@ func (r *run) annotations(detected bundle.MediaType) {
 	file := r.b.AnnotationsFile
 	own := map[string]string{}
 	if file == "" {
-		r.fail("annotations-missing", inFile(r.b.MetadataDir), "Could not find annotations file")
-		if len(r.b.Annotations) == 0 {
-			return
+		if detected != bundle.RegistryV1 { // else that was said when it was read
+			r.fail(bundle.RuleAnnotations, inFile(r.b.MetadataDir), "Could not find annotations file")
 		}
-	} else if got, err := r.annotationsOf(file); err == nil {
-		own = got
-	} else {
-		own = r.b.Annotations
+		return
 	}
-	if file != "" && path.Base(file) != "annotations.yaml" {
-		r.warn("annotations-name", inFile(file), "the file is to be called annotations.yaml: opm finds it under any name, OLM does not")
+	if text, err := bundlefs.ReadFile(r.fsys, file); err == nil {
+		if own, err = bundlefs.Annotations(text); err != nil {
+			own = r.b.Annotations
+		}
 	}
 	a := annotationCheck{r: r, file: file, values: own}
 	a.mediaType(detected)
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
-	if name, ok := a.get(bundle.AnnotationPackage, true); ok {
+	// A plain+v0 bundle is installed by itself: it need not be in a package.
+	must := detected != bundle.PlainV0
+	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}
-	a.channels()
+	if _, named := own[bundle.AnnotationChannels]; must || named {
+		a.channels()
+	}
+	for key, label := range r.o.Labels {
+		if v, ok := own[key]; ok && v != label && strings.HasPrefix(key, labelPrefix) {
+			r.warn("label", a.place(key), "the label of the image is %q and the annotation %q, which counts", label, v)
+		}
+	}
 }
+
+// labelPrefix begins the keys of annotations that are labels too.
+const labelPrefix = "operators.operatorframework.io.bundle."
 
 // annotationCheck looks at one annotation after the other.
 type annotationCheck struct {

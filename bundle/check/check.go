@@ -3,8 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"sync"
@@ -12,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Run checks a bundle. fsys is the bundle's root, from which it was read. What is wrong with the bundle is in the
@@ -27,6 +26,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 	own, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	r := &run{ctx: own, fsys: fsys, b: b, o: o, lines: locator{fsys: fsys, left: maxLocated}}
+	r.detected = r.detect()
 	r.all()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -45,6 +45,8 @@ type run struct {
 	o     Options
 	lines locator
 	size  Size
+	// detected is the media type that the manifests tell.
+	detected bundle.MediaType
 
 	mu    sync.Mutex
 	found []finding
@@ -53,16 +55,20 @@ type run struct {
 // all runs every check that concerns the kind of bundle.
 func (r *run) all() {
 	r.readProblems()
-	detected := r.detect()
 	if r.o.Plain {
 		r.annotations(bundle.PlainV0)
-		r.plain()
+		if !r.partial() {
+			r.plain()
+		}
 		return
 	}
-	r.annotations(detected)
+	r.annotations(r.detected)
 	r.dependencies()
 	r.properties()
-	switch detected {
+	if r.partial() {
+		return // what has not been read would be reported as missing
+	}
+	switch r.detected {
 	case bundle.Helm:
 		r.helm()
 	case bundle.RegistryV1:
@@ -80,6 +86,7 @@ func (r *run) registry() {
 	r.sizes()
 	r.relatedImages(objects)
 	r.validators(objects)
+	r.strictProblems()
 }
 
 // parallel runs tasks, a bounded number at once, until the time is up.
@@ -87,9 +94,6 @@ func (r *run) parallel(tasks []func()) {
 	var g errgroup.Group
 	g.SetLimit(max(1, r.o.Jobs))
 	for _, task := range tasks {
-		if r.ctx.Err() != nil {
-			break
-		}
 		g.Go(func() error {
 			r.guard(task)
 			return nil
@@ -101,6 +105,9 @@ func (r *run) parallel(tasks []func()) {
 // guard runs a task of a library that takes no context and does not expect hostile input: it is not waited for when the
 // time is up, and that it panics is a finding. A task that is left alone may still note findings, which nobody reads.
 func (r *run) guard(task func()) {
+	if r.ctx.Err() != nil {
+		return
+	}
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
@@ -115,37 +122,11 @@ func (r *run) guard(task func()) {
 	}
 }
 
-// maxFile bounds a file of a bundle.
-const maxFile = 64 << 20
-
-var errTooLarge = errors.New("too large")
-
-// readFile reads a file of the bundle.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%q is not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%q: %w", name, errTooLarge)
-	}
-	return data, err
-}
-
 // list names the entries of a directory of the bundle, sorted.
 func (r *run) list(dir string) []fs.DirEntry {
-	entries, err := fs.ReadDir(r.fsys, path.Clean("./"+dir))
+	entries, err := bundlefs.Entries(r.fsys, path.Clean("./"+dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.fail("unreadable", inFile(dir), "%v", err)
+		r.fail(bundle.RuleFile, inFile(dir), "%v", err)
 	}
 	return entries
 }

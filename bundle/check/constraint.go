@@ -21,8 +21,9 @@ const maxRules = 1 << 20
 type constraintChecker struct {
 	env  *constraints.CelEnvironment // made when the first rule comes
 	left int                         // bytes of rules
-	stop func() error                // why no further rule is to be compiled
-	fail func(path []any, format string, args ...any)
+	// guard runs what may take long, and returns before it has ended when the time is up.
+	guard func(task func())
+	fail  func(path []any, format string, args ...any)
 }
 
 // check looks at one value and all that is nested in it.
@@ -104,15 +105,15 @@ func (c *constraintChecker) rule(rule string, path []any) {
 		c.fail(path, "the CEL expressions of the bundle are longer than %d bytes", maxRules)
 		return
 	}
-	if c.stop() != nil {
-		return
-	}
 	if c.env == nil {
 		c.env = constraints.NewCelEnvironment()
 	}
-	if _, err := c.env.Validate(rule); err != nil {
-		c.fail(path, "Invalid CEL expression: %s", celText(err))
-	}
+	env, fail := c.env, c.fail
+	c.guard(func() {
+		if _, err := env.Validate(rule); err != nil {
+			fail(path, "Invalid CEL expression: %s", celText(err))
+		}
+	})
 }
 
 // celText is the compiler's error in one line, without the copy of the expression below it.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
 )
@@ -20,12 +19,8 @@ var supportedKinds = []string{
 func (r *run) files() {
 	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
 		for _, e := range r.list(dir) {
-			name := path.Join(dir, e.Name())
-			switch {
-			case e.IsDir():
-				r.fail("sub-directory", inFile(name), "a directory within %s/: OLM cannot unpack the bundle", dir)
-			case strings.HasPrefix(e.Name(), ".") && dir == r.b.ManifestsDir:
-				r.warn("hidden-file", inFile(name), "the file is passed over because its name begins with a dot")
+			if e.IsDir() {
+				r.fail("sub-directory", inFile(path.Join(dir, e.Name())), "a directory within %s/: OLM cannot unpack the bundle", dir)
 			}
 		}
 	}
@@ -33,9 +28,7 @@ func (r *run) files() {
 
 // content checks which objects there are.
 func (r *run) content(objects []object) {
-	documents := map[string]int{}
 	for _, o := range r.b.Objects {
-		documents[o.File]++
 		if o.Kind == "" || slices.Contains(supportedKinds, o.Kind) {
 			continue
 		}
@@ -45,44 +38,16 @@ func (r *run) content(objects []object) {
 			r.warn("kind", at(o, "kind"), "OLM v1 refuses: %s is not supported type for registryV1 bundle", o.Kind)
 		}
 	}
-	for _, o := range r.b.Objects {
-		if n := documents[o.File]; o.Document == 1 {
-			r.warn("documents", at(o), "of the %d documents of the file OLM v0 and opm read the first only, OLM v1 reads all", n)
-		}
-	}
 	for _, o := range objects {
 		if o.crdBeta != nil {
-			r.note(finding{
-				Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-v1beta1",
-					Message: fmt.Sprintf("%s %s was removed in Kubernetes 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)},
-				place: at(o.Object, "apiVersion"),
-			})
+			r.warn("crd-v1beta1", at(o.Object, "apiVersion"),
+				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
 		}
 	}
-	r.csvs()
+	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // else that was said when it was read
+		r.fail(bundle.RuleCSVMissing, inFile(r.b.ManifestsDir), "no csv in bundle: there is no ClusterServiceVersion")
+	}
 	r.ownedCRDs(objects)
-}
-
-// csvs checks that there is exactly one ClusterServiceVersion.
-func (r *run) csvs() {
-	var first *bundle.Object
-	for i, o := range r.b.Objects {
-		switch {
-		case o.Kind != kindCSV:
-		case first == nil:
-			first = &r.b.Objects[i]
-		case o.First():
-			r.fail("csv-second", at(o), "more than one ClusterServiceVersion is found in bundle: %q is in %s too", first.Name, first.File)
-		default:
-			r.warn("csv-second", at(o), "OLM v1 refuses: more than one ClusterServiceVersion, %q is in %s too", first.Name, first.File)
-		}
-	}
-	switch {
-	case first == nil:
-		r.fail("csv-missing", inFile(r.b.ManifestsDir), "no csv in bundle: there is no ClusterServiceVersion")
-	case !first.First():
-		r.fail("csv-missing", at(*first), "no csv in bundle: the ClusterServiceVersion is not the first document of its file, and no other is read by OLM v0")
-	}
 }
 
 // crdKey is a version of a custom resource, as a ClusterServiceVersion names it.

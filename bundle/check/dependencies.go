@@ -1,28 +1,24 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"path"
 	"slices"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/internal/canon"
-)
-
-// The types of dependencies and the properties that mean the same.
-const (
-	typeGVK        = "olm.gvk"
-	typePackage    = "olm.package"
-	typeLabel      = "olm.label"
-	typeConstraint = "olm.constraint"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // dependencies checks the entries of dependencies.yaml.
 func (r *run) dependencies() {
 	file, total := r.metadataWith("dependencies"), maxRules
-	for i, d := range r.b.Dependencies {
+	var list []bundle.Dependency
+	// What is no list of dependencies was told when the bundle was read, which left entries out.
+	if json.Unmarshal(r.top(file)["dependencies"], &list) != nil {
+		list = r.b.Dependencies
+	}
+	for i, d := range list {
 		here := []any{"dependencies", i, "value"}
 		r.dependency(d, &total, func(rule string, below []any, format string, args ...any) {
 			p := inFile(file)
@@ -35,6 +31,14 @@ func (r *run) dependencies() {
 // dependency checks one entry. left is how many bytes of rules may still be compiled.
 func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, below []any, format string, args ...any)) {
 	const rule = "dependency-invalid"
+	switch {
+	case d.Type == "":
+		fail(rule, nil, "type must be set")
+		return
+	case len(d.Value) == 0:
+		fail(rule, nil, "value must be set: the dependency is of type %q", d.Type)
+		return
+	}
 	decode := func(into any) bool {
 		if err := json.Unmarshal(d.Value, into); err != nil {
 			fail(rule, nil, "couldn't parse dependency of type %s: %v", d.Type, err)
@@ -43,14 +47,14 @@ func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, 
 		return true
 	}
 	switch d.Type {
-	case typeGVK:
+	case declcfg.PropertyGVK:
 		var v struct{ Group, Version, Kind string }
 		if decode(&v) {
 			for _, text := range missingGVK(v.Group, v.Version, v.Kind) {
 				fail(rule, nil, "%s", text)
 			}
 		}
-	case typePackage:
+	case declcfg.PropertyPackage:
 		var v struct{ PackageName, Version string }
 		if !decode(&v) {
 			return
@@ -61,13 +65,13 @@ func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, 
 		if text := badRange(v.Version); text != "" {
 			fail(rule, []any{"version"}, "%s", text)
 		}
-	case typeLabel:
+	case declcfg.PropertyLabel:
 		var v struct{ Label string }
 		if decode(&v) && v.Label == "" {
 			fail(rule, nil, "Label information is missing")
 		}
-	case typeConstraint:
-		c := constraintChecker{left: *left, stop: r.ctx.Err, fail: func(path []any, format string, args ...any) {
+	case declcfg.PropertyConstraint:
+		c := constraintChecker{left: *left, guard: r.guard, fail: func(path []any, format string, args ...any) {
 			fail("constraint-invalid", path, format, args...)
 		}}
 		c.check(d.Value)
@@ -81,7 +85,7 @@ func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, 
 func (r *run) properties() {
 	file, left := r.metadataWith("properties"), maxRules
 	for i, p := range r.b.Properties {
-		if p.Type != typeConstraint {
+		if p.Type != declcfg.PropertyConstraint {
 			continue
 		}
 		here := []any{"properties", i, "value"}
@@ -96,7 +100,7 @@ func (r *run) properties() {
 // metadataWith is the first file of the metadata with a key at its top, empty if there is none.
 func (r *run) metadataWith(key string) string {
 	for _, e := range r.list(r.b.MetadataDir) {
-		if !e.Type().IsRegular() {
+		if e.IsDir() {
 			continue
 		}
 		name := path.Join(r.b.MetadataDir, e.Name())
@@ -109,34 +113,17 @@ func (r *run) metadataWith(key string) string {
 
 // top is the first document of a file, if that is an object: the members by their keys.
 func (r *run) top(name string) map[string]json.RawMessage {
-	data, err := readFile(r.fsys, name)
+	data, err := bundlefs.ReadFile(r.fsys, name)
 	if err != nil {
 		return nil
 	}
-	doc, err := canon.NewSplitter(bytes.NewReader(data), canon.Limits{}).Next()
-	if err != nil {
-		return nil
-	}
-	c := canon.Converter{}
-	text, err := c.Append(nil, doc)
+	doc, err := bundlefs.FirstDocument(data)
 	if err != nil {
 		return nil
 	}
 	var top map[string]json.RawMessage
-	if err := json.Unmarshal(text, &top); err != nil {
+	if err := json.Unmarshal(doc, &top); err != nil {
 		return nil
 	}
 	return top
-}
-
-var errNoAnnotations = errors.New("no annotations")
-
-// annotationsOf are the annotations of a file of the metadata.
-func (r *run) annotationsOf(name string) (map[string]string, error) {
-	raw, ok := r.top(name)["annotations"]
-	if !ok {
-		return nil, errNoAnnotations
-	}
-	var out map[string]string
-	return out, json.Unmarshal(raw, &out)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
@@ -43,7 +44,7 @@ func (l *locator) find(p place) int {
 
 // documents are those of a file, as far as they can be told apart.
 func documents(fsys fs.FS, name string) (docs []canon.Doc) {
-	data, err := readFile(fsys, name)
+	data, err := bundlefs.ReadFile(fsys, name)
 	if err != nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // DefaultTimeout is how long the validators of one bundle may take.
-const DefaultTimeout = 30 * time.Second
+const DefaultTimeout = 20 * time.Second
 
 // Options say how a bundle is checked. The zero value checks what opm checks unasked, and what it lacks.
 type Options struct {
@@ -17,6 +17,8 @@ type Options struct {
 	// KubernetesVersion is the version for which removed APIs are errors, such as "1.25"; empty takes the bundle's
 	// own lowest version. Only optional validators look at it.
 	KubernetesVersion string
+	// Labels are those of the image that the bundle is in.
+	Labels map[string]string
 	// Plain checks the bundle as plain+v0, whatever it says of itself.
 	Plain bool
 	// Strict makes errors of warnings.

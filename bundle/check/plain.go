@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // plain checks the manifests of a plain bundle: a flat directory of files with any number of any Kubernetes objects.
@@ -41,7 +42,7 @@ func (r *run) plain() {
 			continue
 		}
 		seen[key] = o
-		r.metadataOf(o)
+		r.metadataOf(o, true)
 		r.objectSize(o)
 	}
 	if len(r.b.Objects) == 0 {
@@ -55,7 +56,11 @@ func (r *run) chart() string {
 		if _, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil {
 			return dir
 		}
-		for _, e := range r.list(dir) {
+		entries, err := bundlefs.Entries(r.fsys, dir)
+		if err != nil {
+			continue // told where it matters
+		}
+		for _, e := range entries {
 			if !e.IsDir() {
 				continue
 			}

@@ -75,7 +75,7 @@ func (r *run) note(f finding) {
 }
 
 // What is wrong may be quoted, and may be as long as the bundle: bounds in bytes for people and for opm's words.
-const maxMessage, maxOpm = 1000, 8 << 10
+const maxMessage, maxOpm = 600, 8 << 10
 
 // cut shortens a text and makes one line of it.
 func cut(text string, limit int) string {
@@ -112,10 +112,15 @@ func (r *run) report() *Report {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
 	out := &Report{Size: r.size}
+	told := map[bundle.Problem]bool{}
 	for _, f := range r.found {
-		if n := len(out.Problems); n > 0 && out.Problems[n-1] == f.Problem {
+		// Some validators repeat what others say.
+		key := f.Problem
+		key.Rule = ""
+		if told[key] {
 			continue
 		}
+		told[key] = true
 		out.Problems = append(out.Problems, f.Problem)
 		if f.Severity == bundle.SeverityError {
 			out.opm = append(out.opm, cmp.Or(f.opm, f.Message))

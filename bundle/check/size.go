@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // Limits of Kubernetes, in bytes.
@@ -36,13 +37,13 @@ func (r *run) sizes() {
 	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
 		for _, e := range r.list(dir) {
 			// The annotations become those of the ConfigMap; the dependencies are not copied to it.
-			if !e.Type().IsRegular() || dir == r.b.MetadataDir && (e.Name() == "annotations.yaml" || e.Name() == "dependencies.yaml") {
+			if e.IsDir() || dir == r.b.MetadataDir && (e.Name() == "annotations.yaml" || e.Name() == "dependencies.yaml") {
 				continue
 			}
 			name := path.Join(dir, e.Name())
-			data, err := readFile(r.fsys, name)
+			data, err := bundlefs.ReadFile(r.fsys, name)
 			if err != nil {
-				r.fail("unreadable", inFile(name), "%v", err)
+				r.fail(bundle.RuleFile, inFile(name), "%v", err)
 				continue
 			}
 			r.size.Plain += int64(len(data))

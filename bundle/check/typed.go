@@ -63,7 +63,7 @@ func (r *run) typedOne(o bundle.Object) object {
 	case o.Kind == kindCRD:
 		err = fmt.Errorf("unsupported CRD version %s", o.APIVersion)
 	default:
-		r.metadataOf(o)
+		r.metadataOf(o, false)
 	}
 	if err != nil {
 		r.fail("object-invalid", at(o), "%s %q cannot be read: %v", o.Kind, o.Name, err)
@@ -79,8 +79,9 @@ func decode[T any](o bundle.Object) (*T, error) {
 	return out, nil
 }
 
-// metadataOf checks the metadata of an object of another kind: names of labels and annotations, the name.
-func (r *run) metadataOf(o bundle.Object) {
+// metadataOf checks the metadata of an object of another kind: the names of labels and annotations, and where it is to
+// be, which is OLM's choice unless anywhere is true.
+func (r *run) metadataOf(o bundle.Object, anywhere bool) {
 	var v struct {
 		metav1.TypeMeta
 		metav1.ObjectMeta `json:"metadata"`
@@ -95,7 +96,7 @@ func (r *run) metadataOf(o bundle.Object) {
 	for _, e := range apivalidation.ValidateObjectMeta(&v.ObjectMeta, false, anyName, field.NewPath("metadata")) {
 		r.fail("object-metadata", at(o, fieldPath(e.Field)...), "error validating object metadata: %s", e.ErrorBody())
 	}
-	if namespace != "" {
+	if namespace != "" && !anywhere {
 		r.warn("namespace", at(o, "metadata", "namespace"), "%s %q names the namespace %q; OLM installs into the operator's own", o.Kind, o.Name, namespace)
 	}
 }

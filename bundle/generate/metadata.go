@@ -26,7 +26,7 @@ const (
 )
 
 // Metadata is what a bundle's annotations say. Channels is a comma-separated list and is written as it is given. An empty
-// DefaultChannel is left out; an empty Channels too if the media type is plain+v0, which knows no channels.
+// DefaultChannel is left out; so are an empty Package and Channels if the media type is plain+v0, which needs none.
 type Metadata struct {
 	MediaType      bundle.MediaType
 	Package        string
@@ -43,7 +43,9 @@ func (m Metadata) pairs() []pair {
 		{bundle.AnnotationMediaType, string(m.MediaType)},
 		{bundle.AnnotationManifests, ManifestsDir},
 		{bundle.AnnotationMetadata, MetadataDir},
-		{bundle.AnnotationPackage, m.Package},
+	}
+	if m.Package != "" || m.MediaType != bundle.PlainV0 {
+		all = append(all, pair{bundle.AnnotationPackage, m.Package})
 	}
 	if m.Channels != "" || m.MediaType != bundle.PlainV0 {
 		all = append(all, pair{bundle.AnnotationChannels, m.Channels})
@@ -91,4 +93,12 @@ func (m Metadata) Annotations() ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), enc.Close()
+}
+
+// FromAnnotations is the metadata in the annotations of a bundle.
+func FromAnnotations(a map[string]string) Metadata {
+	return Metadata{
+		MediaType: bundle.MediaType(a[bundle.AnnotationMediaType]), Package: a[bundle.AnnotationPackage],
+		Channels: a[bundle.AnnotationChannels], DefaultChannel: a[bundle.AnnotationDefaultChannel],
+	}
 }

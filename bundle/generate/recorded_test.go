@@ -105,7 +105,7 @@ func TestRecordedAnswers(t *testing.T) {
 // The same for the bundle that is in the project itself.
 func TestAnswersInTheProject(t *testing.T) {
 	work := t.TempDir()
-	if err := os.CopyFS(filepath.Join(work, "manifests"), os.DirFS("../../testdata/bundles/etcd/manifests")); err != nil {
+	if err := os.CopyFS(filepath.Join(work, "manifests"), os.DirFS("../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, generate.Options{Dir: filepath.Join(work, "manifests"), WorkDir: work,
@@ -114,7 +114,7 @@ func TestAnswersInTheProject(t *testing.T) {
 	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")), read(t, "testdata/etcd/bundle.Dockerfile"))
 
 	work = t.TempDir()
-	run(t, generate.Options{Dir: "../../testdata/bundles/etcd/manifests", WorkDir: work, OutputDir: filepath.Join(work, "gen2"),
+	run(t, generate.Options{Dir: "../../testdata/bundles/etcd/0.9.4/manifests", WorkDir: work, OutputDir: filepath.Join(work, "gen2"),
 		Metadata: generate.Metadata{Package: "etcd", Channels: "alpha"}})
 	same(t, "annotations.yaml", read(t, filepath.Join(work, "gen2", "metadata", "annotations.yaml")), read(t, "testdata/etcd/outdir-annotations.yaml"))
 	same(t, "bundle.Dockerfile", read(t, filepath.Join(work, "bundle.Dockerfile")), read(t, "testdata/etcd/outdir-bundle.Dockerfile"))

@@ -23,7 +23,7 @@ func (p *program) buildCommand() *cli.Command {
 		Name:        "build",
 		Usage:       "build images",
 		Action:      p.group,
-		Subcommands: []*cli.Command{p.buildCatalogCommand()},
+		Subcommands: []*cli.Command{p.buildCatalogCommand(), p.buildBundleCommand("build bundle")},
 	}
 }
 
@@ -60,13 +60,49 @@ func (p *program) buildCatalogCommand() *cli.Command {
 	}
 }
 
-func (p *program) buildCatalog(c *cli.Context) (err error) {
-	ctx := c.Context
-	target, err := readTarget(c)
+func (p *program) buildCatalog(c *cli.Context) error {
+	o, err := p.buildOptions(c)
 	if err != nil {
 		return err
 	}
-	o, err := p.buildOptions(c)
+	switch c.String("cache") {
+	case "native":
+		o.Cache = p.nativeCache
+	case "none":
+	default:
+		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	}
+	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
+		of, err := platforms(c)
+		if err != nil {
+			return nil, err
+		}
+		o.Platform = of[0]
+		if o.Servers, err = p.servers(c, of); err != nil {
+			return nil, err
+		}
+		input, err := p.catalogInput(c)
+		if err != nil {
+			return nil, err
+		}
+		// What validation took is free now, but still the program's: without this the peak is that of both steps together.
+		debug.FreeOSMemory()
+
+		start := time.Now()
+		image, err := p.assemble(&o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
+		if err != nil {
+			return nil, err
+		}
+		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
+			megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+		return image, nil
+	})
+}
+
+// makeImage does what is the same for all images that are built: it finds out where the image goes before any work, lets it
+// be made, carries it there and reports. in is what the image is made from; it is not written to.
+func (p *program) makeImage(c *cli.Context, in string, o build.Options, make func(build.Options) (*build.Image, error)) (err error) {
+	target, err := readTarget(c)
 	if err != nil {
 		return err
 	}
@@ -78,57 +114,41 @@ func (p *program) buildCatalog(c *cli.Context) (err error) {
 	if c.Bool("dry-run") {
 		dests = nil
 	}
-	if err := checkDestinations(c.Args().First(), dests); err != nil {
+	if err := checkDestinations(in, dests); err != nil {
 		return err
 	}
-	work, err := images.NewWorkspace(ctx, dests, "")
+	work, err := images.NewWorkspace(c.Context, dests, "")
 	if err != nil {
 		return withOutputHint(c, err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
+	if o.System, err = registry.System(work.Dir()); err != nil {
+		return err
+	}
+	image, err := make(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, image.Close()) }()
+	results, err := p.copyImage(c.Context, image, dests, registry, c)
+	if err != nil {
+		return err
+	}
+	return p.report(c, target, image, results)
+}
 
-	system, err := registry.System(work.Dir())
-	if err != nil {
-		return err
-	}
-	o.System = system
-	of, err := platforms(c)
-	if err != nil {
-		return err
-	}
-	o.Platform = of[0]
-	if o.Servers, err = p.servers(c, of); err != nil {
-		return err
-	}
-	input, err := p.catalogInput(c)
-	if err != nil {
-		return err
-	}
-	// What validation took is free now, but still the program's: without this the peak is that of both steps together.
-	debug.FreeOSMemory()
-
-	start := time.Now()
+// assemble shows on a terminal what the assembly of an image is at.
+func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) (*build.Image, error) {
 	status := cliutil.NewStatus(p.stderr, p.bars)
+	defer status.Close()
 	written := 0
 	o.Events = func(l build.Layer) {
 		written++
 		status.Set(fmt.Sprintf("assembling: layer %d, %s", written, strings.Join(l.Packages, ", ")))
 		p.log.Debug("built layer", "kind", string(l.Kind), "digest", l.Digest, "bytes", l.Size)
 	}
-	image, err := build.Catalog(ctx, input, o)
-	status.Close()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, image.Close()) }()
-	p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
-		megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
-	results, err := p.copyImage(ctx, image, dests, registry, c)
-	if err != nil {
-		return err
-	}
-	return p.report(c, target, image, results)
+	return work()
 }
 
 // buildOptions reads the flags that say what the image is.
@@ -154,13 +174,6 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		if o.Base, err = images.ParseSource(base); err != nil {
 			return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: base, Err: err}
 		}
-	}
-	switch c.String("cache") {
-	case "native":
-		o.Cache = p.nativeCache
-	case "none":
-	default:
-		return o, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
 	return o, nil
 }

@@ -10,7 +10,11 @@ func (p *program) bundleCommand() *cli.Command {
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),
+			p.buildBundleCommand("bundle build"),
+			p.bundleUnpackCommand(),
 			p.bundleExtractCommand(),
+			p.bundleUnpackJobCommand(),
+			p.bundleValidateCommand(),
 		},
 	}
 }

@@ -191,7 +191,11 @@ func (p *program) cachePrune(c *cli.Context) error {
 			Bytes        int64  `json:"bytes"`
 		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes})
 	}
-	return p.printTable([]string{"DIRECTORY", "REMOVED", "SIZE", "LEFT", "SIZE"},
+	removed := "REMOVED"
+	if o.DryRun {
+		removed = "WOULD GO"
+	}
+	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
 		[]string{cache.Dir(), strconv.Itoa(done.Blobs), megabytes(done.Bytes), strconv.Itoa(done.LeftBlobs), megabytes(done.LeftBytes)})
 }
 

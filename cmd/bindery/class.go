@@ -5,6 +5,7 @@ import (
 
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
@@ -29,14 +30,16 @@ func withClass(err error) error {
 	switch {
 	case errors.As(err, &name):
 		class = cliutil.ClassLocal
-	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundlefs.ErrLimit):
+	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit):
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal
+	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
+		class = cliutil.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
-		errors.Is(err, sqlite.ErrUnsupported), errors.As(err, &invalid):
+		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork

@@ -72,14 +72,22 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "index.db"))
-				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
+				}
+				if strings.Contains(name, "template") {
+					exampleTemplates(t, dir)
 				}
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
 				if strings.Contains(line, "catalog.oci") {
 					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1"); got.status != 0 {
+						t.Fatal(got.stderr)
+					}
+				}
+				if strings.Contains(line, "etcd.oci") {
+					if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
 				}

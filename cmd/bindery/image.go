@@ -16,7 +16,7 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 	if errors.Is(err, render.ErrNotAllowed) {
 		o.Allow = []render.Kind{render.DatabaseImage}
 		blobs, err := render.Reference(ctx, ref, o)
-		return serve.Blobs(ref, blobs), func() error { return nil }, notCatalog(ref, err)
+		return serve.Blobs(ref, blobs), func() error { return nil }, err
 	}
 	if err != nil {
 		return serve.Source{}, nil, err

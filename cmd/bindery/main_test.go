@@ -38,6 +38,11 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
+		// The cache of who runs the tests is left alone. Not before the program is built, which is cached there as well.
+		if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}())
 }

@@ -96,3 +96,145 @@ func compareTemplateError(t *testing.T, got, want string) {
 		t.Errorf("got %s\nwant %s", message(got), message(want))
 	}
 }
+
+// exampleTemplates puts templates into a directory that has a bundle, and an image of that.
+func exampleTemplates(t *testing.T, dir string) {
+	t.Helper()
+	testregistry.Image{
+		Labels: map[string]string{"operators.operatorframework.io.bundle.package.v1": "etcd"},
+		Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "bundle"), "")},
+	}.WriteLayout(t, filepath.Join(dir, "bundle.oci"), "v0.9.4")
+	for name, text := range map[string]string{
+		"template.yaml": `schema: olm.template.basic
+entries:
+- schema: olm.package
+  name: etcd
+  defaultChannel: stable
+- schema: olm.channel
+  package: etcd
+  name: stable
+  entries:
+  - name: etcdoperator.v0.9.4
+- schema: olm.bundle
+  image: oci:bundle.oci:v0.9.4
+`,
+		"semver.yaml": `schema: olm.semver
+stable:
+  bundles:
+  - image: oci:bundle.oci:v0.9.4
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// templateDir is a directory with the files of the examples.
+func templateDir(t *testing.T) string {
+	t.Helper()
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+		t.Fatal(err)
+	}
+	exampleTemplates(t, dir)
+	return dir
+}
+
+func TestTemplateCommands(t *testing.T) {
+	dir := templateDir(t)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("broken.yaml", "schema: olm.template.basic\nname: x\nentries:\n- {schema: olm.bundle, name: y, image: oci:bundle.oci:v0.9.4}\n- {schema: olm.bundle}\n")
+	write("images.yaml", "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: cat}\n- {schema: olm.bundle, image: oci:nosuch:v1}\n")
+	write("catalog.yaml", "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: oci:catalog.oci:v1}\n")
+	write("imageless.yaml", "schema: olm.package\nname: a\n---\nschema: olm.bundle\npackage: a\nname: a.v1\n")
+	write("huge.yaml", "schema: olm.template.basic\nentries: "+strings.Repeat("[", 200)+strings.Repeat("]", 200)+"\n")
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "catalog:v1"); got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	before := snapshot(t, dir)
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string
+	}{
+		{"template render template.yaml", 0, ""},
+		{"template render broken.yaml", 1, "error: 3 problems:\n  broken.yaml:2: unknown field \"name\"\n  broken.yaml:4: unexpected fields present in basic template bundle: name"},
+		{"template render images.yaml", 1, "error: 2 problems:\n  images.yaml:3: render reference \"cat\": the reference names a catalog directory here: write docker://cat for the image\n  images.yaml:4: "},
+		{"template render catalog.yaml", 1, "catalog.yaml:3: render reference \"oci:catalog.oci:v1\": cannot render catalog image: not allowed"},
+		{"template render semver template.yaml", 1, "unknown field \"entries\""},
+		{"template render sevmer template.yaml", 1, "invalid template type \"sevmer\", must be one of: [basic semver substitutes]"},
+		{"template render nosuch.yaml", 1, "hint: the argument is a file with a template, or a type to read from standard input"},
+		{"template render cat", 1, "is a directory"},
+		{"template render template.yaml -o xml", 1, "invalid --output value \"xml\", expected (json|yaml|mermaid)"},
+		{"template render template.yaml --migrate-level x", 1, "unknown migration level"},
+		{"template render a b c", 1, "accepts between 0 and 2 arg(s), received 3"},
+		{"template convert", 1, "accepts between 1 and 2 arg(s), received 0"},
+		{"template convert semver cat", 1, "invalid template type \"semver\", must be one of: [basic substitutes]"},
+		{"template convert basic nosuch", 1, "no such file"},
+		{"template convert basic imageless.yaml", 1, "error: imageless.yaml:4: bundle \"a.v1\" has no image"},
+		{"template convert substitutes imageless.yaml", 0, ""},
+		{"template", 1, "needs a command: render, convert"},
+	} {
+		got := runProgram(t, dir, "bindery", strings.Fields(c.args)...)
+		if c.status != got.status || !strings.Contains(got.stderr, c.stderr) || (c.status == 0) != (got.stdout != "") {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+	}
+	for args, class := range map[string]string{"template render huge.yaml": `"class":6`, "template render broken.yaml": `"class":3`, "template render nosuch": `"class":7`} {
+		if got := runProgram(t, dir, "bindery", append(strings.Fields(args), "--error-format=json")...); !strings.Contains(got.stderr, class) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	// opm's name does not make a loss of content right.
+	if got := runProgram(t, dir, "opm", "alpha", "convert-template", "basic", "imageless.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "level=fatal") {
+		t.Errorf("%+v", got)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+}
+
+// What convert writes, render reads from standard input; the names of opm are the same commands.
+func TestTemplatePipe(t *testing.T) {
+	dir := templateDir(t)
+	direct := runProgram(t, dir, "bindery", "template", "render", "template.yaml", "-o", "yaml")
+	if direct.status != 0 {
+		t.Fatalf("%+v", direct)
+	}
+	pipe := func(program, input string, args ...string) string {
+		t.Helper()
+		cmd := command(dir, program, args...)
+		cmd.Stdin = strings.NewReader(input)
+		got := finish(t, cmd)
+		if got.status != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		return got.stdout
+	}
+	text := readFile(t, filepath.Join(dir, "template.yaml"))
+	for _, args := range []string{"template render -o yaml", "template render basic -o yaml", "template render basic - -o yaml", "render-template -o yaml", "alpha render-template basic -o yaml"} {
+		if got := pipe("bindery", text, strings.Fields(args)...); got != direct.stdout {
+			t.Errorf("%s differs", args)
+		}
+	}
+	if got := pipe("bindery", "schema: olm.template.basic\nentires: []\n", "template", "render", "--compat=opm"); got != "" {
+		t.Errorf("got %s", got)
+	}
+	converted := pipe("bindery", readFile(t, filepath.Join(dir, "cat", "catalog.json")), "template", "convert", "basic", "-o", "yaml")
+	if fromDir := runProgram(t, dir, "bindery", "template", "convert", "basic", "cat", "-o", "yaml"); fromDir.stdout != converted {
+		t.Errorf("got %s from the directory and %s from the file", fromDir.stdout, converted)
+	}
+	if got := pipe("opm", "", "alpha", "convert-template", "basic", "cat", "-o", "yaml"); got != converted+"\n" {
+		t.Errorf("opm: %q", got)
+	}
+	drawn := pipe("bindery", text, "template", "render", "-o", "mermaid")
+	if !strings.HasPrefix(drawn, "graph LR\n") || !strings.Contains(drawn, "etcdoperator.v0.9.4") {
+		t.Errorf("got %s", drawn)
+	}
+}

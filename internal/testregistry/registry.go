@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,6 +30,7 @@ type Registry struct {
 	manifests map[string]stored // by REPOSITORY:TAG and REPOSITORY@DIGEST
 	uploads   map[string][]byte
 	requests  []string
+	agents    map[string]bool
 	interfere func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -54,7 +56,7 @@ func NewTLS(t testing.TB) *Registry {
 }
 
 func empty() *Registry {
-	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{}}
+	return &Registry{blobs: map[digest.Digest][]byte{}, manifests: map[string]stored{}, uploads: map[string][]byte{}, agents: map[string]bool{}}
 }
 
 // Host is the registry's address, HOST:PORT.
@@ -131,6 +133,23 @@ func (r *Registry) addManifest(repository, tag, mediaType string, text []byte) d
 	return d
 }
 
+// Manifest is what is stored under a tag or digest of a repository; nil if nothing is.
+func (r *Registry) Manifest(repository, name string) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m, ok := r.manifests[repository+":"+name]; ok {
+		return m.text
+	}
+	return r.manifests[repository+"@"+name].text
+}
+
+// Agents are the user agents of the requests so far, each once, sorted.
+func (r *Registry) Agents() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.agents))
+}
+
 // AddLayout stores every tagged image of an OCI layout, given as its files. A tag of the form HOST/REPOSITORY:TAG gives
 // the repository and the tag; another one is a tag of the repository "layout". It returns the tags.
 func (r *Registry) AddLayout(t testing.TB, files map[string][]byte) []string {
@@ -193,6 +212,7 @@ func (r *Registry) RegistriesConf(t testing.TB, from string) string {
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	r.requests = append(r.requests, q.Method+" "+q.URL.Path)
+	r.agents[q.UserAgent()] = true
 	interfere := r.interfere
 	r.mu.Unlock()
 	if interfere != nil && interfere(w, q) {

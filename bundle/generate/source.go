@@ -1,0 +1,205 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+)
+
+// annotationTests names the directory with a bundle's tests.
+const annotationTests = "operators.operatorframework.io.test.config.v1"
+
+// SourceOptions say what is to be built. Dir is required.
+type SourceOptions struct {
+	// Dir is the bundle's root, which has a directory "manifests" or "metadata", or the directory of its manifests.
+	Dir string
+	// Metadata is what the annotations should say. What is empty is taken from annotations.yaml, else found out.
+	Metadata Metadata
+	// Plain makes the media type plain+v0.
+	Plain bool
+	// Overwrite takes Metadata in place of an annotations.yaml that says something else, which is an error otherwise.
+	Overwrite bool
+	// Info, unless nil, is told what was found out.
+	Info func(message string)
+}
+
+// Source is a bundle that is to be built. Nothing was written for it: an annotations.yaml that was made is in memory.
+type Source struct {
+	// FS has the bundle's files in the places that they have in its image.
+	FS fs.FS
+	// ManifestsDir, MetadataDir and TestsDir are directories in FS; TestsDir is empty if the bundle has none.
+	ManifestsDir, MetadataDir, TestsDir string
+	// Annotations are those of annotations.yaml.
+	Annotations map[string]string
+	// Generated tells that annotations.yaml was made. Metadata is what it says then.
+	Generated bool
+	Metadata  Metadata
+	// Manifests is the path of the directory that the manifests come from.
+	Manifests string
+
+	root *os.Root
+}
+
+// Close closes the directory.
+func (s *Source) Close() error { return s.root.Close() }
+
+// ErrMetadata is the class of errors about an annotations.yaml that says something else than it should.
+var ErrMetadata = errors.New("annotations.yaml says something else")
+
+// OpenSource finds the parts of a bundle and, where it has no annotations.yaml or other words for it are given, makes one
+// in memory. Close the source when the image is built.
+func OpenSource(o SourceOptions) (_ *Source, err error) {
+	if o.Info == nil {
+		o.Info = func(string) {}
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{ManifestsDir: "manifests", MetadataDir: "metadata"}
+	at := "" // the directory of the manifests on disk; empty if the bundle's root was named
+	if !isDir(filepath.Join(dir, "manifests")) && !isDir(filepath.Join(dir, "metadata")) {
+		dir, at = filepath.Dir(dir), filepath.Base(dir)
+	}
+	if s.root, err = bundlefs.OpenDir(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	existing, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	if at == "" {
+		at = s.ManifestsDir
+	}
+	s.Manifests = filepath.Join(dir, filepath.FromSlash(at))
+	if info, err := s.root.Stat(filepath.FromSlash(at)); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a directory", s.Manifests)
+	}
+	asked := o.Metadata != Metadata{} || o.Overwrite || o.Plain && existing[bundle.AnnotationMediaType] != string(bundle.PlainV0)
+	if existing != nil && !asked && at == s.ManifestsDir {
+		s.FS, s.Annotations = s.root.FS(), existing
+		s.TestsDir = s.tests()
+		return s, nil
+	}
+	return s, s.generate(o, at, existing)
+}
+
+// read reads annotations.yaml, nil if there is none, and where it says that the manifests are.
+func (s *Source) read() (map[string]string, error) {
+	text, err := bundlefs.ReadFile(s.root.FS(), "metadata/"+AnnotationsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	existing, err := bundlefs.Annotations(text)
+	if err != nil {
+		return nil, fmt.Errorf("metadata/%s: %w", AnnotationsFile, err)
+	}
+	if existing == nil {
+		existing = map[string]string{}
+	}
+	if named := existing[bundle.AnnotationManifests]; named != "" {
+		if s.ManifestsDir, err = inside(named); err != nil {
+			return nil, fmt.Errorf("metadata/%s: %s: %w", AnnotationsFile, bundle.AnnotationManifests, err)
+		}
+	}
+	return existing, nil
+}
+
+// inside is the directory of a bundle that an annotation names.
+func inside(named string) (string, error) {
+	clean := path.Clean(strings.TrimPrefix(named, "/"))
+	if clean == "." || !fs.ValidPath(clean) || strings.Contains(named, `\`) {
+		return "", fmt.Errorf("%.200q is not a directory of the bundle", named)
+	}
+	return clean, nil
+}
+
+// tests is the directory with the bundle's tests, if its annotations name one and it is there.
+func (s *Source) tests() string {
+	dir, err := inside(s.Annotations[annotationTests])
+	if err != nil {
+		return ""
+	}
+	if info, err := s.root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
+}
+
+// generate makes the annotations, and puts the bundle together as if they were there.
+func (s *Source) generate(o SourceOptions, at string, existing map[string]string) error {
+	manifests, err := fs.Sub(s.root.FS(), at)
+	if err != nil {
+		return err
+	}
+	m := o.Metadata.or(existing)
+	switch {
+	case o.Plain, m.MediaType == "" && existing[bundle.AnnotationMediaType] == string(bundle.PlainV0):
+		m.MediaType = bundle.PlainV0
+	default:
+		m, err = m.complete(s.Manifests, manifests, o.Info)
+		if err != nil {
+			return err
+		}
+	}
+	if existing != nil && !o.Overwrite {
+		if err := m.Compare(existing); err != nil {
+			return fmt.Errorf("%s: %w: %w", filepath.Join(s.root.Name(), "metadata", AnnotationsFile), ErrMetadata, err)
+		}
+	}
+	text, err := m.Annotations()
+	if err != nil {
+		return err
+	}
+	var metadata fs.FS
+	if info, err := s.root.Stat("metadata"); err == nil && info.IsDir() {
+		if metadata, err = fs.Sub(s.root.FS(), "metadata"); err != nil {
+			return err
+		}
+	}
+	l := bundlefs.Layout{Dirs: map[string]fs.FS{"manifests": manifests, "metadata": metadata}}
+	s.Annotations = existing
+	if existing == nil || o.Overwrite {
+		l.Files = map[string][]byte{"metadata/" + AnnotationsFile: text}
+		s.Annotations, s.Generated = m.Map(), true
+	}
+	s.FS, s.Metadata, s.ManifestsDir = l, m, "manifests"
+	return nil
+}
+
+// or is the metadata with what it lacks taken from annotations that are there.
+func (m Metadata) or(existing map[string]string) Metadata {
+	if m.Package == "" {
+		m.Package = existing[bundle.AnnotationPackage]
+	}
+	if m.Channels == "" {
+		m.Channels = existing[bundle.AnnotationChannels]
+	}
+	if was := existing[bundle.AnnotationDefaultChannel]; m.DefaultChannel == "" && slices.Contains(strings.Split(m.Channels, ","), was) {
+		m.DefaultChannel = was
+	}
+	return m
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

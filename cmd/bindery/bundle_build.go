@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle/generate"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// buildBundleCommand is "build bundle", and "bundle build" which is opm's name for it.
+func (p *program) buildBundleCommand(path string) *cli.Command {
+	words := strings.Fields(path)
+	flags := destinationFlags()
+	flags = append(flags,
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "what"})
+	flags = append(append(flags, metadataFlags("what")...),
+		&cli.BoolFlag{Name: "plain", Usage: "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed", Category: "what"},
+		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it", Category: "what"},
+		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "what"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "what"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch", Usage: "`IMAGE` below the bundle", Category: "what"},
+		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names", Category: "what"},
+		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "what"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+	)
+	return &cli.Command{
+		Name:      words[len(words)-1],
+		Usage:     "build a bundle image from the directory of a bundle",
+		ArgsUsage: "DIR",
+		Description: "DIR has the directories manifests and metadata, or it has the manifests and stands beside metadata. A bundle without\n" +
+			"metadata/annotations.yaml gets one, in the image only, from --package, --channels and --default or from package.yaml in the\n" +
+			"directory above. The bundle is validated, and written wherever --push and --output say; without them an OCI layout named after\n" +
+			"the image (NAME.oci) is written to the working directory. The same bundle gives the same digest on any machine. Each line of\n" +
+			"standard output is a place that was written, the last one is the image's name with its digest." +
+			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
+				"bindery "+path+" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output docker-archive:etcd.tar",
+				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run"),
+		Flags:  append(append(flags, resultFlags()...), registryFlags()...),
+		Action: p.buildBundle,
+	}
+}
+
+func (p *program) buildBundle(c *cli.Context) (err error) {
+	dir, err := argumentOr(c, "directory")
+	if err != nil {
+		return err
+	}
+	switch builder := c.String("image-builder"); {
+	case builder == "":
+	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
+		return cliutil.Usagef("%s is not supported image builder", builder)
+	default:
+		p.log.Debug("the image is built without " + builder)
+	}
+	o, err := p.buildOptions(c)
+	if err != nil {
+		return err
+	}
+	if o.Platform, err = parsePlatform(c.String("platform")); err != nil {
+		return err
+	}
+	source, err := generate.OpenSource(generate.SourceOptions{
+		Dir: dir, Metadata: readMetadata(c), Plain: c.Bool("plain"), Overwrite: c.Bool("overwrite"),
+		Info: func(message string) { p.log.Info(message) },
+	})
+	if err != nil {
+		return bundleSourceError(err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	return p.makeImage(c, dir, o, func(o build.Options) (*build.Image, error) {
+		if !c.Bool("skip-validation") {
+			// opm does not look into what it packs.
+			v := validation{plain: c.Bool("plain"), strict: !p.opm}
+			if err := p.validBundle(c.Context, dir, source.FS, v); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.writeMetadata(c.Context, c, source); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		image, err := p.assemble(&o, func() (*build.Image, error) {
+			return build.Bundle(c.Context, build.BundleInput{
+				FS: source.FS, ManifestsDir: source.ManifestsDir, MetadataDir: source.MetadataDir, TestsDir: source.TestsDir, Annotations: source.Annotations,
+			}, o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		p.log.Info(fmt.Sprintf("assembled the bundle in %s, %s, in %s", count(image.Totals.Layers, "layer"),
+			count(int(image.Totals.Size), "byte"), time.Since(start).Round(time.Millisecond)))
+		return image, nil
+	})
+}
+
+// writeMetadata writes to disk what the user wants there besides the image.
+func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate.Source) error {
+	if !c.Bool("overwrite") && c.String("output-dir") == "" || c.Bool("dry-run") {
+		return nil
+	}
+	m := s.Metadata
+	if m == (generate.Metadata{}) {
+		m = generate.FromAnnotations(s.Annotations)
+	}
+	_, err := generate.Generate(ctx, generate.Options{
+		Dir: s.Manifests, OutputDir: c.String("output-dir"), Metadata: m, BaseImage: c.String("base"), Overwrite: c.Bool("overwrite"),
+		Info: func(message string) { p.log.Info(message) },
+	})
+	return generateError(err)
+}
+
+// bundleSourceError tells what helps against an error of finding the parts of a bundle.
+func bundleSourceError(err error) error {
+	if errors.Is(err, generate.ErrMetadata) {
+		return &cliutil.Error{Class: cliutil.ClassInput, Hint: "without --package, --channels and --default what is there counts; --overwrite replaces it", Err: err}
+	}
+	return err
+}

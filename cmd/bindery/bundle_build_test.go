@@ -1,0 +1,245 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testbundles"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// done runs the program, which must succeed, and returns its standard output.
+func done(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	got := runProgram(t, dir, name, args...)
+	if got.status != 0 {
+		t.Fatalf("%v: %+v", args, got)
+	}
+	return got.stdout
+}
+
+// imageFiles are the files of an image in a layout, with their contents.
+func imageFiles(t *testing.T, name string) (*images.Image, map[string]string) {
+	t.Helper()
+	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: v1.Platform{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { img.Close() })
+	tree, err := img.Extract(t.Context(), []string{"."}, images.ExtractOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	out := t.TempDir()
+	if err := os.CopyFS(filepath.Join(out, "x"), tree); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(snapshot(t, filepath.Join(out, "x"))) {
+		name := strings.Fields(line)[0]
+		if info, err := os.Stat(filepath.Join(out, "x", name)); err == nil && !info.IsDir() {
+			files[name] = readFile(t, filepath.Join(out, "x", name))
+		}
+	}
+	return img, files
+}
+
+// A bundle in an image renders as the bundle on disk, and the bundle on disk stays as it was.
+func TestBuildBundle(t *testing.T) {
+	dir := bundleDir(t)
+	before := snapshot(t, filepath.Join(dir, "bundle"))
+	out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", "example.com/acme/etcd:v1", "--digest-file", "digest")
+	if want := "oci:etcd.oci:v1\nexample.com/acme/etcd@" + readFile(t, filepath.Join(dir, "digest")) + "\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	if after := snapshot(t, filepath.Join(dir, "bundle")); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+	if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:etcd.oci:v1"), done(t, dir, "bindery", "render", "bundle"); fromImage != fromDir {
+		t.Errorf("the image renders as\n%s\nthe directory as\n%s", fromImage, fromDir)
+	}
+	img, files := imageFiles(t, "oci:"+dir+"/etcd.oci:v1")
+	if len(files) != 5 || img.Config.Config.Labels["operators.operatorframework.io.bundle.package.v1"] != "etcd" {
+		t.Errorf("labels %q, files %v", img.Config.Config.Labels, files)
+	}
+	for name, text := range files {
+		if text != readFile(t, filepath.Join(dir, "bundle", name)) {
+			t.Errorf("%s is another", name)
+		}
+	}
+}
+
+// Every recorded bundle that is valid renders out of its image as from its directory.
+func TestBuildRecordedBundles(t *testing.T) {
+	built := 0
+	for _, name := range testbundles.Names(t) {
+		if !strings.Contains(name, "synth") && !strings.Contains(name, "skupper") && !strings.Contains(name, "pelorus") {
+			continue // the others are like these
+		}
+		dir := t.TempDir()
+		testbundles.Write(t, dir, name)
+		args := []string{"build", "bundle", name, "-t", "example.com/x:v1", "--output", "oci:out"}
+		if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
+			if !strings.Contains(got.stderr, "the bundle has ") {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		built++
+		if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:out:v1"), done(t, dir, "bindery", "render", name); fromImage != fromDir {
+			t.Errorf("%s: the image renders otherwise than the directory", name)
+		}
+	}
+	if built < 20 {
+		t.Errorf("only %d bundles were built", built)
+	}
+}
+
+// The digest does not depend on umask, user, time zone, locale or the directory.
+func TestBundleDigestIsThatOfTheContent(t *testing.T) {
+	var digests []string
+	for i, prefix := range []string{"umask 022; ", "umask 077; TZ=Asia/Tokyo ", "umask 000; LANG=de_DE.UTF-8 setpriv --reuid 65534 --clear-groups ", "TMPDIR=/nosuch "} {
+		if strings.Contains(prefix, "setpriv") && (os.Getuid() != 0 || exec.Command("setpriv", "--version").Run() != nil) {
+			prefix = "umask 000; LANG=de_DE.UTF-8 "
+		}
+		dir := bundleDir(t)
+		if strings.Contains(prefix, "setpriv") {
+			// The other user must find the program and the bundle, and write the image.
+			for _, path := range []string{dir, filepath.Dir(dir), binDir} {
+				if err := os.Chmod(path, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		script := prefix + filepath.Join(binDir, "bindery") + " build bundle bundle -t x:v1 --output oci:out" + fmt.Sprint(i)
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		got := finish(t, cmd)
+		if got.status != 0 {
+			t.Fatalf("%s: %+v", script, got)
+		}
+		_, digest, _ := strings.Cut(got.stdout, "@")
+		digests = append(digests, digest)
+	}
+	for _, d := range digests {
+		if d != digests[0] {
+			t.Errorf("digests %q", digests)
+		}
+	}
+}
+
+// Under opm's name: opm's flags, metadata made in memory, a builder that is not needed.
+func TestBundleBuildAsOpm(t *testing.T) {
+	dir := bundleDir(t)
+	if err := os.RemoveAll(filepath.Join(dir, "bundle", "metadata")); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, filepath.Join(dir, "bundle"))
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd", "-c", "stable,beta", "-e", "stable", "-b", "podman")
+	if after := snapshot(t, filepath.Join(dir, "bundle")); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+	img, files := imageFiles(t, "oci:"+dir+"/etcd.oci:v1")
+	want := readFile(t, "../../bundle/generate/testdata/etcd/annotations.yaml")
+	if files["metadata/annotations.yaml"] != want || img.Config.Config.Labels["operators.operatorframework.io.bundle.channels.v1"] != "stable,beta" {
+		t.Errorf("annotations\n%s\nlabels %q", files["metadata/annotations.yaml"], img.Config.Config.Labels)
+	}
+	// With -o the files are on disk too, with -u a copy.
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-p", "etcd", "-c", "stable,beta", "-e", "stable", "-o")
+	if got := readFile(t, filepath.Join(dir, "bundle/metadata/annotations.yaml")); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	done(t, dir, "opm", "alpha", "bundle", "build", "-d", "bundle/manifests", "-t", "example.com/etcd:v1", "-u", "copy", "-o", "-c", "alpha")
+	for file, text := range map[string]string{
+		"copy/metadata/annotations.yaml": readFile(t, "../../bundle/generate/testdata/etcd/outdir-annotations.yaml"),
+		"bundle.Dockerfile":              strings.ReplaceAll(readFile(t, "../../bundle/generate/testdata/etcd/outdir-bundle.Dockerfile"), "gen2/", "copy/"),
+	} {
+		if got := readFile(t, filepath.Join(dir, file)); got != text {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, text)
+		}
+	}
+}
+
+func TestBuildPlainBundle(t *testing.T) {
+	dir := t.TempDir()
+	text := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: b\n  namespace: a\n"
+	if err := os.MkdirAll(filepath.Join(dir, "p", "manifests"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "p", "manifests", "all.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, "bindery", "build", "bundle", "p", "--plain", "-p", "acme", "-t", "example.com/p:v1")
+	img, files := imageFiles(t, "oci:"+dir+"/p.oci:v1")
+	if files["manifests/all.yaml"] != text || !strings.Contains(files["metadata/annotations.yaml"], "mediatype.v1: plain+v0\n") || len(files) != 2 {
+		t.Errorf("files %q", files)
+	}
+	if l := img.Config.Config.Labels; l["operators.operatorframework.io.bundle.mediatype.v1"] != "plain+v0" || l["operators.operatorframework.io.bundle.package.v1"] != "acme" || len(l) != 4 {
+		t.Errorf("labels %q", l)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "p", "manifests", "bad.yaml"), []byte("a: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := runProgram(t, dir, "bindery", "build", "bundle", "p", "--plain", "-t", "example.com/p:v2"); got.status != 1 || !strings.Contains(got.stderr, "manifests/bad.yaml") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPushBundle(t *testing.T) {
+	registry := testregistry.New(t)
+	dir := bundleDir(t)
+	name := registry.Host() + "/acme/etcd:v1"
+	for _, format := range []string{"oci", "docker"} {
+		out := done(t, dir, "bindery", "build", "bundle", "bundle", "-t", name, "--push", "--use-http", "--format", format)
+		_, digest, _ := strings.Cut(strings.TrimSpace(out), "@")
+		rendered := done(t, dir, "bindery", "render", registry.Host()+"/acme/etcd:v1", "--use-http", "--no-cache")
+		var blob struct{ Image string }
+		if err := json.Unmarshal([]byte(rendered), &blob); err != nil || blob.Image != name {
+			t.Errorf("%s (%s): rendered as %.200s: %v", format, digest, rendered, err)
+		}
+	}
+}
+
+func TestBuildBundleErrors(t *testing.T) {
+	for _, c := range []struct{ name, program, args, want string }{
+		{"no name", "bindery", "build bundle bundle", `required flag(s) "tag" not set`},
+		{"no directory", "bindery", "build bundle -t x:v1", `required flag(s) "directory" not set`},
+		{"unknown builder", "opm", "alpha bundle build -d bundle -t x:v1 -b img", "img is not supported image builder"},
+		{"other words", "bindery", "build bundle bundle -t x:v1 -p other", "hint: without --package"},
+		{"nothing there", "bindery", "build bundle nosuch/manifests -t x:v1", "no such file"},
+		{"invalid", "bindery", "build bundle broken -t x:v1", "hint: --skip-validation"},
+		{"invalid as JSON", "bindery", "build bundle broken -t x:v1 --error-format json", `{"class":3,"message":"broken: the bundle has `},
+		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out", "lies in it"},
+		{"platform", "bindery", "build bundle bundle -t x:v1 --platform windows/amd64", "invalid --platform value"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := bundleDir(t)
+			if err := os.CopyFS(filepath.Join(dir, "broken"), os.DirFS(filepath.Join(dir, "bundle"))); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, "broken", "manifests", "etcdclusters.etcd.database.coreos.com.crd.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			before := snapshot(t, dir)
+			got := runProgram(t, dir, c.program, strings.Fields(c.args)...)
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("%+v without %s", got, c.want)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+			if c.name == "invalid" {
+				done(t, dir, "bindery", append(strings.Fields(c.args), "--skip-validation")...)
+			}
+		})
+	}
+}

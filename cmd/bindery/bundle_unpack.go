@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// maxBundle is how many bytes the layers of a bundle may have, uncompressed, unless a flag says otherwise.
+const maxBundle = 256 << 20
+
+func (p *program) bundleUnpackCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "unpack",
+		Usage:     "write the files of a bundle image into a directory",
+		ArgsUsage: "REF",
+		Description: "All files of the image are written, with --bundle-only those in its manifests and metadata. The bundle is validated before.\n" +
+			"A directory that is there keeps what it has: nothing in it is replaced. Files get the mode 0644; an image with links or\n" +
+			"devices is refused." +
+			examples("bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
+				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
+			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"}, Usage: "write the bundle whatever is wrong with it"},
+			&cli.BoolFlag{Name: "bundle-only", Usage: "write manifests and metadata, and nothing else that is in the image"},
+			platformFlag(),
+			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "as --ca-file", Hidden: true},
+			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "as --use-http", Hidden: true},
+			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "as --log-level debug", Hidden: true},
+		}, imageFlags()...),
+		Action: exactly(1, p.bundleUnpack),
+	}
+}
+
+func (p *program) bundleUnpack(c *cli.Context) (err error) {
+	if c.Bool("debug") {
+		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+	}
+	if ca := c.String("root-ca"); ca != "" && !c.IsSet("ca-file") {
+		if err := c.Set("ca-file", ca); err != nil {
+			return err
+		}
+	}
+	ref, out := c.Args().First(), c.String("out")
+	if out == "" {
+		return cliutil.Usagef("invalid --out value %q, expected a directory", out)
+	}
+	limits, err := imageLimits(c)
+	if err != nil {
+		return err
+	}
+	if limits.Uncompressed == 0 {
+		limits.Uncompressed = maxBundle
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return err
+	}
+	image, err := client.Open(c.Context, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, image.Close()) }()
+	labels := image.Config.Config.Labels
+	wanted := []string{"."}
+	if c.Bool("bundle-only") {
+		wanted = bundle.Paths(labels)
+	}
+	tree, err := image.Extract(c.Context, wanted, images.ExtractOptions{Limits: limits})
+	if err != nil {
+		return unpackError(c, ref, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	if !c.Bool("skip-validation") {
+		plain := labels[bundle.AnnotationMediaType] == string(bundle.PlainV0)
+		if err := p.validBundle(c.Context, ref, tree, validation{labels: labels, plain: plain, strict: true}); err != nil {
+			return err
+		}
+	}
+	files := 0
+	if err := fs.WalkDir(tree, ".", func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files++
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := atomicfs.WriteTree(c.Context, out, tree); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return &cliutil.Error{Class: cliutil.ClassLocal, Object: out, Err: err, Hint: "-o DIR names another directory; nothing was written"}
+		}
+		return err
+	}
+	p.log.Info(fmt.Sprintf("wrote %s of %s to %s", count(files, "file"), image.Reference(), out))
+	return nil
+}
+
+// unpackError tells what helps where the image has more than a bundle.
+func unpackError(c *cli.Context, ref string, err error) error {
+	err = fmt.Errorf("%q: %w", ref, err)
+	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads nothing but manifests and metadata"}
+}

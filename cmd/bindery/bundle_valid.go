@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// validation says how a bundle is validated.
+type validation struct {
+	labels map[string]string
+	plain  bool
+	// strict refuses a bundle with any error, and not only one that cannot be read.
+	strict bool
+}
+
+// validBundle refuses a bundle with errors, and tells its warnings.
+func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v validation) error {
+	o := bundle.ReadOptions{Labels: v.labels}
+	if v.plain {
+		o.MediaType = bundle.PlainV0
+	}
+	b, readErr := bundle.Read(ctx, fsys, o)
+	var refused *bundle.ReadError
+	if readErr != nil && !errors.As(readErr, &refused) {
+		return readErr
+	}
+	report, err := check.Run(ctx, fsys, b, check.Options{Plain: v.plain})
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, problem := range report.Problems {
+		if v.plain && (problem.Rule == bundle.RuleDocuments || problem.Rule == "namespace") {
+			continue // both are what plain+v0 bundles are for
+		}
+		if problem.Severity == bundle.SeverityError && (v.strict || refused != nil) {
+			wrong = append(wrong, problem.String())
+			continue
+		}
+		p.log.Warn(object + ": " + problem.String())
+	}
+	if refused != nil && len(wrong) == 0 {
+		wrong = append(wrong, refused.Error())
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	class := cliutil.ClassInput
+	if errors.Is(readErr, bundle.ErrLimit) {
+		class = cliutil.ClassLimit
+	}
+	return &cliutil.Error{Class: class, Object: object, Hint: "--skip-validation goes on all the same",
+		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(wrong, "\n"))}
+}

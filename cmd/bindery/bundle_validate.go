@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) bundleValidateCommand() *cli.Command {
+	var names strings.Builder
+	for _, v := range check.Validators() {
+		fmt.Fprintf(&names, "\n  %-22s %s", v.Name, v.Usage)
+	}
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Usage: "also run the validator `NAME`"},
+		&cli.StringFlag{Name: "kubernetes-version", Usage: "`VERSION` for which APIs that it has not are errors, such as 1.25"},
+		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, whatever it says of itself"},
+		&cli.BoolFlag{Name: "strict", Usage: "take warnings for errors"},
+		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true, Usage: "accepted and not needed (docker|podman|none)"},
+	}
+	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json)"}
+	validators := &cli.StringFlag{Name: "optional-validators", Usage: "as --select, `NAMES` separated by commas", Hidden: !p.opm}
+	if p.opm {
+		output.Aliases, validators.Aliases = nil, []string{"o"}
+	}
+	flags = append(flags, output, validators, jobsFlag(), platformFlag())
+	return &cli.Command{
+		Name:      "validate",
+		Usage:     "check a bundle",
+		ArgsUsage: "REF",
+		Description: "REF is a bundle's directory or image. Everything that is wrong is told at once, with file and line: the annotations and\n" +
+			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
+			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
+			"Validators that run when they are selected:" + names.String() +
+			examples("bindery bundle validate bundle", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+		Flags:  append(flags, imageFlags()...),
+		Action: p.bundleValidate,
+	}
+}
+
+// bundleVerdict is the answer as JSON.
+type bundleVerdict struct {
+	Passed   bool             `json:"passed"`
+	Problems []bundle.Problem `json:"problems"`
+	Size     *check.Size      `json:"configMapSize,omitempty"`
+}
+
+func (p *program) bundleValidate(c *cli.Context) error {
+	format, err := listFormat(c, "json")
+	if err != nil {
+		return err
+	}
+	ref, err := argumentOr(c, "tag")
+	if err != nil {
+		return err
+	}
+	if builder := c.String("image-builder"); !slices.Contains([]string{"docker", "podman", "none"}, builder) {
+		return cliutil.Usagef("invalid --image-builder value %q: is not supported image builder", builder)
+	}
+	selected, err := cliutil.List(append(c.StringSlice("select"), c.String("optional-validators")))
+	if err != nil {
+		return err
+	}
+	o := check.Options{
+		Select: selected, KubernetesVersion: c.String("kubernetes-version"),
+		Plain: c.Bool("plain"), Strict: c.Bool("strict"), Jobs: c.Int("jobs"),
+	}
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	report, err := p.checkBundle(c, ref, o)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.writeBundleVerdict(report)
+	}
+	var wrong []string
+	for _, problem := range report.Problems {
+		if problem.Severity == bundle.SeverityError {
+			wrong = append(wrong, problem.String())
+		} else {
+			p.log.Warn(problem.String())
+		}
+	}
+	switch {
+	case len(wrong) == 0 && !p.opm:
+		text := fmt.Sprintf("%q is a valid bundle", ref)
+		if report.Size.Limit > 0 {
+			text += fmt.Sprintf("; OLM unpacks it to %d bytes of at most %d", report.Size.Encoded, report.Size.Limit)
+		}
+		p.log.Info(text)
+		return nil
+	case len(wrong) == 0:
+		return nil
+	}
+	class := cliutil.ClassInput
+	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
+		class = cliutil.ClassLimit
+	}
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(wrong, "\n"))
+	if p.opm {
+		err = errors.New(report.OpmMessage())
+	}
+	return &cliutil.Error{Class: class, Object: ref, Err: err}
+}
+
+func (p *program) writeBundleVerdict(report *check.Report) error {
+	v := bundleVerdict{Passed: !report.Failed(), Problems: append([]bundle.Problem{}, report.Problems...)}
+	if report.Size.Limit > 0 {
+		v.Size = &report.Size
+	}
+	enc := json.NewEncoder(p.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "    ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	if !v.Passed {
+		return &cliutil.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// checkBundle checks what a reference names.
+func (p *program) checkBundle(c *cli.Context, ref string, o check.Options) (*check.Report, error) {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == render.Image:
+		return p.checkBundleImage(c, ref, o)
+	case kind == render.Database:
+		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+	}
+	root, err := bundlefs.OpenDir(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	report, _, err := checkFiles(c.Context, root.FS(), o)
+	return report, err
+}
+
+// checkFiles reads and checks a bundle. odd is true if its annotations name directories that are not among the files.
+func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check.Report, odd bool, err error) {
+	read := bundle.ReadOptions{Labels: o.Labels}
+	if o.Plain {
+		read.MediaType = bundle.PlainV0
+	}
+	b, err := bundle.Read(ctx, fsys, read)
+	var problems *bundle.ReadError
+	if err != nil && !errors.As(err, &problems) {
+		return nil, false, err
+	}
+	report, err = check.Run(ctx, fsys, b, o)
+	if errors.Is(err, check.ErrUnknownValidator) {
+		err = cliutil.Usagef("invalid --select value: %v", err)
+	}
+	odd = slices.ContainsFunc(b.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleDirectory })
+	return report, odd, err
+}
+
+// checkBundleImage checks the bundle in an image.
+func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
+	transport, _, _ := strings.Cut(ref, ":")
+	known := []images.Transport{images.Docker, images.OCI, images.OCIArchive, images.DockerArchive, images.Directory}
+	if _, err := reference.ParseNamed(ref); err != nil && !slices.Contains(known, images.Transport(transport)) {
+		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: &render.NameError{Reference: ref, Reason: err},
+			Hint: "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"}
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return nil, err
+	}
+	img, err := client.Open(c.Context, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	limits, err := imageLimits(c)
+	if err != nil {
+		return nil, err
+	}
+	if limits.Uncompressed == 0 {
+		limits.Uncompressed = 256 << 20
+	}
+	o.Labels = img.Config.Config.Labels
+	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
+	if err == nil && odd {
+		// annotations.yaml may name directories that the labels do not.
+		if whole, _, werr := checkExtracted(c.Context, img, []string{"."}, limits, o); werr == nil {
+			report = whole
+		}
+	}
+	return report, err
+}
+
+func checkExtracted(ctx context.Context, img *images.Image, paths []string, limits images.Limits, o check.Options) (_ *check.Report, odd bool, err error) {
+	tree, err := img.Extract(ctx, paths, images.ExtractOptions{Limits: limits})
+	if err != nil {
+		return nil, false, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	return checkFiles(ctx, tree, o)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// cacheState is what "cache info -o json" says.
+type cacheState struct {
+	Directory string
+	Blobs     int
+	Bytes     int64
+	MaxBytes  int64
+}
+
+func TestCacheCommands(t *testing.T) {
+	dir := workDir(t)
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
+		Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
+	})
+	ref := r.Host() + "/acme/catalog:v1"
+	env := []string{"XDG_CACHE_HOME=" + filepath.Join(dir, "cache")}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := command(dir, "bindery", args...)
+		cmd.Env = append(cmd.Env, env...)
+		got := finish(t, cmd)
+		if got.status != 0 || strings.Contains(got.stderr, "cache") {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		return got.stdout
+	}
+	info := func() (s cacheState) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(run("cache", "info", "-o", "json")), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+
+	if s := info(); s.Blobs != 0 || s.MaxBytes != 2<<30 || s.Directory != filepath.Join(dir, "cache", "bindery", "blobs") {
+		t.Errorf("before: %+v", s)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "cache")); !os.IsNotExist(err) {
+		t.Errorf("cache info has made the directory: %v", err)
+	}
+	want := run("render", "cat")
+	if got := run("render", ref, "--use-http", "--no-cache"); got != want {
+		t.Error("the image renders otherwise than the directory")
+	}
+	if s := info(); s.Blobs != 0 {
+		t.Errorf("with --no-cache: %+v", s)
+	}
+	for range 2 {
+		if got := run("render", ref, "--use-http"); got != want {
+			t.Error("the image renders otherwise than the directory")
+		}
+	}
+	if n := r.Count("GET /v2/acme/catalog/blobs/"); n != 4 {
+		t.Errorf("%d blobs were fetched, want 2 without the cache and 2 for it: %v", n, r.Requests())
+	}
+	if s := info(); s.Blobs != 3 || s.Bytes < 3*4096 {
+		t.Errorf("after: %+v", s)
+	}
+	if out := run("cache", "info"); !strings.Contains(out, "DIRECTORY") || !strings.Contains(out, "  3      ") {
+		t.Errorf("table:\n%s", out)
+	}
+	run("cache", "prune")
+	run("cache", "prune", "--all", "--dry-run")
+	if s := info(); s.Blobs != 3 {
+		t.Errorf("too much has been removed: %+v", s)
+	}
+	var done struct{ RemovedBlobs, Blobs int }
+	if err := json.Unmarshal([]byte(run("cache", "prune", "--max-size", "4KiB", "-o", "json")), &done); err != nil || done.RemovedBlobs != 2 || done.Blobs != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	run("cache", "prune", "--all")
+	if s := info(); s.Blobs != 0 {
+		t.Errorf("something is left: %+v", s)
+	}
+	for _, args := range [][]string{{"cache", "prune", "--all", "--max-size", "1"}, {"cache", "prune", "--max-size", "much"}, {"cache", "info", "--cache-size", "0"}, {"cache", "info", "-o", "yaml"}} {
+		cmd := command(dir, "bindery", append(args, "--error-format", "json")...)
+		if got := finish(t, cmd); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `"class":2`) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+// Without a cache images are read all the same, with one warning if there should be one.
+func TestNoPlaceForACache(t *testing.T) {
+	dir := workDir(t)
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/catalog", "v1", testregistry.Image{
+		Labels: map[string]string{build.ConfigsLabel: "/configs"}, Layers: []map[string]string{testregistry.Files(t, filepath.Join(dir, "cat"), "configs")},
+	})
+	file := filepath.Join(dir, "file")
+	link := filepath.Join(dir, "link", "bindery")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(link, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, filepath.Join(link, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env      []string
+		warnings int
+	}{
+		"a file above":       {[]string{"XDG_CACHE_HOME=" + file}, 1},
+		"a link":             {[]string{"XDG_CACHE_HOME=" + filepath.Dir(link)}, 1},
+		"neither is set":     {[]string{"XDG_CACHE_HOME=", "HOME=relative"}, 0},
+		"it cannot be made":  {[]string{"XDG_CACHE_HOME=/proc/nowhere"}, 1},
+		"it has other files": {[]string{"XDG_CACHE_HOME=" + other(t)}, 1},
+	} {
+		cmd := command(dir, "bindery", "render", r.Host()+"/acme/catalog:v1", "--use-http")
+		cmd.Env = append(cmd.Env, c.env...)
+		got := finish(t, cmd)
+		if got.status != 0 || got.stdout == "" || strings.Count(got.stderr, "warning:") != c.warnings || c.warnings > 0 && !strings.Contains(got.stderr, "cache") {
+			t.Errorf("%s: status %d\n%s", name, got.status, got.stderr)
+		}
+	}
+}
+
+// other is a cache directory in which a user keeps something else.
+func other(t *testing.T) string {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "bindery", "blobs", "photos"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

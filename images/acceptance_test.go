@@ -1,0 +1,166 @@
+package images
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.podman.io/image/v5/signature"
+)
+
+// realRegistry starts Debian's registry with a certificate of a private authority, and a password: user "user", the
+// canary.
+func realRegistry(t *testing.T) (host, ca string) {
+	t.Helper()
+	path, err := exec.LookPath("docker-registry")
+	if err != nil {
+		t.Skip("docker-registry is not installed")
+	}
+	dir := t.TempDir()
+	cert := certificate(t, func(*x509.Certificate) {})
+	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca = filepath.Join(dir, "ca.crt")
+	write(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})))
+	write(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	write(t, filepath.Join(dir, "htpasswd"), "user:$2a$04$wPkULVveyvNN30RCKDHSj.PvIFU7cAuZCVz9MNaHkUfekNyAF9zmK\n")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host = l.Addr().String()
+	l.Close()
+	write(t, filepath.Join(dir, "config.yml"), fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %[1]s/data}}\n"+
+		"http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/key.pem}}\nauth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}\n", dir, host))
+	cmd := exec.Command(path, "serve", filepath.Join(dir, "config.yml"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c, err := tls.Dial("tcp", host, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only whether it is there
+		if err == nil {
+			c.Close()
+			return host, ca
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the registry does not answer: %v", err)
+		}
+	}
+}
+
+func TestRealRegistry(t *testing.T) {
+	host, ca := realRegistry(t)
+	f, text := large(t, 3<<20)
+	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host+"/a")}
+	pushed, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{host + "/a/b:v1", "docker://" + pushed[0].Reference} {
+		c := quick(t, ClientOptions{Registry: r})
+		img, err := c.Open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img.Reference() != pushed[0].Reference {
+			t.Errorf("%s: got %s", name, img.Reference())
+		}
+		img.Close()
+		if got, err := read(t.Context(), c, name); err != nil || got != text {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	for name, o := range map[string]Registry{
+		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca}, "credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
+	} {
+		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err, ErrRegistry) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	// Signatures are looked for by the library: with the same authority and credentials.
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	write(t, policy, fmt.Sprintf(`{"default":[{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}]}`, ca))
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: r, PolicyFile: policy}), host+"/a/b:v1"); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "signature was required") {
+		t.Errorf("a policy of signatures: %v", err)
+	}
+	// A base image is read with the client's credentials.
+	ref, err := quick(t, ClientOptions{Registry: r}).Reference(host + "/a/b:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
+	if _, err := Copy(t.Context(), ref, []Destination{parse(t, "oci:"+filepath.Join(t.TempDir(), "out"))}, CopyOptions{Policy: accept}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A real registry behind a proxy that cuts every second body and is busy now and then.
+func TestRealRegistryBehindABadLine(t *testing.T) {
+	host, ca := realRegistry(t)
+	f, text := large(t, 3<<20)
+	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	if _, err := Copy(t.Context(), f, []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: direct}); err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "https", Host: host})
+			r.Out.Host = r.In.Host
+		},
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // it is the test's own
+	}
+	var n atomic.Int32
+	line := func(w http.ResponseWriter, r *http.Request) {
+		switch at := n.Add(1); {
+		case at%4 == 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.Contains(r.URL.Path, "/blobs/") && at%4 == 2:
+			proxy.ServeHTTP(&cutWriter{ResponseWriter: w, left: 1 << 20}, r)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(line)}
+	go func() { _ = server.Serve(l) }()
+	defer server.Close()
+	r := insecure()
+	r.AuthFile = authFileFor(t, l.Addr().String())
+	for range 4 {
+		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r, Retries: 4}), l.Addr().String()+"/a/b:v1"); err != nil || got != text {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	}
+}
+
+// cutWriter breaks the connection after so many bytes.
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutWriter) Write(p []byte) (int, error) {
+	if len(p) > c.left {
+		panic(http.ErrAbortHandler)
+	}
+	c.left -= len(p)
+	return c.ResponseWriter.Write(p)
+}

@@ -1,0 +1,95 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/image"
+	"go.podman.io/image/v5/types"
+)
+
+// Reference is the image with a name, for what reads images through the containers image library, a build upon a base
+// image say: it is got by this client, with its credentials, retries, policy and lock, and every manifest and blob that
+// is read to its end has the digest that it should have. The client must be open as long as the reference is used.
+func (c *Client) Reference(name string) (types.ImageReference, error) {
+	ref, err := ParseSource(name)
+	if err != nil {
+		return nil, err
+	}
+	return &clientReference{ImageReference: ref, c: c, name: name}, nil
+}
+
+// clientReference is the library's reference but for how it is read.
+type clientReference struct {
+	types.ImageReference
+	c    *Client
+	name string
+}
+
+// NewImageSource opens the image. The context's options of the library do not matter.
+func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
+	defer func() {
+		if err != nil {
+			err = withoutSecrets(fmt.Errorf("image %.300q: %w", r.name, err))
+		}
+	}()
+	n, src, err := r.c.openSource(ctx, r.name)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := src.GetManifest(ctx, nil)
+	if err == nil {
+		err = r.c.admit(ctx, n, r.name, digest.FromBytes(text))
+	}
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return &verifiedSource{ImageSource: src, ref: r}, nil
+}
+
+// NewImage opens the image and reads its manifest.
+func (r *clientReference) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
+	src, err := r.NewImageSource(ctx, sys)
+	if err != nil {
+		return nil, err
+	}
+	return image.FromSource(ctx, sys, src)
+}
+
+// verifiedSource is a source whose content has its digests.
+type verifiedSource struct {
+	types.ImageSource
+	ref types.ImageReference
+}
+
+func (v *verifiedSource) Reference() types.ImageReference { return v.ref }
+
+func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Digest) ([]byte, string, error) {
+	text, kind, err := v.ImageSource.GetManifest(ctx, instance)
+	if err != nil {
+		return nil, "", err
+	}
+	if want, known := expectedDescriptor(v.ImageSource); instance != nil || known {
+		if instance != nil {
+			want.Digest = *instance
+		}
+		if got := digest.FromBytes(text); got != want.Digest {
+			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, got, want.Digest)
+		}
+	}
+	return text, kind, nil
+}
+
+func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
+	r, size, err := v.ImageSource.GetBlob(ctx, info, cache)
+	if err != nil {
+		return nil, 0, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{newVerifier(contextReader{ctx, r}, info.Digest, info.Size), r}, size, nil
+}

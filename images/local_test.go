@@ -1,0 +1,492 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Every local transport gives the same image, through the client and without one.
+func TestLocalTransports(t *testing.T) {
+	f := simple(t, "hello")
+	dir := t.TempDir()
+	for _, to := range []string{"oci:layout:v1", "oci-archive:image.oci:v1", "docker-archive:image.docker:example.test/a/b:v1", "docker-archive:image.docker.untagged", "dir:directory"} {
+		transport, rest, _ := strings.Cut(to, ":")
+		to = transport + ":" + filepath.Join(dir, rest)
+		mustCopy(t, f, to)
+		from := []string{to}
+		if path, name, ok := strings.Cut(to[len(transport)+1:], ":"); ok && name != "" {
+			from = append(from, transport+":"+path, transport+":"+path+":@0")
+		}
+		for _, name := range from {
+			t.Run(strings.ReplaceAll(name, dir, ""), func(t *testing.T) {
+				c := quick(t, ClientOptions{})
+				img, err := c.Open(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer img.Close()
+				if img.Top != img.Digest || img.Name != name || img.Reference() != name || transport != "docker-archive" && img.Digest != digest.FromBytes(f.manifest) {
+					t.Errorf("got %+v", img)
+				}
+				again, err := Open(t.Context(), name, OpenOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer again.Close()
+				if again.Digest != img.Digest {
+					t.Errorf("%s and %s", again.Digest, img.Digest)
+				}
+				tree, err := img.Extract(t.Context(), []string{"configs"}, ExtractOptions{Temp: c.o.Temp})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tree.Close()
+				if got := content(t, tree); len(got) != 1 || got["configs/a/catalog.yaml"] != "hello" {
+					t.Errorf("got %v", got)
+				}
+			})
+		}
+	}
+	for _, name := range []string{"oci:layout:v2", "oci:layout:@1", "oci-archive:image.oci:v2", "docker-archive:image.docker:example.test/a/b:v2", "docker-archive:image.docker:@7", "dir:layout", "oci:directory", "oci-archive:image.docker", "docker-archive:image.oci", "oci:nowhere", "dir:image.oci"} {
+		transport, rest, _ := strings.Cut(name, ":")
+		if _, err := read(t.Context(), quick(t, ClientOptions{}), transport+":"+filepath.Join(dir, rest)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"quay.io/a/b":           "//quay.io/a/b:latest",
+		"docker://quay.io/a:v1": "//quay.io/a:v1",
+		"localhost:5000/a:v1":   "//localhost:5000/a:v1",
+		"localhost/a":           "//localhost/a:latest",
+		"busybox":               "//busybox:latest",
+		"docker.io/busybox:1":   "//busybox:1",
+		"acme/op":               "//acme/op:latest",
+		"quay.io/a:v1@sha256:" + strings.Repeat("a", 64): "//quay.io/a@sha256:" + strings.Repeat("a", 64),
+	} {
+		ref, err := ParseSource(text)
+		if err != nil || ref.StringWithinTransport() != want {
+			t.Errorf("%s: %v, %v", text, ref, err)
+		}
+	}
+	for _, bad := range []string{"", "docker:quay.io/a", "QUAY/a", "quay.io/A", "a\nb", "quay.io/a@sha512:" + strings.Repeat("a", 128), "quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e", "oci:", "dir:", "quay.io/a:", "https://quay.io/a"} {
+		if ref, err := ParseSource(bad); err == nil {
+			t.Errorf("%q: %s", bad, ref.StringWithinTransport())
+		}
+	}
+}
+
+// member is an entry of an archive that is made by hand.
+type member struct {
+	name, body, link string
+	kind             byte
+}
+
+func archiveOf(t testing.TB, path string, members ...member) string {
+	t.Helper()
+	var entries []entry
+	for _, m := range members {
+		entries = append(entries, entry(m2e(m)))
+	}
+	if err := os.WriteFile(path, tarOf(t, entries...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func m2e(m member) entry { return entry{name: m.name, body: m.body, link: m.link, kind: m.kind} }
+
+// layoutMembers are the members of an archive with a layout that has the fixture.
+func layoutMembers(t testing.TB, f *fixture) []member {
+	t.Helper()
+	d := v1.Descriptor{MediaType: f.kind, Digest: digest.FromBytes(f.manifest), Size: int64(len(f.manifest))}
+	index := v1.Index{MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{d}}
+	index.SchemaVersion = 2
+	out := []member{
+		{name: "oci-layout", body: `{"imageLayoutVersion":"1.0.0"}`},
+		{name: "index.json", body: string(mustJSON(t, index))},
+		{name: "blobs/sha256/" + d.Digest.Encoded(), body: string(f.manifest)},
+	}
+	for d, b := range f.blobs {
+		out = append(out, member{name: "blobs/sha256/" + d.Encoded(), body: string(b)})
+	}
+	return out
+}
+
+// dockerMembers are the members of an archive as "docker save" makes it.
+func dockerMembers(t testing.TB, f *fixture, layers ...string) []member {
+	t.Helper()
+	var m v1.Manifest
+	if err := json.Unmarshal(f.manifest, &m); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for i := range m.Layers {
+		names = append(names, fmt.Sprintf("%d/layer.tar", i))
+	}
+	list := mustJSON(t, []archivedImage{{Config: "config.json", RepoTags: []string{"example.test/a:v1"}, Layers: names}})
+	out := []member{{name: "manifest.json", body: string(list)}, {name: "config.json", body: string(f.blobs[m.Config.Digest])}}
+	for i, l := range layers {
+		out = append(out, member{name: names[i], body: l})
+	}
+	return out
+}
+
+func TestArchivesOfOtherPrograms(t *testing.T) {
+	dir := t.TempDir()
+	one, two := tarOf(t, entry{name: "configs/a/catalog.yaml", body: "x"}), tarOf(t, entry{name: "other"})
+	zipped := gzipLayer(t, one)
+	f := newFixture(t, plainLayer(one), plainLayer(two), plainLayer(one))
+	members := dockerMembers(t, f, string(one), string(two))
+	compressed := func(path string) {
+		plain, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, err = w.Write(plain)
+		if err = errors.Join(err, w.Close(), os.WriteFile(path+".gz", b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]string{
+		"link to a layer":      "docker-archive:" + archiveOf(t, filepath.Join(dir, "1"), append(slices.Clone(members), member{name: "2/layer.tar", link: "../0/layer.tar", kind: tar.TypeSymlink})...),
+		"hard link to a layer": "docker-archive:" + archiveOf(t, filepath.Join(dir, "2"), append(slices.Clone(members), member{name: "2/layer.tar", link: "0/layer.tar", kind: tar.TypeLink})...),
+		"compressed layer":     "docker-archive:" + archiveOf(t, filepath.Join(dir, "3"), append(slices.Clone(members), member{name: "2/layer.tar", body: string(zipped.content)})...),
+		"names with dots":      "oci-archive:" + archiveOf(t, filepath.Join(dir, "4"), dotted(layoutMembers(t, f))...),
+	}
+	compressed(filepath.Join(dir, "1"))
+	compressed(filepath.Join(dir, "4"))
+	cases["compressed as a whole"] = "docker-archive:" + filepath.Join(dir, "1.gz") + ":example.test/a:v1"
+	cases["layout compressed as a whole"] = "oci-archive:" + filepath.Join(dir, "4.gz")
+	for name, from := range cases {
+		if got, err := read(t.Context(), quick(t, ClientOptions{}), from); err != nil || got != "x" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func dotted(in []member) (out []member) {
+	out = append(out, member{name: "./", kind: tar.TypeDir}, member{name: "./blobs/", kind: tar.TypeDir})
+	for _, m := range in {
+		m.name = "./" + m.name
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestHostileArchivesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	f := simple(t, "x")
+	good := layoutMembers(t, f)
+	with := func(name string, change func(*member)) []member {
+		out := slices.Clone(good)
+		for i := range out {
+			if strings.HasSuffix(out[i].name, name) {
+				change(&out[i])
+			}
+		}
+		return out
+	}
+	manifest := digest.FromBytes(f.manifest).Encoded()
+	plain := tarOf(t, entry{name: "configs/a/catalog.yaml", body: "x"})
+	df := newFixture(t, plainLayer(plain))
+	docker := func(text string, more ...member) []member {
+		return append(append([]member{{name: "manifest.json", body: text}}, dockerMembers(t, df, string(plain))[1:]...), more...)
+	}
+	cases := map[string]struct {
+		transport string
+		members   []member
+		class     error
+		text      string
+	}{
+		"name that leaves":        {"oci-archive", append(slices.Clone(good), member{name: "../../canary", body: "x"}), ErrInvalid, "path leaves"},
+		"absolute name":           {"oci-archive", append(slices.Clone(good), member{name: "/canary", body: "x"}), ErrInvalid, "absolute path"},
+		"device":                  {"oci-archive", append(slices.Clone(good), member{name: "d", kind: tar.TypeChar}), ErrInvalid, "neither a file nor a directory"},
+		"FIFO":                    {"oci-archive", with("index.json", func(m *member) { m.kind, m.body = tar.TypeFifo, "" }), ErrInvalid, "neither a file nor a directory"},
+		"twice":                   {"oci-archive", append(slices.Clone(good), good[1]), ErrInvalid, "appears twice"},
+		"twice, with a dot":       {"oci-archive", append(slices.Clone(good), member{name: "./index.json", body: good[1].body}), ErrInvalid, "appears twice"},
+		"control characters":      {"oci-archive", append(slices.Clone(good), member{name: "a\x1b[31m", body: "x"}), ErrInvalid, `\x1b`},
+		"no index":                {"oci-archive", good[:1], fs.ErrNotExist, "index.json"},
+		"index out of it":         {"oci-archive", with("index.json", func(m *member) { m.kind, m.body, m.link = tar.TypeSymlink, "", "/etc/passwd" }), fs.ErrNotExist, "index.json"},
+		"manifest changed":        {"oci-archive", with(manifest, func(m *member) { m.body = strings.Replace(m.body, "{", " ", 1) }), ErrIntegrity, "digest mismatch"},
+		"manifest cut":            {"oci-archive", with(manifest, func(m *member) { m.body = m.body[1:] }), ErrIntegrity, "mismatch"},
+		"index of 5 MiB":          {"oci-archive", with("index.json", func(m *member) { m.body += strings.Repeat(" ", 5<<20) }), ErrLimit, "limit 4194304"},
+		"many entries":            {"oci-archive", append(slices.Clone(good), manyMembers(60)...), ErrLimit, string(LimitEntries)},
+		"list is no list":         {"docker-archive", docker(`{}`), ErrInvalid, "manifest.json"},
+		"no image":                {"docker-archive", docker(`[]`), ErrInvalid, "no single image"},
+		"two images":              {"docker-archive", docker(`[{"Config":"config.json","RepoTags":["example.test/b:v1"]},{}]`), ErrInvalid, "example.test/b:v1"},
+		"no config":               {"docker-archive", docker(`[{"Config":"x.json","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "x.json"},
+		"config out of it":        {"docker-archive", docker(`[{"Config":"../../etc/passwd","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "passwd"},
+		"layer too many":          {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar","0/layer.tar"]}]`), ErrIntegrity, "diff_ids"},
+		"layer is another":        {"docker-archive", docker(`[{"Config":"config.json","Layers":["config.json"]}]`), ErrIntegrity, "digest mismatch"},
+		"layer is a loop":         {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "l", kind: tar.TypeSymlink}), ErrInvalid, "link to a link"},
+		"layer links out of it":   {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "../../../etc/passwd", kind: tar.TypeSymlink}), fs.ErrNotExist, "l"},
+		"thousands of layers":     {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar"` + strings.Repeat(`,"0/layer.tar"`, 5000) + `]}]`), ErrLimit, "layers"},
+		"thousands of images":     {"docker-archive", docker(`[{}` + strings.Repeat(`,{}`, 5000) + `]`), ErrLimit, "images"},
+		"manifest.json of 5 MiB":  {"docker-archive", docker(`[` + strings.Repeat(" ", 5<<20) + `]`), ErrLimit, "limit 4194304"},
+		"configuration is no map": {"docker-archive", docker(`[{"Config":"manifest.json","Layers":[]}]`), ErrInvalid, "configuration"},
+	}
+	n := 0
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			n++
+			path := archiveOf(t, filepath.Join(dir, fmt.Sprint(n)), c.members...)
+			_, err := read(t.Context(), quick(t, ClientOptions{Limits: Limits{Entries: 50}}), c.transport+":"+path)
+			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
+				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
+			}
+			if strings.ContainsAny(fmt.Sprint(err), "\x1b") {
+				t.Errorf("raw control characters in %q", err)
+			}
+		})
+	}
+}
+
+func manyMembers(n int) (out []member) {
+	for i := range n {
+		out = append(out, member{name: fmt.Sprint(i)})
+	}
+	return out
+}
+
+// What is no archive at all is refused at once: nothing is waited for, and nothing large is unpacked.
+func TestWhatIsNoArchive(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	good := archiveOf(t, at("good"), layoutMembers(t, simple(t, "x"))...)
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bomb bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&bomb, gzip.BestCompression)
+	for range 300 {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = errors.Join(w.Close(), syscall.Mkfifo(at("fifo"), 0o600), os.Symlink(good, at("link")), os.Mkdir(at("dir"), 0o700),
+		os.WriteFile(at("empty"), nil, 0o600), os.WriteFile(at("cut"), text[:len(text)/2], 0o600), os.WriteFile(at("text"), bytes.Repeat([]byte("text"), 1000), 0o600),
+		os.WriteFile(at("xz"), []byte("\xfd7zXZ\x00 and so on"), 0o600), os.WriteFile(at("bomb"), bomb.Bytes(), 0o600), os.WriteFile(at("cut.gz"), bomb.Bytes()[:1000], 0o600),
+		os.WriteFile(at("sparse"), sparse(t, 1<<40), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"fifo": "not a regular file", "link": "not a regular file", "dir": "not a regular file", "empty": "", "cut": "", "text": "archive", "xz": "unsupported compression",
+		"bomb": string(LimitRatio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
+	} {
+		for _, transport := range []Transport{OCIArchive, DockerArchive} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			_, err := read(t.Context(), quick(t, ClientOptions{}), string(transport)+":"+at(name))
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s, %s: got %v", transport, name, err)
+			}
+			if d, n := time.Since(start), after.TotalAlloc-before.TotalAlloc; d > 15*time.Second || n > 64<<20 {
+				t.Errorf("%s, %s: took %v and %d bytes", transport, name, d, n)
+			}
+		}
+	}
+}
+
+func TestHostileDirectories(t *testing.T) {
+	f := simple(t, "x")
+	layer := layerOf(t, f, 1).Digest.Encoded()
+	fifo := func(name string) func(string) error {
+		return func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, name)), syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+		}
+	}
+	link := func(name string) func(string) error {
+		return func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, name)), os.Symlink("/etc/passwd", filepath.Join(dir, name)))
+		}
+	}
+	for name, spoil := range map[string]func(string) error{
+		"FIFO as manifest": fifo("manifest.json"), "FIFO as version": fifo("version"), "FIFO as layer": fifo(layer),
+		"link as manifest": link("manifest.json"), "link as layer": link(layer),
+		"other version": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "version"), []byte("Directory Transport Version: 9.9\n"), 0o600)
+		},
+		"layer of 1 GiB": func(dir string) error { return os.Truncate(filepath.Join(dir, layer), 1<<30) },
+		"no layer":       func(dir string) error { return os.Remove(filepath.Join(dir, layer)) },
+		"large manifest": func(dir string) error { return os.Truncate(filepath.Join(dir, "manifest.json"), 1<<30) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "image")
+			mustCopy(t, f, "dir:"+dir)
+			if err := spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if _, err := read(ctx, quick(t, ClientOptions{}), "dir:"+dir); err == nil || ctx.Err() != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Layers from which nothing can come any more are not opened.
+func TestExtractStopsEarly(t *testing.T) {
+	file := func(name string) entry { return entry{name: name, body: name} }
+	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
+	layer := func(es ...entry) rawLayer { return gzipLayer(t, tarOf(t, es...)) }
+	for name, c := range map[string]struct {
+		upper  []entry
+		wanted []string
+		opened int
+	}{
+		"file found":                {[]entry{file("db/index.db")}, []string{"db/index.db"}, 1},
+		"file replaced":             {[]entry{file("db")}, []string{"db/index.db"}, 1},
+		"file removed":              {[]entry{file("db/.wh.index.db")}, []string{"db/index.db"}, 1},
+		"directory removed":         {[]entry{file(".wh.configs")}, []string{"configs"}, 1},
+		"removed and made again":    {[]entry{file(".wh.configs"), file("configs/a")}, []string{"configs"}, 1},
+		"opaque":                    {[]entry{dir("configs"), file("configs/.wh..wh..opq"), file("configs/a")}, []string{"configs"}, 1},
+		"opaque above":              {[]entry{dir("a"), file("a/.wh..wh..opq"), file("a/configs/a")}, []string{"a/configs"}, 1},
+		"opaque root":               {[]entry{file(".wh..wh..opq"), file("configs/a")}, []string{"."}, 1},
+		"one of two":                {[]entry{file("db/index.db")}, []string{"db/index.db", "configs"}, 2},
+		"directory":                 {[]entry{file("configs/a")}, []string{"configs"}, 2},
+		"opaque below":              {[]entry{dir("configs/a"), file("configs/a/.wh..wh..opq")}, []string{"configs"}, 2},
+		"whole image":               {[]entry{file("configs/a")}, []string{"."}, 2},
+		"directory where file was":  {[]entry{dir("db/index.db")}, []string{"db/index.db"}, 2},
+		"nothing wanted, all there": {[]entry{file("configs/a")}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, layer(file("lower")), layer(c.upper...))
+			opened := map[digest.Digest]bool{}
+			f.opened = func(d digest.Digest) { opened[d] = true }
+			tree, err := extract(t, f, Limits{}, c.wanted...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tree.Close()
+			if n := len(opened) - 1; n != c.opened { // the configuration is one
+				t.Errorf("%d layers were opened instead of %d", n, c.opened)
+			}
+		})
+	}
+}
+
+func TestCopyFile(t *testing.T) {
+	file := func(name, body string) entry { return entry{name: name, body: body} }
+	layer := func(es ...entry) rawLayer { return gzipLayer(t, tarOf(t, es...)) }
+	lower := layer(file("db/index.db", "old"), file("db/other", "x"))
+	broken := layer(file("db/index.db", "new"))
+	broken.diffID = digest.FromString("another")
+	for name, c := range map[string]struct {
+		layers []rawLayer
+		name   string
+		want   string
+		class  error
+	}{
+		"in the lower layer": {[]rawLayer{lower, layer(file("x", "x"))}, "/db/index.db", "old", nil},
+		"in both":            {[]rawLayer{lower, layer(file("db/index.db", "new"))}, "db/index.db", "new", nil},
+		"removed":            {[]rawLayer{lower, layer(file("db/.wh.index.db", ""))}, "db/index.db", "", fs.ErrNotExist},
+		"nowhere":            {[]rawLayer{lower}, "db/none", "", fs.ErrNotExist},
+		"directory":          {[]rawLayer{lower}, "db", "", ErrInvalid},
+		"directory instead":  {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db", "", ErrInvalid},
+		"link":               {[]rawLayer{lower, layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "", ErrInvalid},
+		"link above":         {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})}, "db/index.db", "", ErrInvalid},
+		"twice":              {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "", ErrInvalid},
+		"wrong diffID":       {[]rawLayer{broken}, "db/index.db", "", ErrIntegrity},
+		"too large":          {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "", ErrLimit},
+		"leaves":             {[]rawLayer{lower}, "../x", "", ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			img, err := OpenSource(t.Context(), newFixture(t, c.layers...), OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			var b bytes.Buffer
+			n, err := img.CopyFile(t.Context(), c.name, &b, ExtractOptions{Limits: Limits{File: 2000}})
+			if !errors.Is(err, c.class) || c.class == nil && (err != nil || b.String() != c.want || n != int64(len(c.want))) {
+				t.Errorf("got %d %q, %v", n, b.String(), err)
+			}
+		})
+	}
+	t.Run("writer fails", func(t *testing.T) {
+		img, err := OpenSource(t.Context(), newFixture(t, lower), OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, w := io.Pipe()
+		full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+		r.CloseWithError(full)
+		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// The error of a limit that is an option says which one it is.
+func TestLimitsNameThemselves(t *testing.T) {
+	f := newFixture(t, gzipLayer(t, tarOf(t, entry{name: "a", body: strings.Repeat("x", 2000)}, entry{name: "b"})))
+	for want, limits := range map[Limit]Limits{
+		LimitFile: {File: 1999}, LimitEntries: {Entries: 1}, LimitUncompressed: {Uncompressed: 2000}, LimitCompressed: {Compressed: 10},
+	} {
+		_, err := extract(t, f, limits, ".")
+		var limit *LimitError
+		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), string(want)) {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
+// An archive gives what is in its tar, or an error.
+func FuzzArchive(f *testing.F) {
+	dir := f.TempDir()
+	img := simple(f, "x")
+	for n, members := range [][]member{layoutMembers(f, img), dockerMembers(f, img), {{name: "l", link: "l", kind: tar.TypeSymlink}}} {
+		text, err := os.ReadFile(archiveOf(f, filepath.Join(dir, fmt.Sprint(n)), members...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "archive")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, transport := range []Transport{OCIArchive, DockerArchive} {
+			img, err := Open(t.Context(), string(transport)+":"+path, OpenOptions{})
+			if err != nil {
+				continue
+			}
+			tree, err := img.Extract(t.Context(), []string{"."}, ExtractOptions{Temp: t.TempDir()})
+			if err == nil {
+				err = tree.Close()
+			}
+			if cerr := img.Close(); cerr != nil {
+				t.Error(errors.Join(err, cerr))
+			}
+		}
+	})
+}
