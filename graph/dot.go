@@ -13,11 +13,10 @@ import (
 // each channel, with edges from the older bundle to the newer one. The catalog need not be valid. More edges than
 // [DefaultMaxEdges] are a [declcfg.ErrLimit].
 func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
-	c, err := o.Select(c)
+	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
 	}
-	sheets := newSheets(c)
 	out := bufio.NewWriter(w)
 	d := dot{w: out}
 	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n", dotText(o.title(sheets)))

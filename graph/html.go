@@ -15,11 +15,10 @@ import (
 // [WriteSVG] draws it, and its edges as a table. The page needs nothing from outside and forbids itself to load anything.
 // It can be read without scripts; with them, packages can be filtered and upgrades be followed with the pointer.
 func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
-	c, err := o.Select(c)
+	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
 	}
-	sheets := newSheets(c)
 	out := bufio.NewWriter(w)
 	p := &page{picture: picture{w: out, marked: true}}
 	p.head(o.title(sheets))

@@ -38,7 +38,7 @@ func (r *row) notes() []note {
 	case !r.versioned:
 		strong("has no version")
 	}
-	if !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
+	if r.bundle != nil && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
 		strong("in no channel")
 	}
 	out = append(out, r.perLane(func(n *node) string {
@@ -142,8 +142,8 @@ func (s *sheet) remarks() []note {
 	}
 	if s.pkg == nil {
 		add(true, "the catalog has no olm.package of this name")
-	} else if s.laneOf[s.pkg.DefaultChannel] == nil && len(s.lanes) > 0 {
-		add(true, "the default channel %q is not drawn", clip(visible(s.pkg.DefaultChannel), maxName))
+	} else if s.laneOf[s.pkg.DefaultChannel] == nil && len(s.lanes) > 0 && !s.partial {
+		add(true, "the default channel %q is not there", clip(visible(s.pkg.DefaultChannel), maxName))
 	}
 	for _, l := range s.lanes {
 		if l.deprecation != nil {

@@ -27,8 +27,8 @@ func (p *program) graphCommand() *cli.Command {
 			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
 			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
 			"also shows what is wrong." +
-			examples("bindery graph catalog -p kairos-operator --out kairos.svg", "bindery graph index.db --out graphs.html",
-				"bindery graph catalog -p kairos-operator -c candidate-v2 -o mermaid"),
+			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
+				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the drawing (svg|html|mermaid|dot)", DefaultText: "that of the file's name, or svg"},
 			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw only the package `NAME`"},
