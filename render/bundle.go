@@ -50,7 +50,8 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
-	if err != nil && ctx.Err() == nil {
+	var unread *bundle.ReadError
+	if errors.As(err, &unread) {
 		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
 		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
 			b, err = whole, nil

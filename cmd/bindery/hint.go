@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker"
@@ -16,12 +18,13 @@ import (
 )
 
 // withHint adds to an error of a library what helps the user of the command further.
-func withHint(err error) error {
+func (p *program) withHint(err error) error {
 	var known *cliutil.Error
 	if errors.As(err, &known) && known.Hint != "" {
 		return err
 	}
 	text := ""
+	var limit *images.LimitError
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
@@ -33,6 +36,8 @@ func withHint(err error) error {
 		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
 	case errors.As(err, &unauthorized):
 		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
+	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):
+		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
@@ -41,6 +46,20 @@ func withHint(err error) error {
 		return err
 	}
 	return &cliutil.Error{Class: cliutil.Classify(err), Hint: text, Err: err}
+}
+
+// hasFlag tells whether the command that was asked for has a flag.
+func (p *program) hasFlag(name string) bool {
+	leaf := p.line.Leaf()
+	if leaf == nil {
+		return false
+	}
+	for _, f := range leaf.Flags {
+		if slices.Contains(f.Names(), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // withOutputHint tells who may not write to the working directory how to write elsewhere.

@@ -161,7 +161,7 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "cat", "noise.json"), fmt.Appendf(nil, `{"schema":"noise","package":"foo","data":"%x"}`, noise), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 		t.Fatal(err)
 	}
 	r.push(t, "acme/catalog:v1", testregistry.Image{
