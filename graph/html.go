@@ -78,7 +78,7 @@ func (p *page) contents(sheets []*sheet) {
 		if s.deprecation != nil {
 			mark = ` <span class="mark">deprecated</span>`
 		}
-		name := escape(clip(visible(s.name), maxName))
+		name := escape(shown(s.name, maxName))
 		p.printf("<li data-name=\"%s\"><a href=\"#%s\">%s</a>%s</li>\n", name, anchor(i, s), name, mark)
 	}
 	p.printf("</ul>\n</nav>\n")
@@ -93,7 +93,7 @@ func anchor(i int, s *sheet) string {
 }
 
 func (p *page) section(i int, s *sheet) error {
-	name := escape(clip(visible(s.name), maxName))
+	name := escape(shown(s.name, maxName))
 	p.printf("<section id=\"%s\" data-name=\"%s\">\n<h2>%[2]s</h2>\n<p>%s</p>\n", anchor(i, s), name, escape(s.summary()))
 	if s.pkg != nil && s.pkg.Description != "" {
 		p.printf("<details><summary>Description</summary><p class=\"description\">%s</p></details>\n", escape(visibleLines(s.pkg.Description)))

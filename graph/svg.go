@@ -53,9 +53,9 @@ func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 func (o Options) title(sheets []*sheet) string {
 	switch {
 	case o.Title != "":
-		return clip(visible(o.Title), 4*maxName)
+		return shown(o.Title, 4*maxName)
 	case len(sheets) == 1:
-		return "Upgrade graph of " + clip(visible(sheets[0].name), maxName)
+		return "Upgrade graph of " + shown(sheets[0].name, maxName)
 	}
 	return "Upgrade graphs"
 }
