@@ -51,7 +51,7 @@ type Client struct {
 
 	startLock sync.Mutex
 	sys       *types.SystemContext // nil until the first image is opened
-	scratch   string
+	scratch   *stage
 	policy    *signature.PolicyContext // nil accepts everything
 	remote    *remote
 
@@ -76,16 +76,21 @@ func (c *Client) start() (err error) {
 	if c.sys != nil {
 		return nil
 	}
-	scratch, err := os.MkdirTemp(c.o.Temp, "bindery-client-")
+	temp := c.o.Temp
+	if temp == "" {
+		temp = os.TempDir()
+	}
+	// A stage, because the next run removes what a killed one has left of it.
+	scratch, err := newStage(context.Background(), temp)
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(scratch)
+	sys, err := c.o.Registry.System(scratch.path)
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(scratch))
+		return errors.Join(err, scratch.close())
 	}
 	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
-		return errors.Join(err, os.RemoveAll(scratch))
+		return errors.Join(err, scratch.close())
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = newRemote(c.o, c.sys, c.event)
@@ -104,7 +109,7 @@ func (c *Client) Close() error {
 	if c.policy != nil {
 		err = c.policy.Destroy()
 	}
-	return errors.Join(err, os.RemoveAll(c.scratch))
+	return errors.Join(err, c.scratch.close())
 }
 
 func (c *Client) event(e Event) {
