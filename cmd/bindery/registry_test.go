@@ -43,10 +43,9 @@ type realRegistry struct {
 	ca   string // file with the authority of its certificate; empty without TLS
 	cert string // file with a certificate that the authority has given to a client
 	key  string
-	env  []string // with which commands run: a place of their own for everything
 }
 
-// registryOptions say what the registry wants of its clients.
+// registrySetup says what the registry wants of its clients.
 type registrySetup struct{ tls, clientCertificate, password bool }
 
 // startRegistry runs the registry. The test is skipped where the program is not installed.
