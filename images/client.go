@@ -50,6 +50,7 @@ type Client struct {
 	o ClientOptions
 
 	startLock sync.Mutex
+	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
 	scratch   *stage
 	policy    *signature.PolicyContext // nil accepts everything
@@ -73,7 +74,10 @@ func NewClient(o ClientOptions) (*Client, error) {
 func (c *Client) start() (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
-	if c.sys != nil {
+	switch {
+	case c.closed:
+		return errClosed
+	case c.sys != nil:
 		return nil
 	}
 	temp := c.o.Temp
@@ -97,13 +101,18 @@ func (c *Client) start() (err error) {
 	return nil
 }
 
-// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more.
+var errClosed = errors.New("the client is closed")
+
+// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more. Closing
+// again does nothing.
 func (c *Client) Close() error {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
-	if c.sys == nil {
+	if c.closed || c.sys == nil {
+		c.closed = true
 		return nil
 	}
+	c.closed = true
 	c.remote.close()
 	var err error
 	if c.policy != nil {
