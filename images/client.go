@@ -71,7 +71,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 
 // start does once what has to be done before an image can be opened. Its errors are about files that the options name,
 // or policies that cannot be understood.
-func (c *Client) start() (err error) {
+func (c *Client) start(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
 	switch {
@@ -85,7 +85,7 @@ func (c *Client) start() (err error) {
 		temp = os.TempDir()
 	}
 	// A stage, because the next run removes what a killed one has left of it.
-	scratch, err := newStage(context.Background(), temp)
+	scratch, err := newStage(ctx, temp)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *Client) openSource(ctx context.Context, name string) (sourceName, types
 	if err != nil {
 		return n, nil, err
 	}
-	if err := c.start(); err != nil {
+	if err := c.start(ctx); err != nil {
 		return n, nil, err
 	}
 	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {
