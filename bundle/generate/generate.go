@@ -110,7 +110,8 @@ func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Meta
 	if m.MediaType == "" {
 		if m.MediaType, err = DetectMediaType(manifests); err != nil {
 			if errors.Is(err, ErrNoManifests) {
-				err = fmt.Errorf("The directory %s %w", dir, err) //nolint:staticcheck // opm's text
+				//lint:ignore ST1005 opm's text
+				err = fmt.Errorf("The directory %s %w", dir, err)
 			}
 			return m, err
 		}
