@@ -130,15 +130,26 @@ func (c *Client) event(e Event) {
 	c.o.Events(e)
 }
 
+// PullError says which image could not be opened.
+type PullError struct {
+	Name string // as it was given, without credentials
+	Err  error
+}
+
+func (e *PullError) Error() string {
+	return fmt.Sprintf("failed to pull image %.300q: %v", e.Name, e.Err)
+}
+func (e *PullError) Unwrap() error { return e.Err }
+
 // Open opens the image with a name of the form that [ParseSource] reads. A tag is resolved once: everything after that
 // is got by digest. A name that the lock knows is got by its digest, and a name that it does not know is recorded there.
 //
-// Errors are of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or come
-// from the file system. They name the image and show no credentials.
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or
+// come from the file system. They name the image and show no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(fmt.Errorf("failed to pull image %.300q: %w", name, err))
+			err = withoutSecrets(&PullError{redact(name), err})
 		}
 	}()
 	var deadline time.Time

@@ -34,7 +34,6 @@ type Contents struct {
 // over.
 func Read(cm *ConfigMap) (*Contents, error) {
 	if cm == nil {
-		//lint:ignore ST1005 opm's text
 		return nil, errors.New("ConfigMap must not be <nil>")
 	}
 	data, err := cm.decoded()

@@ -113,7 +113,7 @@ func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, a
 	if interrupted {
 		err = sig
 	}
-	p.showError(app, line, args, p.withHint(withClass(err)))
+	p.showError(app, line, args, withObject(p.withHint(withClass(err))))
 	switch {
 	case interrupted:
 		return sig.Status()
