@@ -74,8 +74,11 @@ echo "  the server ended with status $status"
 step "8. The other half of the way: a bundle, checked, as an image without a builder, rendered, drawn with the catalog's others"
 timed "$bindery" bundle validate bundle
 timed "$bindery" build bundle bundle -t demo/etcd:v0.9.4 -q
-timed "$bindery" render oci:etcd.oci:v0.9.4 --migrate -o ndjson -q >bundle.ndjson
-echo "  an olm.bundle blob of $(wc -c <bundle.ndjson) bytes, without the manifests"
+echo "\$ bindery render oci:etcd.oci:v0.9.4 --migrate -o yaml --image-ref-template 'registry.example.com/{{.Package}}:v{{.Version}}'"
+"$bindery" render oci:etcd.oci:v0.9.4 --migrate -o yaml -q \
+    --image-ref-template 'registry.example.com/{{.Package}}:v{{.Version}}' >bundle.yaml
+grep -E '^(image|name|package|schema):' bundle.yaml
+echo "  an olm.bundle blob of $(size bundle.yaml), its metadata in place of the manifests"
 timed "$bindery" graph catalog -p etcd --out etcd.svg -q
 echo "  etcd.svg: $(size etcd.svg)"
 timed "$bindery" diff "$db" catalog
