@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -21,8 +21,7 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
-	var unread *bundle.ReadError
-	if errors.As(err, &unread) {
+	if elsewhere(b, err) {
 		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
 		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
 			b, err = whole, nil
@@ -31,6 +30,7 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 	if err != nil {
 		return nil, err
 	}
+	o.warnOf(img.Name, b)
 	name := ""
 	switch {
 	case o.ResolveDigests && img.InRegistry():
@@ -47,21 +47,36 @@ func extractBundle(ctx context.Context, img *images.Image, paths []string, eo im
 		return nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	return o.readBundle(ctx, tree, img.Name, img.Config.Config.Labels)
-}
-
-func (o *Options) readBundle(ctx context.Context, fsys fs.FS, name string, labels map[string]string) (*bundle.Bundle, error) {
-	var problems []bundle.Problem
-	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{Labels: labels, Warn: func(p bundle.Problem) { problems = append(problems, p) }})
+	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
 	if err != nil {
-		return nil, err // it may be read in another way, and the error tells what is wrong
-	}
-	for _, p := range problems {
-		if o.Warn != nil {
-			o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
-		}
+		return nil, err // without what was read
 	}
 	return b, nil
+}
+
+// elsewhere tells whether a bundle, as it was read or could not be, names directories that were not among the files.
+func elsewhere(b *bundle.Bundle, err error) bool {
+	var problems []bundle.Problem
+	var unread *bundle.ReadError
+	switch {
+	case errors.As(err, &unread):
+		problems = unread.Problems
+	case err == nil:
+		problems = b.Problems
+	}
+	return slices.ContainsFunc(problems, func(p bundle.Problem) bool {
+		return p.Rule == bundle.RuleDirectory && p.Severity == bundle.SeverityError
+	})
+}
+
+// warnOf tells of what was passed over in a bundle.
+func (o *Options) warnOf(name string, b *bundle.Bundle) {
+	if o.Warn == nil {
+		return
+	}
+	for _, p := range b.Problems {
+		o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
+	}
 }
 
 // bundleDirectory renders the bundle in a directory.
@@ -70,10 +85,11 @@ func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bund
 	if err != nil {
 		return nil, err
 	}
-	b, err := o.readBundle(ctx, fsys, dir, nil)
+	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
+	o.warnOf(dir, b)
 	return o.blob(b, "")
 }
 
