@@ -90,13 +90,16 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if format == "json" {
 		return p.writeBundleVerdict(report)
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if problem.Severity == bundle.SeverityError {
 			wrong = append(wrong, problem.String())
 		} else {
-			p.log.Warn(problem.String())
+			odd = append(odd, problem.String())
 		}
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.log.Warn(line)
 	}
 	switch {
 	case len(wrong) == 0 && !p.opm:
@@ -113,11 +116,22 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
 		class = cliutil.ClassLimit
 	}
-	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(wrong, "\n"))
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
 	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+}
+
+// maxProblems is how many errors, and how many warnings, people are told of at once.
+const maxProblems = 200
+
+// firstProblems cuts a list of problems that nobody would read to its end.
+func firstProblems(all []string, what string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, which bundle validate -o json tells", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {
