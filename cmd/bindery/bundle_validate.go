@@ -47,7 +47,7 @@ func (p *program) bundleValidateCommand() *cli.Command {
 			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
 			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
 			"Validators that run when they are selected:" + names.String() +
-			examples("bindery bundle validate bundle", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
 	}
