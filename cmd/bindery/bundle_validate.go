@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -126,10 +125,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(v); err != nil {
+	if err := p.printJSON(v); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -199,7 +195,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		return nil, err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	o.Labels = img.Config.Config.Labels
 	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
