@@ -55,6 +55,11 @@ func (p *program) graph(c *cli.Context) error {
 		}
 	}
 	catalog, err := p.skeleton(c)
+	var name *render.NameError
+	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
+		// "list bundles REF PACKAGE" has the package as an argument.
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +83,10 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 		case "htm":
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
+		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
+			e := cliutil.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
+			e.Object, e.Hint = c.String("out"), "browsers, rsvg-convert and inkscape turn an SVG into one"
+			return nil, e
 		default:
 			format = "svg"
 		}

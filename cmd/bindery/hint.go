@@ -31,6 +31,7 @@ func (p *program) withHint(err error) error {
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
+	var reference *render.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	switch {
 	case errors.As(err, &missing):
@@ -47,6 +48,8 @@ func (p *program) withHint(err error) error {
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory"
+	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
+		text, object = bundleHint(reference.Reference), reference.Reference
 	default:
 		return err
 	}
