@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,10 +138,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(v); err != nil {
+	if err := p.printJSON(v); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -209,7 +205,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		return nil, err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	o.Labels = img.Config.Config.Labels
 	if err := notBundle(ref, o.Labels); err != nil && !p.opm {
