@@ -131,9 +131,10 @@ func objectKind(object []byte) string {
 	return ""
 }
 
-// substitutes reports whether the bundle's CSV says that it substitutes for another. It is looked for in the CSV, or
-// else in the CSV's metadata. A CSV that cannot be read says nothing.
-func (b *Bundle) substitutes() bool {
+// SubstitutesFor is the name of the bundle that the bundle's CSV says it substitutes for; empty if it says nothing of the
+// kind. It is looked for in the CSV, or else in the CSV's metadata. A CSV that cannot be read says nothing. Of a bundle
+// that [Bundle.Reduce] was applied to, it is known only if its version has build metadata.
+func (b *Bundle) SubstitutesFor() string {
 	if b.dropped {
 		return b.droppedSubstitutes
 	}
@@ -144,7 +145,7 @@ func (b *Bundle) substitutes() bool {
 			} `json:"metadata"`
 		}
 		if json.Unmarshal(csv, &v) == nil && v.Metadata.Annotations[AnnotationSubstitutesFor] != "" {
-			return true
+			return v.Metadata.Annotations[AnnotationSubstitutesFor]
 		}
 	}
 	for _, p := range b.Properties {
@@ -155,16 +156,16 @@ func (b *Bundle) substitutes() bool {
 			Annotations map[string]string `json:"annotations"`
 		}
 		if json.Unmarshal(p.Value, &v) == nil && v.Annotations[AnnotationSubstitutesFor] != "" {
-			return true
+			return v.Annotations[AnnotationSubstitutesFor]
 		}
 	}
-	return false
+	return ""
 }
 
 // reduce checks the bundle's heavy properties and drops their values, for a skeleton load.
 func (b *Bundle) reduce() {
 	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
-		b.droppedSubstitutes = b.substitutes()
+		b.droppedSubstitutes = b.SubstitutesFor()
 	}
 	for i := range b.Properties {
 		p := &b.Properties[i]

@@ -101,7 +101,7 @@ type Bundle struct {
 
 	// What a skeleton load has learnt from the values that it dropped.
 	dropped            bool
-	droppedSubstitutes bool
+	droppedSubstitutes string
 	droppedErr         *propertyError
 }
 

@@ -107,7 +107,7 @@ func (b *Bundle) versionRelease(p PackageProperty) (VersionRelease, error) {
 		}
 		return VersionRelease{version, release}, nil
 	}
-	if len(version.Build) == 0 || !b.substitutes() {
+	if len(version.Build) == 0 || b.SubstitutesFor() == "" {
 		return VersionRelease{Version: version}, nil
 	}
 	release, err := ParseRelease(strings.Join(version.Build, "."))

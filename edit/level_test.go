@@ -14,7 +14,7 @@ const (
 	csv = `{"kind":"ClusterServiceVersion","metadata":{"annotations":{"a":"<b>"}},"spec":{"displayName":"X & Y","version":"1.0.0","provider":{"name":"Z"}}}`
 )
 
-func bundle(image string, properties ...declcfg.Property) *declcfg.Bundle {
+func levelBundle(image string, properties ...declcfg.Property) *declcfg.Bundle {
 	return &declcfg.Bundle{Name: "x.v1.0.0", Package: "x", Image: image, Properties: properties, HasObjects: true}
 }
 
@@ -29,12 +29,12 @@ func TestBundleObjectToCSVMetadata(t *testing.T) {
 		in   *declcfg.Bundle
 		want []declcfg.Property
 	}{
-		{"manifests become metadata", bundle("i", object(crd), version, object(csv)), []declcfg.Property{version, metadata}},
-		{"a second CSV is a manifest like others", bundle("i", object(csv), object(`{"kind":"ClusterServiceVersion","spec":{"displayName":"second"}}`)), []declcfg.Property{metadata}},
-		{"without an image the manifests are all there is", bundle("", version, object(csv)), []declcfg.Property{version, object(csv)}},
-		{"without a CSV nothing is known", bundle("i", version, object(crd)), []declcfg.Property{version, object(crd)}},
-		{"metadata is there already", bundle("i", metadata, object(csv)), []declcfg.Property{metadata, object(csv)}},
-		{"nothing is there", bundle("i", version), []declcfg.Property{version}},
+		{"manifests become metadata", levelBundle("i", object(crd), version, object(csv)), []declcfg.Property{version, metadata}},
+		{"a second CSV is a manifest like others", levelBundle("i", object(csv), object(`{"kind":"ClusterServiceVersion","spec":{"displayName":"second"}}`)), []declcfg.Property{metadata}},
+		{"without an image the manifests are all there is", levelBundle("", version, object(csv)), []declcfg.Property{version, object(csv)}},
+		{"without a CSV nothing is known", levelBundle("i", version, object(crd)), []declcfg.Property{version, object(crd)}},
+		{"metadata is there already", levelBundle("i", metadata, object(csv)), []declcfg.Property{metadata, object(csv)}},
+		{"nothing is there", levelBundle("i", version), []declcfg.Property{version}},
 	} {
 		for range 2 { // the second time changes nothing
 			if err := edit.LevelCSVMetadata.Apply(c.in); err != nil {
@@ -48,7 +48,7 @@ func TestBundleObjectToCSVMetadata(t *testing.T) {
 }
 
 func TestABundleThatCannotBeMigratedStaysAsItIs(t *testing.T) {
-	broken := bundle("i", object(`{"kind":"ClusterServiceVersion","spec":{"keywords":"x"}}`), object(crd))
+	broken := levelBundle("i", object(`{"kind":"ClusterServiceVersion","spec":{"keywords":"x"}}`), object(crd))
 	before := append([]declcfg.Property(nil), broken.Properties...)
 	if err := edit.LevelCSVMetadata.Apply(broken); err == nil || !strings.Contains(err.Error(), "x.v1.0.0") {
 		t.Errorf("got %v", err)
@@ -80,7 +80,7 @@ func TestLevels(t *testing.T) {
 	if edit.LatestLevel() != edit.LevelCSVMetadata {
 		t.Errorf("the latest level is %q", edit.LatestLevel())
 	}
-	b := bundle("i", object(csv))
+	b := levelBundle("i", object(csv))
 	if err := edit.LevelNone.Apply(b); err != nil || len(b.Properties) != 1 || b.Properties[0].Type != declcfg.PropertyBundleObject {
 		t.Errorf("level none: %v, %s", err, b.Properties)
 	}

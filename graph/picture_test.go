@@ -190,7 +190,7 @@ func TestPictureShowsWhatIsWrong(t *testing.T) {
 	_, text := elements(t, draw(t, "svg", c, Options{}), false)
 	for _, want := range []string{
 		"channel two has 2 heads", "channel cycle has no heads", "replaces itself (own)", "invalid skipRange nonsense (two)", "not in the catalog", "in no channel",
-		"skips 1 that the catalog does not have", `the default channel "none" is not drawn`, "the catalog has no olm.package of this name", "has no version",
+		"skips 1 that the catalog does not have", "the default channel none is not there", "the catalog has no olm.package of this name", "has no version",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the picture", want)

@@ -17,10 +17,20 @@ type heap struct {
 
 func newHeap(memory int64, temp string) *heap { return &heap{memory: memory, temp: temp} }
 
+// believed is up to which size, in bytes, room is made for a file before it has been read.
+const believed = 1 << 20
+
 // put copies a content of exactly n bytes.
 func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 	if n <= h.memory {
 		h.memory -= n
+		if n <= believed {
+			content := make([]byte, n)
+			if _, err := io.ReadFull(r, content); err != nil {
+				return nil, shortRead(err)
+			}
+			return bytes.NewReader(content), nil
+		}
 		// Room grows with what is really there, not with what a header claims.
 		var b bytes.Buffer
 		if _, err := io.CopyN(&b, r, n); err != nil {

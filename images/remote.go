@@ -52,10 +52,12 @@ func (r *remote) close() {
 // warn tells of something once.
 func (r *remote) warn(text string, e Event) {
 	r.mu.Lock()
-	known := r.warned[text] || len(r.warned) >= maxWarnings
-	r.warned[text] = true
+	tell := !r.warned[text] && len(r.warned) < maxWarnings
+	if tell {
+		r.warned[text] = true
+	}
 	r.mu.Unlock()
-	if !known {
+	if tell {
 		r.event(e)
 	}
 }

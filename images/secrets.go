@@ -27,6 +27,9 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
+// WithoutCredentials replaces what looks like credentials in a name or a message.
+func WithoutCredentials(text string) string { return redact(text) }
+
 func redact(text string) string {
 	text = regexp.MustCompile(`://[^/@\s"']*@`).ReplaceAllString(text, "://***@")
 	text = regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9+/=._~-]{8,}`).ReplaceAllString(text, "$1 ***")

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	dockerref "go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/images"
 )
 
 // NameError is about a reference that names nothing on the disk and is no full name of an image either. Most are
@@ -40,3 +42,14 @@ func checkName(ref string) error {
 	}
 	return nil
 }
+
+// ReferenceError says which reference could not be rendered. Its text shows no credentials.
+type ReferenceError struct {
+	Reference string
+	Err       error
+}
+
+func (e *ReferenceError) Error() string {
+	return fmt.Sprintf("render reference %q: %v", images.WithoutCredentials(e.Reference), e.Err)
+}
+func (e *ReferenceError) Unwrap() error { return e.Err }

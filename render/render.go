@@ -162,7 +162,7 @@ func isDir(path string) bool {
 func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	blobs, err := reference(ctx, ref, o)
 	if err != nil {
-		return nil, fmt.Errorf("render reference %q: %w", ref, err)
+		return nil, &ReferenceError{ref, err}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
 		for b, err := range blobs {
@@ -170,7 +170,7 @@ func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 				err = finish(b, o.Level)
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("render reference %q: %w", ref, err))
+				yield(nil, &ReferenceError{ref, err})
 				return
 			}
 			if !yield(b, nil) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -61,6 +62,10 @@ func (p *program) bundleExtract(c *cli.Context) error {
 		}
 	}
 	root, err := bundlefs.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err,
+			Hint: "the argument is a directory; \"bundle unpack REF -o DIR\" writes the files of an image into one"}
+	}
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,18 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "as --use-http", Hidden: true},
 			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "as --log-level debug", Hidden: true},
 		}, imageFlags()...),
-		Action: exactly(1, p.bundleUnpack),
+		Action: p.bundleUnpack,
 	}
 }
 
 func (p *program) bundleUnpack(c *cli.Context) (err error) {
+	if c.NArg() != 1 {
+		e := cliutil.Usagef("accepts 1 arg(s), received %d", c.NArg())
+		if c.NArg() > 1 {
+			e.Hint = "-o DIR names the directory to write to"
+		}
+		return e
+	}
 	if c.Bool("debug") {
 		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
@@ -60,6 +67,9 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	if limits.Uncompressed == 0 {
 		limits.Uncompressed = maxBundle
 	}
+	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
+		return err
+	}
 	client, err := p.client(c)
 	if err != nil {
 		return err
@@ -70,6 +80,11 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	labels := image.Config.Config.Labels
+	if !c.Bool("skip-validation") {
+		if err := notBundle(ref, labels); err != nil {
+			return err
+		}
+	}
 	wanted := []string{"."}
 	if c.Bool("bundle-only") {
 		wanted = bundle.Paths(labels)

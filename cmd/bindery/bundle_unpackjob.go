@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -52,6 +54,10 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 			return cliutil.Usagef("invalid --catalog-source value %q, expected NAME:UID", owner)
 		}
 		o.Owner = &unpackjob.Owner{Name: name, UID: uid}
+	}
+	if transport, _, _ := strings.Cut(o.Image, ":"); slices.Contains(imageTransports(), transport) {
+		return &cliutil.Error{Class: cliutil.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster could not pull it", o.Image),
+			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}
 	}
 	objects, err := unpackjob.New(o)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
@@ -118,7 +117,7 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
-	return &cliutil.Error{Class: class, Object: ref, Err: err}
+	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {
@@ -179,11 +178,8 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 
 // checkBundleImage checks the bundle in an image.
 func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
-	transport, _, _ := strings.Cut(ref, ":")
-	known := []images.Transport{images.Docker, images.OCI, images.OCIArchive, images.DockerArchive, images.Directory}
-	if _, err := reference.ParseNamed(ref); err != nil && !slices.Contains(known, images.Transport(transport)) {
-		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: &render.NameError{Reference: ref, Reason: err},
-			Hint: "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"}
+	if err := imageName(ref, "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
+		return nil, err
 	}
 	client, err := p.client(c)
 	if err != nil {
@@ -202,6 +198,9 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		limits.Uncompressed = 256 << 20
 	}
 	o.Labels = img.Config.Config.Labels
+	if err := notBundle(ref, o.Labels); err != nil && !p.opm {
+		return nil, err
+	}
 	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
 	if err == nil && odd {
 		// annotations.yaml may name directories that the labels do not.

@@ -24,7 +24,7 @@ func (p *program) diffCommand() *cli.Command {
 			"What the catalogs mean is compared: the number and format of files and the order of anything are no differences. They\n" +
 			"need not be valid. Exit status 0 says that they are the same, 1 that they differ. An error is 1 as well, but then there is\n" +
 			"no answer on standard output, and the error is on standard error." +
-			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads,edges", "bindery diff catalog catalog -o json"),
+			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges", "bindery diff catalog catalog -o json"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` of the answer (text|json)"},
 			&cli.StringSliceFlag{Name: "only", Usage: "compare only the `SECTION` (" + sectionNames() + "); can be repeated"},

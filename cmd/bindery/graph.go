@@ -27,8 +27,8 @@ func (p *program) graphCommand() *cli.Command {
 			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
 			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
 			"also shows what is wrong." +
-			examples("bindery graph catalog -p kairos-operator --out kairos.svg", "bindery graph index.db --out graphs.html",
-				"bindery graph catalog -p kairos-operator -c candidate-v2 -o mermaid"),
+			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
+				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the drawing (svg|html|mermaid|dot)", DefaultText: "that of the file's name, or svg"},
 			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw only the package `NAME`"},
@@ -55,6 +55,11 @@ func (p *program) graph(c *cli.Context) error {
 		}
 	}
 	catalog, err := p.skeleton(c)
+	var name *render.NameError
+	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
+		// "list bundles REF PACKAGE" has the package as an argument.
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +83,10 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 		case "htm":
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
+		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
+			e := cliutil.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
+			e.Object, e.Hint = c.String("out"), "browsers, rsvg-convert and inkscape turn an SVG into one"
+			return nil, e
 		default:
 			format = "svg"
 		}

@@ -16,8 +16,8 @@ func (p *program) renderGraphCommand() *cli.Command {
 		ArgsUsage: "REF...",
 		Description: referenceHelp + "\n\n" +
 			"The drawing is that of opm. Where a catalog has several packages, \"bindery graph -o mermaid\" marks deprecations more exactly." +
-			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p kairos-operator --draw-v0-semantics",
-				"bindery alpha render-graph catalog --minimum-edge kairos-operator.v2.1.0"),
+			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
+				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "minimum-edge", Usage: "draw nothing below the bundle `NAME`"},
 			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw only the package `NAME`"},

@@ -71,6 +71,9 @@ func (p *program) validate(c *cli.Context) error {
 		if err == nil && !p.opm {
 			p.log.Info(fmt.Sprintf("%q is a valid catalog", dir))
 		}
+		if hint := catalogHint(dir); err != nil && hint != "" && !p.opm {
+			return &cliutil.Error{Class: cliutil.ClassInput, Object: dir, Hint: hint, Err: err}
+		}
 		return p.opmMessage(err)
 	}
 	v := verdict{Passed: err == nil}

@@ -157,7 +157,7 @@ func (b *bench) bundleImages(ctx context.Context) (all []image, err error) {
 			return nil, err
 		}
 	} else {
-		build := exec.CommandContext(ctx, b.bindery, "-q", "build", "bundle", filepath.Join(b.project, "testdata/bundles/etcd"), "-t", "localhost/community/etcd:v1", "--output", "oci:"+layout+":community/v1")
+		build := exec.CommandContext(ctx, b.bindery, "-q", "build", "bundle", filepath.Join(b.project, "testdata/bundles/etcd/0.9.4"), "-t", "localhost/community/etcd:v1", "--output", "oci:"+layout+":community/v1")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("building a bundle image: %w: %s", err, out)
 		}

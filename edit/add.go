@@ -1,0 +1,406 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Mode is how added bundles find their place in a channel.
+type Mode string
+
+const (
+	// Replaces takes the edges that bundles wish for: replaces and skips of their ClusterServiceVersions.
+	Replaces Mode = "replaces"
+	// SemVer orders the bundles of a channel by version; each replaces the one below.
+	SemVer Mode = "semver"
+	// SemVerSkipPatch is as SemVer, but a bundle skips those of the same minor version with lower patch numbers.
+	SemVerSkipPatch Mode = "semver-skippatch"
+)
+
+// Modes returns the modes.
+func Modes() []Mode { return []Mode{Replaces, SemVer, SemVerSkipPatch} }
+
+// ParseMode returns the mode of that name, in any case of letters.
+func ParseMode(name string) (Mode, error) {
+	if m := Mode(strings.ToLower(name)); slices.Contains(Modes(), m) {
+		return m, nil
+	}
+	//lint:ignore ST1005 opm's text
+	return "", fmt.Errorf("Invalid channel update mode: %q is none of %v", name, Modes())
+}
+
+// AddOptions say how bundles are added. The zero value adds in the mode Replaces.
+type AddOptions struct {
+	Mode Mode
+	// OverwriteLatest lets a bundle take the place of one of the same name, if that is not replaced by another. It has an
+	// effect in the mode Replaces only.
+	OverwriteLatest bool
+	// SubstitutesFor lets bundles substitute for others.
+	SubstitutesFor bool
+	// Permissive adds what can be added, and tells what cannot in Account.Problems.
+	Permissive bool
+	// Origins are what is known of the bundles in the catalog beyond their channel entries. They may be nil.
+	Origins Origins
+}
+
+// maxRounds is how often a permissive edit of a package is tried again without the bundles that were found wanting.
+const maxRounds = 16
+
+// found is a problem with the additions that are to blame; none of them means all of the package.
+type found struct {
+	Problem
+	culprits []*candidate
+	// soft is set if the edit can be done all the same, permissively.
+	soft bool
+}
+
+// candidate is an addition with what was found out about it.
+type candidate struct {
+	*Addition
+	name, image string
+	channels    []string
+	wish        Origin
+	version     version
+}
+
+// problem makes a problem of the candidate.
+func (n *candidate) problem(kind error, format string, args ...any) found {
+	return found{
+		Problem:  Problem{Package: n.Bundle.Package, Bundle: n.name, Image: n.image, Kind: kind, Message: fmt.Sprintf(format, args...)},
+		culprits: []*candidate{n},
+	}
+}
+
+// Add adds bundles to a catalog. In the mode Replaces each wants an edge to bundles that are there or are added with it;
+// the order of the additions has no meaning. The rules for heads and default channels are in docs/cli.md.
+//
+// Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
+// account tells of them.
+func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
+	if o.Mode == "" {
+		o.Mode = Replaces
+	}
+	if _, err := ParseMode(string(o.Mode)); err != nil {
+		return nil, nil, err
+	}
+	a := &adder{catalog: c, options: o, account: &Account{Origins: Origins{}}}
+	a.collect(additions)
+	names := map[string]bool{}
+	byPackage := map[string][]*candidate{}
+	for _, n := range a.candidates {
+		names[n.Bundle.Package] = true
+		byPackage[n.Bundle.Package] = append(byPackage[n.Bundle.Package], n)
+	}
+	parts, problems := split(c, names)
+	for _, p := range problems {
+		a.report(found{Problem: p, culprits: byPackage[p.Package]})
+	}
+	a.sane(parts)
+	edited := map[string]*part{}
+	for _, name := range sorted(names) {
+		a.addPackage(name, parts[name], byPackage[name], edited)
+	}
+	if len(a.problems) > 0 && !o.Permissive {
+		return nil, nil, asError(a.problems)
+	}
+	a.account.Problems = a.problems
+	a.account.finish()
+	return join(c, edited), a.account, nil
+}
+
+// adder is one call of Add.
+type adder struct {
+	catalog    *declcfg.Catalog
+	options    AddOptions
+	account    *Account
+	candidates []*candidate
+	bad        map[*candidate]bool
+	problems   []Problem
+}
+
+func (a *adder) report(f found) {
+	if a.bad == nil {
+		a.bad = map[*candidate]bool{}
+	}
+	a.problems = append(a.problems, f.Problem)
+	for _, n := range f.culprits {
+		a.bad[n] = true
+	}
+}
+
+// collect checks the additions one by one.
+func (a *adder) collect(additions []Addition) {
+	type key struct{ pkg, name string }
+	seen := map[key]*candidate{}
+	for i := range additions {
+		n := &candidate{Addition: &additions[i], name: additions[i].Bundle.Name, image: additions[i].Bundle.Image}
+		for _, channel := range n.Channels {
+			if channel = strings.TrimSpace(channel); channel != "" && !slices.Contains(n.channels, channel) {
+				n.channels = append(n.channels, channel)
+			}
+		}
+		n.wish = Origin{n.Replaces, clean(n.Skips), n.SubstitutesFor}
+		k := key{n.Bundle.Package, n.name}
+		if first := seen[k]; first != nil {
+			if first.image == n.image && n.image != "" {
+				p := n.problem(nil, "bundle %q (%s) is given twice", n.name, n.image)
+				a.account.Notes = append(a.account.Notes, p.Problem)
+				continue
+			}
+			a.report(n.problem(ErrVersionExists, "Bundle already added that provides package and csv: %s and %s are both bundle %q of package %q",
+				orNoImage(first.image), orNoImage(n.image), n.name, n.Bundle.Package))
+			continue
+		}
+		seen[k] = n
+		a.candidates = append(a.candidates, n)
+		var err error
+		n.version, err = versionOf(n.Bundle)
+		switch {
+		case n.name == "" || n.Bundle.Package == "":
+			a.report(n.problem(ErrInvalid, "bundle %q (%s): name and package must be set", n.name, n.image))
+		case err != nil:
+			a.report(n.problem(ErrInvalid, "bundle %q (%s): %v", n.name, n.image, err))
+		case len(n.channels) == 0:
+			a.report(n.problem(ErrInvalid, "bundle %q (%s) names no channel", n.name, n.image))
+		}
+	}
+}
+
+// clean are names without empty ones, each once.
+func clean(names []string) []string {
+	var out []string
+	seen := map[string]bool{"": true}
+	for _, s := range names {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func orNoImage(image string) string {
+	if image == "" {
+		return "a bundle without an image"
+	}
+	return image
+}
+
+// sane checks the additions against the catalog and each other.
+func (a *adder) sane(parts map[string]*part) {
+	overwritten := map[string]*candidate{}
+	images := map[Name]int{} // how many bundles of a package have an image
+	leads := map[string]map[string]place{}
+	for name, p := range parts {
+		for _, m := range p.bundles {
+			images[Name{name, m.blob.Image}]++
+		}
+	}
+	for _, n := range a.candidates {
+		p := parts[n.Bundle.Package]
+		if p == nil {
+			continue
+		}
+		if n.image != "" {
+			for range images[Name{p.name, n.image}] {
+				a.report(n.problem(ErrImageExists, "Bundle %s already exists", n.image))
+			}
+		}
+		m := p.bundles[n.name]
+		if m == nil {
+			continue
+		}
+		if !a.options.OverwriteLatest || a.options.Mode != Replaces || m.blob.Image == n.image {
+			a.report(n.problem(ErrVersionExists, "Bundle already added that provides package and csv: %s/%s", p.name, n.name))
+			continue
+		}
+		if leads[p.name] == nil {
+			leads[p.name] = p.leadingTo()
+		}
+		if by, ok := leads[p.name][n.name]; ok {
+			a.report(n.problem(ErrOverwrite, "Cannot overwrite a bundle that is not at the head of a channel using --overwrite-latest: "+
+				"cannot overwrite bundle %s from package %s: replaced by %s on channel %s", n.name, p.name, by.bundle, by.channel))
+			continue
+		}
+		if first := overwritten[p.name]; first != nil {
+			a.report(n.problem(ErrOverwrite, "Cannot overwrite more than one bundle at a time for a given package: %s and %s of package %s",
+				first.name, n.name, p.name))
+			continue
+		}
+		overwritten[p.name] = n
+	}
+	a.checkPackagesOfEdges()
+	if !a.options.SubstitutesFor && a.options.Mode == Replaces {
+		for _, n := range a.candidates {
+			if n.SubstitutesFor != "" {
+				a.report(n.problem(ErrAlpha, "SubstitutesFor is an alpha-only feature. You must enable alpha features with the flag "+
+					"--enable-alpha in order to use this feature. (bundle %s substitutes for %s)", n.name, n.SubstitutesFor))
+			}
+		}
+	}
+}
+
+// place is an entry of a channel.
+type place struct{ channel, bundle string }
+
+// leadingTo finds, for every bundle that another replaces or skips, the first such.
+func (p *part) leadingTo() map[string]place {
+	out := map[string]place{}
+	for _, channel := range sorted(p.channels) {
+		c := p.channels[channel]
+		for _, by := range sorted(c.entries) {
+			e := c.entries[by]
+			for _, to := range append([]string{e.Replaces}, e.Skips...) {
+				if _, ok := out[to]; !ok && to != by {
+					out[to] = place{channel, by}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// checkPackagesOfEdges checks that the names of the added bundles and of their edges belong to one package each.
+func (a *adder) checkPackagesOfEdges() {
+	if a.options.Mode != Replaces {
+		return
+	}
+	users := map[string][]*candidate{}
+	for _, n := range a.candidates {
+		names := append([]string{n.name}, n.Skips...)
+		if n.Replaces != "" {
+			names = append(names, n.Replaces)
+		}
+		for _, name := range names {
+			if u := users[name]; len(u) == 0 || u[len(u)-1] != n {
+				users[name] = append(u, n)
+			}
+		}
+	}
+	for _, name := range sorted(users) {
+		packages := map[string]bool{}
+		for _, n := range users[name] {
+			packages[n.Bundle.Package] = true
+		}
+		if len(packages) > 1 {
+			f := users[name][0].problem(ErrGraph, "bundle %s must belong to exactly one package, found on: %v", name, sorted(packages))
+			f.culprits = users[name]
+			a.report(f)
+		}
+	}
+	reported := map[string]bool{}
+	for i := range a.catalog.Channels {
+		channel := &a.catalog.Channels[i]
+		for _, e := range channel.Entries {
+			if len(users[e.Name]) == 0 || reported[e.Name] {
+				continue
+			}
+			for _, n := range users[e.Name] {
+				if n.Bundle.Package != channel.Package {
+					reported[e.Name] = true
+					a.report(n.problem(ErrGraph, "bundle %s belongs to package %s on index, cannot be added as an edge for package %s",
+						e.Name, channel.Package, n.Bundle.Package))
+				}
+			}
+		}
+	}
+}
+
+// addPackage edits one package, again without those that are to blame for problems if the edit is permissive.
+func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[string]*part) {
+	news := slices.DeleteFunc(slices.Clone(all), func(n *candidate) bool { return a.bad[n] })
+	if len(news) < len(all) && !a.options.Permissive {
+		return // what else is wrong may only come of that
+	}
+	before := old
+	if old == nil {
+		old = newPart(name)
+	}
+	for round := 0; len(news) > 0 && round < maxRounds; round++ {
+		e := &packageEdit{adder: a, old: old, part: old.clone(), news: news, why: reasons{}, origins: Origins{}}
+		e.apply()
+		hard := false
+		for _, f := range e.found {
+			a.problems = append(a.problems, f.Problem)
+			hard = hard || !f.soft
+		}
+		if !hard {
+			edited[name] = e.part
+			for k, v := range e.origins {
+				a.account.Origins[k] = v
+			}
+			for _, n := range news {
+				if m := e.part.bundles[n.name]; before != nil && before.bundles[n.name] != nil && m != nil {
+					a.account.Changes = append(a.account.Changes, Change{Action: Changed, Kind: KindBundle, Package: name, Bundle: n.name,
+						From: before.bundles[n.name].blob.Image, To: m.blob.Image, Why: "it was overwritten"})
+					before = before.clone()
+					before.bundles[n.name] = m
+				}
+			}
+			a.account.compare(before, e.part, e.why)
+			return
+		}
+		if !a.options.Permissive {
+			return
+		}
+		news = e.withoutCulprits()
+	}
+	for _, n := range news {
+		a.problems = append(a.problems, n.problem(ErrGraph, "bundle %s is left out with the others of package %s", n.name, name).Problem)
+	}
+}
+
+// packageEdit is one try to add bundles to a package.
+type packageEdit struct {
+	*adder
+	old     *part
+	part    *part
+	news    []*candidate
+	why     reasons
+	found   []found
+	origins Origins
+}
+
+func (e *packageEdit) apply() {
+	if e.options.Mode == Replaces {
+		e.addReplaces()
+	} else {
+		e.addSemVer()
+	}
+}
+
+func (e *packageEdit) withoutCulprits() []*candidate {
+	guilty := map[*candidate]bool{}
+	for _, f := range e.found {
+		if f.soft {
+			continue
+		}
+		if len(f.culprits) == 0 {
+			return nil
+		}
+		for _, n := range f.culprits {
+			guilty[n] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(e.news), func(n *candidate) bool { return guilty[n] })
+}
+
+// valid checks the edited package by the rules of file-based catalogs.
+func (e *packageEdit) valid() {
+	for _, p := range e.part.check() {
+		f := found{Problem: p}
+		for _, n := range e.news {
+			if n.name == p.Bundle {
+				f.culprits = []*candidate{n}
+				break
+			}
+			if p.Channel != "" && slices.Contains(n.channels, p.Channel) {
+				f.culprits = append(f.culprits, n)
+			}
+		}
+		e.found = append(e.found, f)
+	}
+}

@@ -1,0 +1,81 @@
+package edit
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Origin is what a bundle wants of itself. Channels of file-based catalogs keep the edges that came of it, in each
+// channel, and not the wish.
+type Origin struct {
+	Replaces       string
+	Skips          []string
+	SubstitutesFor string
+}
+
+// Name names a bundle in a catalog.
+type Name struct{ Package, Bundle string }
+
+// Origins are what is known of bundles beyond the catalog that they are in, such as the columns of a database.
+type Origins map[Name]Origin
+
+// Addition is a bundle that is to be added to a catalog.
+type Addition struct {
+	// Bundle is the blob, with name, package, image and the olm.package property.
+	Bundle *declcfg.Bundle
+	// Channels are those that the bundle wants to be in. White space around a name does not belong to it.
+	Channels []string
+	// DefaultChannel is what the bundle says that its package's should be; empty if it says nothing.
+	DefaultChannel string
+	Origin
+	SkipRange string
+	// Icon is for packages that have none yet; it may be nil.
+	Icon *declcfg.Icon
+}
+
+// NewAddition makes an addition of a bundle that was read. image is the reference to its image; it may be empty.
+func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
+	blob, err := b.Blob(image)
+	if err != nil {
+		return Addition{}, fmt.Errorf("bundle %s: %w", image, err)
+	}
+	a := Addition{
+		Bundle:         blob,
+		Channels:       slices.Clone(b.Channels),
+		DefaultChannel: b.DefaultChannel,
+		Origin:         Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips), SubstitutesFor: b.CSV.SubstitutesFor},
+		SkipRange:      b.CSV.SkipRange,
+	}
+	if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(b.CSV.IconData), "")); err == nil && len(data) > 0 {
+		a.Icon = &declcfg.Icon{Data: data, MediaType: b.CSV.IconMediaType}
+	}
+	return a, nil
+}
+
+// wish reads what a bundle in a catalog wants of itself from its manifests, if the catalog has them.
+func wish(b *declcfg.Bundle) (Origin, bool) {
+	csv, err := b.CSV()
+	if err != nil || csv == nil {
+		return Origin{}, false
+	}
+	var v struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Replaces string   `json:"replaces"`
+			Skips    []string `json:"skips"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(csv, &v) != nil {
+		return Origin{}, false
+	}
+	substitutes, _ := v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
+	return Origin{v.Spec.Replaces, v.Spec.Skips, substitutes}, true
+}

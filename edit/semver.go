@@ -1,0 +1,204 @@
+package edit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// addSemVer adds bundles by version, from the lowest to the highest, whatever edges they wish for.
+func (e *packageEdit) addSemVer() {
+	news := slices.Clone(e.news)
+	slices.SortStableFunc(news, func(x, y *candidate) int { return cmp.Or(x.version.rank(y.version), cmp.Compare(x.name, y.name)) })
+	ladders := map[string]*ladder{}
+	for name, c := range e.part.channels {
+		ladders[name] = newLadder(c, e.part)
+	}
+	for _, n := range news {
+		e.insert(n, ladders)
+	}
+	if len(e.found) > 0 {
+		return
+	}
+	e.removeStranded()
+	e.chooseIcon()
+	e.valid()
+}
+
+// ladder is a channel with its bundles in the order of their versions.
+type ladder struct {
+	*channel
+	steps   []*member
+	skipped map[string]bool
+	above   map[string][]string // what replaces a bundle, or did so earlier
+}
+
+func newLadder(c *channel, p *part) *ladder {
+	l := &ladder{channel: c, skipped: map[string]bool{}, above: map[string][]string{}}
+	for name, entry := range c.entries {
+		if m := p.bundles[name]; m != nil {
+			l.steps = append(l.steps, m)
+		}
+		l.know(entry)
+	}
+	slices.SortFunc(l.steps, func(a, b *member) int {
+		return cmp.Or(a.version.plain(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
+	})
+	return l
+}
+
+// know takes note of the edges of an entry.
+func (l *ladder) know(entry declcfg.ChannelEntry) {
+	if entry.Replaces != "" {
+		l.above[entry.Replaces] = append(l.above[entry.Replaces], entry.Name)
+	}
+	for _, s := range entry.Skips {
+		l.skipped[s] = true
+	}
+}
+
+func (l *ladder) set(entry declcfg.ChannelEntry) {
+	l.entries[entry.Name] = entry
+	l.know(entry)
+}
+
+// find returns the place of a version, and whether a bundle has it.
+func (l *ladder) find(v version) (int, bool) {
+	return slices.BinarySearchFunc(l.steps, v, func(m *member, v version) int { return m.version.plain(v) })
+}
+
+// insert adds one bundle to all channels that it wants to be in, or to none.
+func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
+	p := e.part
+	for _, name := range n.channels {
+		l := ladders[name]
+		if l == nil {
+			continue
+		}
+		if i, ok := l.find(n.version); ok {
+			f := n.problem(ErrGraph, "Bundle version %s already added to index: %s and %s are in channel %s of package %s", n.version, l.steps[i].blob.Name, n.name, name, p.name)
+			f.Channel = name
+			e.found = append(e.found, f)
+			return
+		}
+	}
+	m := &member{blob: n.Bundle, version: n.version, added: n}
+	p.bundles[n.name] = m
+	e.origins[Name{p.name, n.name}] = n.wish
+	for _, name := range n.channels {
+		if ladders[name] == nil {
+			p.channels[name] = newChannel(p.name, name)
+			ladders[name] = newLadder(p.channels[name], p)
+		}
+		e.insertIn(m, name, ladders[name])
+	}
+	e.defaultOf(n)
+}
+
+// insertIn puts a bundle between those of the next lower and the next higher version in a channel. Bundles that are only
+// skipped are no neighbours.
+func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
+	at, _ := l.find(n.version)
+	entry := declcfg.ChannelEntry{Name: n.blob.Name, SkipRange: n.added.SkipRange}
+	patches := map[string]bool{}
+	for i := at - 1; i >= 0; i-- {
+		m := l.steps[i]
+		if e.options.Mode == SemVerSkipPatch && isPatch(m.version, n.version) {
+			patches[m.blob.Name] = true
+			entry.Skips = append(entry.Skips, m.blob.Name)
+			e.why.set(KindSkip, name, entry.Name, m.blob.Name, "it is a lower patch of the same minor version")
+			continue
+		}
+		if entry.Replaces == "" && !l.skipped[m.blob.Name] {
+			entry.Replaces = m.blob.Name
+			e.why.set(KindReplaces, name, entry.Name, m.blob.Name, fmt.Sprintf("%s is the next lower version in the channel", m.version))
+		}
+		if entry.Replaces != "" && (e.options.Mode == SemVer || !sameMinor(m.version, n.version)) {
+			break
+		}
+	}
+	slices.Reverse(entry.Skips)
+	for _, patch := range slices.Clone(entry.Skips) {
+		for _, s := range l.entries[patch].Skips { // which nothing else may skip
+			if !patches[s] && s != entry.Name && !slices.Contains(entry.Skips, s) {
+				entry.Skips = append(entry.Skips, s)
+				e.why.set(KindSkip, name, entry.Name, s, patch+" skipped it")
+			}
+		}
+	}
+	e.skipOver(name, l, patches)
+	e.putBelow(n, name, l, at)
+	l.steps = slices.Insert(l.steps, at, n)
+	l.set(entry)
+}
+
+// putBelow lets the next higher bundle replace the added one, which is the head if there is none.
+func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
+	for at < len(l.steps) && l.skipped[l.steps[at].blob.Name] {
+		at++
+	}
+	if at == len(l.steps) {
+		e.why.set(KindHead, name, "", n.blob.Name, fmt.Sprintf("%s is the highest version in the channel", n.version))
+		return
+	}
+	up := l.entries[l.steps[at].blob.Name]
+	// An edge that led out of the catalog stays as a skip.
+	if _, ok := l.entries[up.Replaces]; up.Replaces != "" && !ok && !slices.Contains(up.Skips, up.Replaces) {
+		up.Skips = append(slices.Clone(up.Skips), up.Replaces)
+	}
+	up.Replaces = n.blob.Name
+	l.set(up)
+	e.why.set(KindReplaces, name, up.Name, up.Replaces, fmt.Sprintf("%s is the next lower version in the channel", n.version))
+}
+
+func sameMinor(a, b version) bool { return a.Major == b.Major && a.Minor == b.Minor }
+
+// isPatch reports whether a is of the same minor version as b, with a lower patch number.
+func isPatch(a, b version) bool {
+	return sameMinor(a, b) && a.Patch < b.Patch
+}
+
+// skipOver takes bundles out of the chain of a channel: whatever replaced one of them replaces what it replaced.
+func (e *packageEdit) skipOver(name string, l *ladder, out map[string]bool) {
+	for _, skipped := range sorted(out) {
+		for _, at := range l.above[skipped] {
+			entry := l.entries[at]
+			if out[at] || !out[entry.Replaces] {
+				continue
+			}
+			for steps := 0; out[entry.Replaces] && steps <= len(out); steps++ {
+				entry.Replaces = l.entries[entry.Replaces].Replaces
+			}
+			l.set(entry)
+			e.why.set(KindReplaces, name, at, entry.Replaces, "what it replaced is skipped")
+		}
+	}
+	for skipped := range out {
+		entry := l.entries[skipped]
+		entry.Replaces, entry.Skips = "", nil
+		l.entries[skipped] = entry
+		e.why.set(KindReplaces, name, skipped, "", whyPlain)
+	}
+}
+
+// defaultOf sets the default channel: the one that the added bundle declares, if the package has it; else the one that
+// the package has; else the first of the bundle's channels.
+func (e *packageEdit) defaultOf(n *candidate) {
+	p := e.part
+	first := slices.Min(n.channels)
+	switch {
+	case n.DefaultChannel != "" && p.channels[n.DefaultChannel] != nil:
+		p.pkg.DefaultChannel = n.DefaultChannel
+		e.why.set(KindDefaultChannel, "", "", n.DefaultChannel, "bundle "+n.name+" declares it")
+		return
+	case p.pkg.DefaultChannel == "" || p.channels[p.pkg.DefaultChannel] == nil:
+		p.pkg.DefaultChannel = first
+		e.why.set(KindDefaultChannel, "", "", first, "no channel of the package is declared, and it is the first of bundle "+n.name)
+	}
+	if n.DefaultChannel != "" {
+		e.account.Notes = append(e.account.Notes, Problem{Package: p.name, Channel: n.DefaultChannel, Bundle: n.name, Kind: ErrDefaultChannel,
+			Message: fmt.Sprintf("the default channel (%s) that bundle %s declares does not exist: package %s keeps %s until it does", n.DefaultChannel, n.name, p.name, p.pkg.DefaultChannel)})
+	}
+}
