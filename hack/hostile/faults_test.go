@@ -59,6 +59,7 @@ func writers() []writer {
 		{"bundle metadata over others", []string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "b", "-u", "out"},
 			[]string{"bundle", "generate", "bundle/manifests", "-p", "etcd", "-c", "a", "-u", "out", "--overwrite"}, "out"},
 		{"unpacked bundle", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"}, []string{"bundle", "unpack", "oci:img:v1", "-o", "out"}, "out"},
+		{"lock file", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"}, []string{"render", "oci:img:v1", "--lock", "out"}, "out"},
 	}
 }
 
