@@ -329,7 +329,8 @@ func TestFullDisks(t *testing.T) {
 				b.noTemp(label)
 				check(t, syscall.Unmount(root, syscall.MNT_DETACH))
 			}
-			if failed == 0 || done == 0 {
+			// One block is enough for a lock file.
+			if failed == 0 && w.name != "lock file" || done == 0 {
 				t.Errorf("%d runs failed and %d ended well: both are wanted", failed, done)
 			}
 		})
