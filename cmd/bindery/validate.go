@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -133,7 +134,7 @@ func (p *program) opmMessage(err error) error {
 	case errors.As(err, &problems):
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
-		return fmt.Errorf("render reference %.300q: %s", name.Reference, name.OpmMessage())
+		return fmt.Errorf("render reference %.300q: %s", images.WithoutCredentials(name.Reference), name.OpmMessage())
 	}
 	return err
 }

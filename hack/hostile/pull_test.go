@@ -3,6 +3,8 @@
 package hostile
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -486,6 +488,25 @@ func TestSecretsOfPulls(t *testing.T) {
 	}
 }
 
+// Credentials do not belong into the name of an image: it is refused, and they are not shown.
+func TestCredentialsInNames(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	for _, ref := range []string{"docker://user:" + secret + "@127.0.0.1:1/x:v1", "user:" + secret + "@127.0.0.1:1/x:v1", "https://user:" + secret + "@127.0.0.1:1/x"} {
+		b.write("template.yaml", "schema: olm.template.basic\nentries: [{schema: olm.bundle, image: \""+ref+"\"}]\n")
+		for _, args := range [][]string{{"render", ref}, {"render", ref, ref}, {"list", "images", ref}, {"graph", ref}, {"migrate", ref, "out"}, {"serve", ref},
+			{"bundle", "validate", ref}, {"bundle", "unpack", ref, "-o", "out"}, {"template", "render", "template.yaml"}, {"alpha", "render-graph", ref}} {
+			before := b.snapshot()
+			o := b.run(append([]string{"--log-level", "debug"}, args...)...)
+			inJSON := b.run(append([]string{"--error-format=json"}, args...)...)
+			if o.status == 0 || strings.Contains(o.stdout+o.stderr+inJSON.stderr, secret) {
+				t.Errorf("%q: status %d: %s%s", args, o.status, o.stderr, inJSON.stderr)
+			}
+			b.unchanged(fmt.Sprint(args), before)
+		}
+	}
+}
+
 // A registry that speaks TLS with a certificate that nobody knows is not asked without TLS, and one without TLS is not
 // asked at all.
 func TestPullVerifies(t *testing.T) {
@@ -565,5 +586,58 @@ func TestManyReferences(t *testing.T) {
 	}
 	if o := b.run(many...); o.status != 0 || o.memory > maxMemory {
 		t.Errorf("10,000 references: status %d, %d MB", o.status, o.memory>>20)
+	}
+}
+
+// Files that pretend to be images are refused at once by every transport.
+func TestArchives(t *testing.T) {
+	t.Parallel()
+	many := make([]*tarEntry, 0, 300_000)
+	for i := range cap(many) {
+		many = append(many, file(fmt.Sprint("f", i), ""))
+	}
+	archive := func(entries ...*tarEntry) func(b *box, path string) {
+		return func(b *box, path string) { b.write(path, string(tarOf(t, entries...))) }
+	}
+	link := func(name, to string) *tarEntry {
+		return entryOf(tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to})
+	}
+	layout := file("oci-layout", `{"imageLayoutVersion":"1.0.0"}`)
+	for name, make := range map[string]func(b *box, path string){
+		"FIFO":   func(b *box, path string) { check(t, syscall.Mkfifo(filepath.Join(b.dir, path), 0o600)) },
+		"device": func(b *box, path string) { check(t, os.Symlink("/dev/zero", filepath.Join(b.dir, path))) },
+		"secret": func(b *box, path string) {
+			check(t, os.Symlink(filepath.Join(b.canary, "secret"), filepath.Join(b.dir, path)))
+		},
+		"20 GiB":            func(b *box, path string) { check(t, os.Truncate(b.write(path, ""), 20<<30)) },
+		"empty":             func(b *box, path string) { b.write(path, "") },
+		"directory":         func(b *box, path string) { check(t, os.Mkdir(filepath.Join(b.dir, path), 0o755)) },
+		"nothing":           func(b *box, path string) {},
+		"entries":           archive(many...),
+		"dots":              archive(file("../../canary/x", "x"), file("manifest.json", "[]"), layout, file("index.json", "{}")),
+		"links":             archive(link("manifest.json", "/etc/passwd"), link("index.json", "/etc/passwd"), layout),
+		"paths":             archive(file("manifest.json", `[{"Config":"../../canary/secret","RepoTags":["x:1"],"Layers":["/etc/passwd"]}]`), layout, file("index.json", `{"schemaVersion":2,"manifests":[{"digest":"sha256:../../../canary/secret","size":3}]}`)),
+		"manifest of 6 MiB": archive(file("manifest.json", strings.Repeat(" ", 6<<20)), layout, file("index.json", strings.Repeat(" ", 6<<20))),
+		"deep":              archive(file("manifest.json", strings.Repeat("[", 1_000_000)), layout, file("index.json", strings.Repeat("[", 1_000_000))),
+		"100,000 images":    archive(file("manifest.json", "["+strings.Repeat(`{"Config":"c","Layers":["l"]},`, 100_000)+"{}]"), layout, file("index.json", `{"schemaVersion":2,"manifests":[`+strings.Repeat(`{},`, 100_000)+`{}]}`)),
+		"schema version 1":  archive(file("manifest.json", `{"schemaVersion":1}`), layout, file("index.json", `{"schemaVersion":1,"manifests":[]}`)),
+		"bomb":              func(b *box, path string) { b.write(path, string(gzipped(t, bytes.Repeat([]byte{0}, 300<<20)))) },
+		"cut": func(b *box, path string) {
+			b.write(path, string(tarOf(t, layout, file("manifest.json", strings.Repeat(" ", 5000)))[:3000]))
+		},
+	} {
+		b := newBox(t)
+		make(b, "file")
+		for _, transport := range []string{"docker-archive:", "oci-archive:", "dir:", "oci:"} {
+			for _, args := range [][]string{{"render", transport + "file"}, {"bundle", "unpack", transport + "file:v1", "-o", "out"}} {
+				before := b.snapshot()
+				o := b.run(append([]string{"--error-format=json"}, args...)...)
+				b.inBudget(name, o)
+				if o.status != 1 || o.stdout != "" || o.class < input || strings.Contains(o.stderr, secret) || strings.Contains(o.stderr, "root:") {
+					t.Errorf("%s: %q: status %d, class %d: %.500s", name, args, o.status, o.class, o.stderr)
+				}
+				b.unchanged(name, before)
+			}
+		}
 	}
 }
