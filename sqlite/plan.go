@@ -13,6 +13,7 @@ type plan struct {
 	skipRange string
 	skips     []string
 	replaced  []string // what it replaces in its channels, without repetitions; those of the default channel first
+	chained   bool     // on the way from the head of some channel
 	head      bool     // of some channel
 	shown     bool     // the head of the default channel, whose ClusterServiceVersion has the package's icon
 }
@@ -62,11 +63,27 @@ func (p *packageWriter) plan() {
 					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips", Reason: "names of skipped bundles are joined by commas in a database, and this one has a comma: " + quote(skip)})
 				}
 			}
-			if e.Name == head {
-				b.head = true
-				b.shown = b.shown || c.Name == defaultChannel
-			}
 		}
+		if b := p.plans[head]; b != nil {
+			b.head = true
+			b.shown = b.shown || c.Name == defaultChannel
+		}
+		p.follow(c, head)
+	}
+}
+
+// follow marks the bundles on the way from the head of a channel.
+func (p *packageWriter) follow(c *declcfg.Channel, head string) {
+	next := map[string]string{}
+	for _, e := range c.Entries {
+		next[e.Name] = e.Replaces
+	}
+	for range c.Entries { // and no further, if it is a circle
+		if p.plans[head] == nil {
+			return
+		}
+		p.plans[head].chained = true
+		head = next[head]
 	}
 }
 
@@ -79,8 +96,9 @@ func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	}
 	switch {
 	case len(plan.replaced) == 0:
-		// opm does not look below a deprecated bundle. Any other would be made to replace what no channel has.
-		if slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
+		// opm looks neither below a bundle that is only skipped nor below a deprecated one. To the end of any other chain it
+		// would add what no channel has.
+		if !plan.chained || slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
 			return ofCSV
 		}
 		return ""

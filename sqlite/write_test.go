@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -42,6 +43,51 @@ func sameCatalog(t testing.TB, old, new *declcfg.Catalog) {
 	}
 }
 
+func sameFileContent(t testing.TB, a, b string) {
+	t.Helper()
+	first, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Error("the same catalog made other bytes")
+	}
+}
+
+// rowsInOrder returns the rows of a query as lines.
+func rowsInOrder(t testing.TB, path, query string) string {
+	t.Helper()
+	rows, err := writer(t, path, "mode=ro").Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for rows.Next() {
+		values := make([]string, len(columns))
+		targets := make([]any, len(columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Join(values, " "))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func testRoundTrip(t *testing.T, c recorded.Collection) {
 	for _, name := range c.Databases(t) {
 		if _, ok := broken[name]; ok {
@@ -63,17 +109,7 @@ func testRoundTrip(t *testing.T, c recorded.Collection) {
 			}
 			sameCatalog(t, first, second)
 			again, _ := create(t, first.Blobs(), sqlite.WriteOptions{})
-			a, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := os.ReadFile(again)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(a, b) {
-				t.Error("the same catalog made other bytes")
-			}
+			sameFileContent(t, path, again)
 		})
 	}
 }

@@ -58,6 +58,9 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 	if err := errors.Join(w.problems...); err != nil {
 		return err
 	}
+	if err := w.run(ctx, completePlurals); err != nil {
+		return err
+	}
 	w.written.Findings = sortFindings(w.findings)
 	if lost := losses(w.written.Findings); len(lost) > 0 && !w.options.Lossy {
 		return &LossError{lost}

@@ -112,13 +112,16 @@ func apiTrigger(table string) string {
 	END`
 }
 
-// The statements that fill the tables. An API keeps the first plural that is known of it.
+// The statements that fill the tables. An API has the last plural that a bundle knows of it.
 const (
-	insertBundle     = "INSERT INTO operatorbundle VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	insertPackage    = "INSERT INTO package VALUES (?, ?)"
-	insertChannel    = "INSERT INTO channel VALUES (?, ?, ?)"
-	insertEntry      = "INSERT INTO channel_entry VALUES (?, ?, ?, ?, ?, ?)"
-	insertAPI        = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE plural = ''"
+	insertBundle  = "INSERT INTO operatorbundle VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertPackage = "INSERT INTO package VALUES (?, ?)"
+	insertChannel = "INSERT INTO channel VALUES (?, ?, ?)"
+	insertEntry   = "INSERT INTO channel_entry VALUES (?, ?, ?, ?, ?, ?)"
+	insertAPI     = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE excluded.plural != ''"
+	// Of an API of which no bundle has told the plural, another version may be known.
+	completePlurals = `UPDATE api SET plural = coalesce((SELECT max(o.plural) FROM api o
+		WHERE o.group_name = api.group_name AND o.kind = api.kind), '') WHERE plural = ''`
 	insertProvider   = "INSERT INTO api_provider VALUES (?, ?, ?, ?, ?, ?)"
 	insertRequirer   = "INSERT INTO api_requirer VALUES (?, ?, ?, ?, ?, ?)"
 	insertImage      = "INSERT INTO related_image VALUES (?, ?)"

@@ -36,9 +36,11 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The size is that of the ConfigMap which is made of the bundle in the end.
+// The size is that of the ConfigMap which is made of the bundle in the end: of its metadata OLM copies the annotations, and
+// nothing else.
 func TestSizeIsThatOfTheConfigMap(t *testing.T) {
-	m, err := configmap.Write(t.Context(), etcd(t), configmap.Options{Gzip: true})
+	fsys := etcd(t)
+	m, err := configmap.Write(t.Context(), fsys, configmap.Options{Gzip: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,9 @@ func TestSizeIsThatOfTheConfigMap(t *testing.T) {
 	for _, data := range m.BinaryData {
 		sum += int64(len(data))
 	}
-	if got := check(t, etcd(t), Options{}).Size.Encoded; got != sum || sum == 0 {
+	write(fsys, depsFile, "dependencies:\n- type: olm.package\n  value: {packageName: a, version: '>1.0.0'}\n")
+	write(fsys, "metadata/properties.yaml", "properties:\n- type: a\n  value: b\n")
+	if got := check(t, fsys, Options{}).Size.Encoded; got != sum || sum == 0 {
 		t.Errorf("got %d, the ConfigMap has %d", got, sum)
 	}
 }

@@ -12,10 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
-
-// maxBundle is how many bytes the layers of a bundle may have, uncompressed, unless a flag says otherwise.
-const maxBundle = 256 << 20
 
 func (p *program) bundleUnpackCommand() *cli.Command {
 	return &cli.Command{
@@ -65,7 +63,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 		return err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = maxBundle
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,13 +89,16 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if format == "json" {
 		return p.writeBundleVerdict(report)
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if problem.Severity == bundle.SeverityError {
 			wrong = append(wrong, problem.String())
 		} else {
-			p.log.Warn(problem.String())
+			odd = append(odd, problem.String())
 		}
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.log.Warn(line)
 	}
 	switch {
 	case len(wrong) == 0 && !p.opm:
@@ -113,11 +115,22 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
 		class = cliutil.ClassLimit
 	}
-	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(wrong, "\n"))
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
 	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+}
+
+// maxProblems is how many errors, and how many warnings, people are told of at once.
+const maxProblems = 200
+
+// firstProblems cuts a list of problems that nobody would read to its end.
+func firstProblems(all []string, what string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, which bundle validate -o json tells", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {
@@ -125,10 +138,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(v); err != nil {
+	if err := p.printJSON(v); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -195,7 +205,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		return nil, err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	o.Labels = img.Config.Config.Labels
 	if err := notBundle(ref, o.Labels); err != nil && !p.opm {

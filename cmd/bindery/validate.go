@@ -133,7 +133,7 @@ func (p *program) opmMessage(err error) error {
 	case errors.As(err, &problems):
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
-		return fmt.Errorf("render reference %q: %s", name.Reference, name.OpmMessage())
+		return fmt.Errorf("render reference %.300q: %s", name.Reference, name.OpmMessage())
 	}
 	return err
 }
