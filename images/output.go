@@ -271,10 +271,28 @@ func (out *output) sync() error {
 		return atomicfs.SyncDir(dir)
 	}
 	path := out.stage.join(stagedFile)
-	if err := os.Chmod(path, 0o644); err != nil {
+	mode, err := newFileMode(path + ".mode")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil {
 		return err
 	}
 	return syncFile(path)
+}
+
+// newFileMode is the mode that a file of this user has when nobody says otherwise. The umask itself can only be read by
+// changing it, for all goroutines. There must be no file of that name.
+func newFileMode(path string) (fs.FileMode, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), os.Remove(path)); err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
 }
 
 // syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.
