@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -93,10 +94,14 @@ func (r *remote) open(ctx context.Context, ref types.ImageReference, named refer
 func (r *remote) endpoints(named reference.Named) ([]sysregistriesv2.PullSource, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
 	if err != nil {
-		if homeless(err) {
+		var file *fs.PathError
+		switch {
+		case homeless(err):
 			found, err = nil, nil
-		} else {
+		case errors.As(err, &file):
 			return nil, fmt.Errorf("registries.conf: %w", err)
+		default:
+			return nil, fmt.Errorf("registries.conf: %w: %w", ErrInvalid, err)
 		}
 	}
 	if found == nil {

@@ -20,12 +20,12 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%v, and %q is no full name of an image: %v", error(syscall.ENOENT), e.Reference, e.Reason)
+	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), e.Reference, e.Reason)
 }
 
 // OpmMessage is what opm says of it.
 func (e *NameError) OpmMessage() string {
-	return fmt.Sprintf("failed to pull image %q: %v", e.Reference, e.Reason)
+	return fmt.Sprintf("failed to pull image %.300q: %v", e.Reference, e.Reason)
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
@@ -50,6 +50,6 @@ type ReferenceError struct {
 }
 
 func (e *ReferenceError) Error() string {
-	return fmt.Sprintf("render reference %q: %v", images.WithoutCredentials(e.Reference), e.Err)
+	return fmt.Sprintf("render reference %.300q: %v", images.WithoutCredentials(e.Reference), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }

@@ -23,7 +23,7 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Description: "All files of the image are written, with --bundle-only those in its manifests and metadata. The bundle is validated before.\n" +
 			"A directory that is there keeps what it has: nothing in it is replaced. Files get the mode 0644; an image with links or\n" +
 			"devices is refused." +
-			examples("bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
+			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked", "bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},

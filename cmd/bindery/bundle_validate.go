@@ -46,7 +46,7 @@ func (p *program) bundleValidateCommand() *cli.Command {
 			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
 			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
 			"Validators that run when they are selected:" + names.String() +
-			examples("bindery bundle validate bundle", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
 	}
@@ -89,13 +89,16 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if format == "json" {
 		return p.writeBundleVerdict(report)
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if problem.Severity == bundle.SeverityError {
 			wrong = append(wrong, problem.String())
 		} else {
-			p.log.Warn(problem.String())
+			odd = append(odd, problem.String())
 		}
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.log.Warn(line)
 	}
 	switch {
 	case len(wrong) == 0 && !p.opm:
@@ -112,11 +115,22 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
 		class = cliutil.ClassLimit
 	}
-	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(wrong, "\n"))
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
 	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+}
+
+// maxProblems is how many errors, and how many warnings, people are told of at once.
+const maxProblems = 200
+
+// firstProblems cuts a list of problems that nobody would read to its end.
+func firstProblems(all []string, what string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, which bundle validate -o json tells", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {

@@ -23,7 +23,7 @@ func (p *program) graphCommand() *cli.Command {
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
+		Description: catalogHelp + "\n\n" +
 			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
 			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
 			"also shows what is wrong." +

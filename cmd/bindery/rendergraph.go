@@ -15,7 +15,7 @@ func (p *program) renderGraphCommand() *cli.Command {
 		Name:      "render-graph",
 		Usage:     "draw upgrade graphs as mermaid, as opm draws them",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
+		Description: catalogHelp + "\n\n" +
 			"The drawing is that of opm. Where a catalog has several packages, \"bindery graph -o mermaid\" marks deprecations more exactly." +
 			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),

@@ -58,7 +58,8 @@ func (p *program) validate(c *cli.Context) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir)}
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
+			Hint: "a catalog is given by its directory; \"bindery migrate\" makes one of a database or an image"}
 	}
 	if _, err := render.Classify(dir); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (p *program) opmMessage(err error) error {
 	case errors.As(err, &problems):
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
-		return fmt.Errorf("render reference %q: %s", name.Reference, name.OpmMessage())
+		return fmt.Errorf("render reference %.300q: %s", name.Reference, name.OpmMessage())
 	}
 	return err
 }
