@@ -17,6 +17,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
@@ -188,7 +189,7 @@ func reuse(ctx context.Context, from, to string, info types.BlobInfo) error {
 	}
 	defer f.Close()
 	verifier := info.Digest.Verifier()
-	n, err := io.Copy(verifier, contextReader{ctx, f})
+	n, err := io.Copy(verifier, ctxio.Reader{Ctx: ctx, R: f})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

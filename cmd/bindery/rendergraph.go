@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // renderGraphCommand is opm's name for drawing mermaid, with opm's answer to the byte.
@@ -34,7 +35,7 @@ func (p *program) renderGraph(c *cli.Context) error {
 		return err
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
-		return graph.WriteMermaid(cancelled{c.Context, w}, catalog, graph.MermaidOptions{
+		return graph.WriteMermaid(ctxio.Writer{Ctx: c.Context, W: w}, catalog, graph.MermaidOptions{
 			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"), V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
 		})
 	})
