@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -15,15 +14,26 @@ func (r *reader) apis() {
 			r.crd(o)
 		}
 	}
-	provided := b.provided
-	provided = append(provided, b.CSV.Owned[b.CSV.ownedCRDs:]...)
+	for _, api := range b.CSV.Owned[b.CSV.ownedCRDs:] {
+		r.provide(api)
+	}
 	for _, api := range b.CSV.Owned[:b.CSV.ownedCRDs] {
-		if !slices.Contains(provided, api) {
+		if !r.provided[api] {
 			r.fatal(Problem{Rule: RuleCRD, File: b.CSV.File, Line: b.CSV.Line, Field: "spec.customresourcedefinitions.owned", Message: fmt.Sprintf(
-				"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(provided))})
+				"couldn't find %s in bundle. found: %s; add the CRD's manifest", api, names(b.provided))})
 		}
 	}
-	b.provided = provided
+}
+
+// provide notes an API that the bundle provides.
+func (r *reader) provide(api API) {
+	if r.provided == nil {
+		r.provided = map[API]bool{}
+	}
+	if !r.provided[api] {
+		r.provided[api] = true
+		r.b.provided = append(r.b.provided, api)
+	}
 }
 
 // String is "plural.group/version (kind)".
@@ -80,8 +90,6 @@ func (r *reader) crd(o *Object) {
 	})
 	for _, v := range versions {
 		api.Version = v
-		if !slices.Contains(r.b.provided, api) {
-			r.b.provided = append(r.b.provided, api)
-		}
+		r.provide(api)
 	}
 }

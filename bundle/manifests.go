@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -70,11 +71,25 @@ func (r *reader) failed(name string, err error) error {
 	if errors.Is(err, errStop) {
 		return err
 	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || ofMachine(err) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	r.fatal(Problem{Rule: RuleFile, File: name, Message: reason(err)})
 	return errStop
+}
+
+// ofMachine tells an error that says something about the machine, such as too many open files, from those that links and
+// names of a bundle can bring about.
+func ofMachine(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL:
+		return false
+	}
+	return true
 }
 
 // manifest reads the documents of a file.
@@ -95,7 +110,7 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 		r.b.Objects = append(r.b.Objects, o)
 		return true
 	})
-	if n := len(r.b.Objects) - first; n > 1 {
+	if n := len(r.b.Objects) - first; n > 1 && !r.b.MediaType.IsPlain() {
 		second := r.b.Objects[first+1]
 		r.warn(Problem{Rule: RuleDocuments, File: file, Line: second.Line,
 			Message: fmt.Sprintf("%d documents in one file: only the first counts for opm and OLM v0, %s and what follows is not read; give each a file of its own", n, second.title())})
@@ -124,6 +139,10 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 				r.warn(Problem{Rule: RuleDuplicateKey, File: file, Line: d.Line + line - 1, Message: message})
 			}
 			r.scratch, err = r.conv.Append(r.scratch[:0], d)
+			// Each document may grow by its aliases; all of them together may not.
+			if r.decoded += int64(len(r.scratch)); err == nil && r.decoded > r.limits.Total {
+				return r.limit(file, fmt.Sprintf("the objects of the bundle have more than %d bytes", r.limits.Total))
+			}
 		}
 		if err != nil {
 			return r.undecodable(file, d.Line, err)

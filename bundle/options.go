@@ -28,7 +28,7 @@ type ReadOptions struct {
 type Limits struct {
 	// File bounds one file; 4 MiB by default.
 	File int64
-	// Total bounds the sum of all files; 256 MiB by default.
+	// Total bounds the sum of all files, and that of the objects in them as JSON; 256 MiB by default.
 	Total int64
 	// Entries bounds the files and directories in manifests and metadata; 10,000 by default.
 	Entries int

@@ -51,10 +51,13 @@ type reader struct {
 	b       *Bundle
 
 	errs      []Problem // those that are fatal
+	told      int       // of the others
 	entries   int
 	documents int
-	document  int // of the file that is being read
-	total     int64
+	document  int   // of the file that is being read
+	total     int64 // bytes of files
+	decoded   int64 // bytes of objects
+	provided  map[API]bool
 
 	conv    canon.Converter
 	split   canon.Splitter
@@ -75,7 +78,19 @@ func (r *reader) wrong(p Problem) {
 	r.tell(p)
 }
 
+// Of one bundle so many problems are told: what has more is made to have them.
+const (
+	mostProblems = 1000
+	mostFatal    = 100
+)
+
 func (r *reader) tell(p Problem) {
+	if r.told++; r.told > mostProblems {
+		return
+	}
+	if r.told == mostProblems {
+		p = Problem{Severity: p.Severity, Rule: RuleLimit, Message: fmt.Sprintf("more than %d problems: further ones are not told", mostProblems-1)}
+	}
 	r.b.Problems = append(r.b.Problems, p)
 	if r.options.Warn != nil {
 		r.options.Warn(p)
@@ -84,6 +99,10 @@ func (r *reader) tell(p Problem) {
 
 // fatal notes why the bundle cannot be used.
 func (r *reader) fatal(p Problem) {
+	// A limit ends reading and must be known as one.
+	if len(r.errs) >= mostFatal && p.Rule != RuleLimit {
+		return
+	}
 	p.Severity = SeverityError
 	r.errs = append(r.errs, p)
 	r.b.Problems = append(r.b.Problems, p)

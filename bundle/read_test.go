@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/declcfg"
 )
 
 const (
@@ -266,169 +261,6 @@ func TestProblems(t *testing.T) {
 			blob(t, b, "")
 		})
 	}
-}
-
-func TestOtherBundles(t *testing.T) {
-	plain := map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "manifests/two.yaml": service + "---\n" + service}
-	tests := []struct {
-		name    string
-		files   map[string]string
-		options bundle.ReadOptions
-		want    bundle.MediaType
-		objects int
-	}{
-		{"plain by label", plain, bundle.ReadOptions{Labels: map[string]string{bundle.AnnotationMediaType: "plain+v0"}}, bundle.PlainV0, 3},
-		{"plain by option", plain, bundle.ReadOptions{MediaType: bundle.Plain}, bundle.Plain, 3},
-		{"plain by annotation", with(maps.Clone(plain), "metadata/annotations.yaml", strings.Replace(soundAnnotations, "registry+v1", "plain", 1)), bundle.ReadOptions{}, bundle.Plain, 3},
-		{"a chart", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
-		{"a chart in manifests", map[string]string{"manifests/csv.yaml": "", "metadata/annotations.yaml": "", "manifests/Chart.yaml": "name: a"}, bundle.ReadOptions{}, bundle.Helm, 0},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			b := read(t, sound(test.files), test.options)
-			if b.MediaType != test.want || len(b.Objects) != test.objects {
-				t.Errorf("media type %q, %d objects", b.MediaType, len(b.Objects))
-			}
-			if _, err := b.Blob("a"); !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), "bundle missing csv") {
-				t.Errorf("a blob was made of it: %v", err)
-			}
-		})
-	}
-	t.Run("a ClusterServiceVersion in what is said to be plain", func(t *testing.T) {
-		for _, kind := range []string{"plain", "helm"} {
-			b := read(t, sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "registry+v1", kind, 1)}), bundle.ReadOptions{})
-			if made := blob(t, b, ""); made.Name != "foo.v1.2.3" || len(made.Properties) != 3 {
-				t.Errorf("%s: blob %q with %d properties", kind, made.Name, len(made.Properties))
-			}
-		}
-	})
-}
-
-func TestStrictReading(t *testing.T) {
-	tests := []struct {
-		name  string
-		files map[string]string
-		want  string
-	}{
-		{"another name of annotations.yaml", map[string]string{"metadata/annotations.yaml": "", "metadata/a.yaml": soundAnnotations}, "no file annotations.yaml"},
-		{"a directory", map[string]string{"manifests/d/x.yaml": service}, "a directory within the manifests"},
-		{"a file that is no object", map[string]string{"manifests/x.yaml": "a: b"}, "it has no kind"},
-		{"a file that is no YAML", map[string]string{"manifests/x.yaml": "a: b: c"}, "manifests/x.yaml:1"},
-		{"two ClusterServiceVersions", map[string]string{"manifests/x.yaml": service + "---\n" + soundCSV}, "exactly one ClusterServiceVersion is expected, found 2"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			problems := read(t, sound(test.files), bundle.ReadOptions{}).StrictProblems()
-			if len(problems) != 1 || problems[0].Severity != bundle.SeverityError || !strings.Contains(problems[0].String(), test.want) {
-				t.Errorf("problems %v, want %q", problems, test.want)
-			}
-		})
-	}
-	for name, files := range map[string]map[string]string{
-		"several documents in a file": {"manifests/x.yaml": service + "---\n" + service},
-		"other metadata":              {"metadata/x.yaml": "a: b: c"},
-	} {
-		if problems := read(t, sound(files), bundle.ReadOptions{}).StrictProblems(); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
-		}
-	}
-}
-
-func TestAnnotationsWinOverLabels(t *testing.T) {
-	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationDefaultChannel: "x", "vendor": "me"}
-	files := map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "  operators.operatorframework.io.bundle.channel.default.v1: stable\n", "", 1)}
-	b := read(t, sound(files), bundle.ReadOptions{Labels: labels})
-	if b.Package != "foo" || b.DefaultChannel != "x" || b.Annotations["vendor"] != "me" {
-		t.Errorf("package %q, default channel %q, annotations %v", b.Package, b.DefaultChannel, b.Annotations)
-	}
-	if labels[bundle.AnnotationPackage] != "other" {
-		t.Error("the caller's labels were changed")
-	}
-}
-
-func TestPlacesAreThoseOfTheAnnotations(t *testing.T) {
-	files := fstest.MapFS{}
-	for name, f := range sound(map[string]string{"metadata/annotations.yaml": strings.Replace(soundAnnotations, "manifests/", "bundle/objects/", 1)}) {
-		name = strings.Replace(name, "manifests/", "bundle/objects/", 1)
-		files[strings.Replace(name, "metadata/", "bundle/about/", 1)] = f
-	}
-	labels := map[string]string{bundle.AnnotationMetadata: "bundle/about/", bundle.AnnotationManifests: "bundle/objects/"}
-	b := read(t, files, bundle.ReadOptions{Labels: labels})
-	if b.ManifestsDir != "bundle/objects" || b.AnnotationsFile != "bundle/about/annotations.yaml" || len(b.Objects) != 2 {
-		t.Errorf("read from %q, %q", b.ManifestsDir, b.AnnotationsFile)
-	}
-	if problems := b.StrictProblems(); len(problems) != 2 {
-		t.Errorf("problems of the strict reader: %v", problems)
-	}
-	if got, want := bundle.Paths(labels), []string{"manifests", "metadata", "bundle/objects", "bundle/about"}; !slices.Equal(got, want) {
-		t.Errorf("paths %q, want %q", got, want)
-	}
-	hostile := map[string]string{bundle.AnnotationMetadata: "../x", bundle.AnnotationManifests: "/", bundle.AnnotationMediaType: "helm"}
-	if got, want := bundle.Paths(hostile), []string{"manifests", "metadata", "Chart.yaml"}; !slices.Equal(got, want) {
-		t.Errorf("paths %q, want %q", got, want)
-	}
-}
-
-// TestDirectories is about what only a real directory has.
-func TestDirectories(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "secret.yaml")
-	if err := os.WriteFile(outside, []byte("kind: Secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	open := func(t *testing.T, prepare func(dir string) error) (*bundle.Bundle, error) {
-		t.Helper()
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, sound(nil)); err != nil {
-			t.Fatal(err)
-		}
-		if err := prepare(dir); err != nil {
-			t.Fatal(err)
-		}
-		fsys, err := declcfg.OpenDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bundle.Read(t.Context(), fsys, bundle.ReadOptions{})
-	}
-	refused := map[string]struct {
-		prepare func(dir string) error
-		want    string
-	}{
-		"a link out of the bundle": {func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "manifests/x.yaml")) }, "manifests/x.yaml: a link that leads to nothing within the bundle"},
-		"a dangling link":          {func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "metadata/x.yaml")) }, "metadata/x.yaml: a link"},
-		"a FIFO":                   {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "manifests/x.yaml"), 0o600) }, "manifests/x.yaml: not a regular file"},
-		"a file called manifests": {func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, "manifests")), os.WriteFile(filepath.Join(dir, "manifests"), nil, 0o600))
-		}, "manifests: "},
-	}
-	for name, test := range refused {
-		t.Run(name, func(t *testing.T) {
-			_, err := open(t, test.prepare)
-			if !errors.Is(err, bundle.ErrInvalid) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "Secret") {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
-	}
-	t.Run("a mounted ConfigMap", func(t *testing.T) {
-		b, err := open(t, func(dir string) error {
-			manifests := filepath.Join(dir, "manifests")
-			return errors.Join(os.Mkdir(filepath.Join(manifests, "..1"), 0o700), os.Symlink("..1", filepath.Join(manifests, "..data")),
-				os.Rename(filepath.Join(manifests, "service.yaml"), filepath.Join(manifests, "..1/service.yaml")),
-				os.Symlink("..data/service.yaml", filepath.Join(manifests, "service.yaml")))
-		})
-		if err != nil || len(b.Objects) != 2 || len(b.Problems)+len(b.StrictProblems()) > 0 {
-			t.Errorf("error %v, bundle %+v", err, b)
-		}
-	})
-	t.Run("a file that may not be read is no fault of the bundle", func(t *testing.T) {
-		if os.Geteuid() == 0 {
-			t.Skip("root may read any file")
-		}
-		_, err := open(t, func(dir string) error { return os.Chmod(filepath.Join(dir, "manifests/csv.yaml"), 0) })
-		if !errors.Is(err, fs.ErrPermission) || errors.Is(err, bundle.ErrInvalid) {
-			t.Errorf("error %v", err)
-		}
-	})
 }
 
 func TestReadingEndsWithItsContext(t *testing.T) {

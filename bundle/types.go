@@ -29,6 +29,9 @@ const (
 	Helm       MediaType = "helm"
 )
 
+// IsPlain tells whether the manifests are any Kubernetes objects, several to a file if they like.
+func (m MediaType) IsPlain() bool { return m == Plain || m == PlainV0 }
+
 // Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
 type Bundle struct {
 	// Annotations are those of annotations.yaml, and the image's labels where that is silent.

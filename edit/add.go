@@ -28,7 +28,8 @@ func ParseMode(name string) (Mode, error) {
 	if m := Mode(strings.ToLower(name)); slices.Contains(Modes(), m) {
 		return m, nil
 	}
-	return "", fmt.Errorf("Invalid channel update mode: %q is none of %v", name, Modes()) //nolint:staticcheck // opm's text
+	//lint:ignore ST1005 opm's text
+	return "", fmt.Errorf("Invalid channel update mode: %q is none of %v", name, Modes())
 }
 
 // AddOptions say how bundles are added. The zero value adds in the mode Replaces.

@@ -10,14 +10,13 @@ import (
 )
 
 // WriteDOT writes the upgrade graphs of a catalog in the language of Graphviz: a cluster for each package and in it one for
-// each channel, with edges from the older bundle to the newer one. The catalog need not be valid. More edges than
+// each channel, with edges from the older bundle to the newer one; of skipRanges those of heads. The catalog need not be valid. More edges than
 // [DefaultMaxEdges] are a [declcfg.ErrLimit].
 func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
-	c, err := o.Select(c)
+	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
 	}
-	sheets := newSheets(c)
 	out := bufio.NewWriter(w)
 	d := dot{w: out}
 	d.printf("digraph upgrades {\n  label=%s;\n  labelloc=t;\n  rankdir=BT;\n  compound=true;\n", dotText(o.title(sheets)))
@@ -69,7 +68,11 @@ func (d *dot) lane(i int, l *lane) error {
 	d.printf("    subgraph cluster_%d_%d {\n      label=%s;\n", i, l.index, dotText(label))
 	id := func(n *node) string { return fmt.Sprintf("n%d_%d_%d", i, l.index, n.row.index) }
 	for _, n := range l.nodes {
-		d.printf("      %s [label=%s, tooltip=%s%s];\n", id(n), dotText(visible(n.row.name)), dotText(n.title()), n.dotLooks())
+		label := visible(n.row.name)
+		if n.entry != nil && n.entry.SkipRange != "" {
+			label += "\nskipRange " + shown(n.entry.SkipRange, maxMessage)
+		}
+		d.printf("      %s [label=%s, tooltip=%s%s];\n", id(n), dotText(label), dotText(n.title()), n.dotLooks())
 	}
 	d.printf("    }\n")
 	edge := func(from, to *node, attributes string) error {
@@ -90,7 +93,8 @@ func (d *dot) lane(i int, l *lane) error {
 				return err
 			}
 		}
-		if n.entry == nil || n.entry.SkipRange == "" {
+		// All ranges together would have an edge for nearly every pair of bundles: programs that lay them out would not end.
+		if !n.head || n.entry.SkipRange == "" {
 			continue
 		}
 		for _, older := range l.inRange(n) {

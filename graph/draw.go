@@ -10,7 +10,7 @@ import (
 func (p *picture) sheet(d *layout, width float64) error {
 	y := d.top + 18
 	if !d.bare {
-		p.text(d.left, y, "name", clip(visible(d.name), maxName))
+		p.text(d.left, y, "name", shown(d.name, maxName))
 		p.text(d.left, y+lineHeight, "says", d.summary())
 		y += 2 * lineHeight
 	}

@@ -15,11 +15,10 @@ import (
 // [WriteSVG] draws it, and its edges as a table. The page needs nothing from outside and forbids itself to load anything.
 // It can be read without scripts; with them, packages can be filtered and upgrades be followed with the pointer.
 func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
-	c, err := o.Select(c)
+	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
 	}
-	sheets := newSheets(c)
 	out := bufio.NewWriter(w)
 	p := &page{picture: picture{w: out, marked: true}}
 	p.head(o.title(sheets))
@@ -79,7 +78,7 @@ func (p *page) contents(sheets []*sheet) {
 		if s.deprecation != nil {
 			mark = ` <span class="mark">deprecated</span>`
 		}
-		name := escape(clip(visible(s.name), maxName))
+		name := escape(shown(s.name, maxName))
 		p.printf("<li data-name=\"%s\"><a href=\"#%s\">%s</a>%s</li>\n", name, anchor(i, s), name, mark)
 	}
 	p.printf("</ul>\n</nav>\n")
@@ -94,7 +93,7 @@ func anchor(i int, s *sheet) string {
 }
 
 func (p *page) section(i int, s *sheet) error {
-	name := escape(clip(visible(s.name), maxName))
+	name := escape(shown(s.name, maxName))
 	p.printf("<section id=\"%s\" data-name=\"%s\">\n<h2>%[2]s</h2>\n<p>%s</p>\n", anchor(i, s), name, escape(s.summary()))
 	if s.pkg != nil && s.pkg.Description != "" {
 		p.printf("<details><summary>Description</summary><p class=\"description\">%s</p></details>\n", escape(visibleLines(s.pkg.Description)))

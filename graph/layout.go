@@ -81,7 +81,7 @@ func newLayout(s *sheet, left, top float64, bare bool) layout {
 		d.width = max(d.width, d.textAt+wordsWidth(d.words[i])+margin)
 	}
 	if !bare {
-		d.width = max(d.width, d.left+float64(columns(clip(visible(s.name), maxName)))*13+margin)
+		d.width = max(d.width, d.left+float64(columns(shown(s.name, maxName)))*13+margin)
 	}
 	for _, n := range append([]note{{s.summary(), false}}, d.said...) {
 		d.width = max(d.width, d.left+float64(columns(n.text))*wordWidth+margin)
@@ -105,9 +105,9 @@ func (d *layout) longestLabel() float64 {
 // label is what a lane is called above it.
 func (l *lane) label() string {
 	if l.isDefault {
-		return "★ " + clip(visible(l.name), maxName/2)
+		return "★ " + shown(l.name, maxName/2)
 	}
-	return clip(visible(l.name), maxName/2)
+	return shown(l.name, maxName/2)
 }
 
 func labelWidth(l *lane) float64 { return float64(columns(l.label())) * charWidth }

@@ -202,9 +202,9 @@ func (m *mermaid) write(w *bufio.Writer) error {
 
 // channel writes the subgraph of one channel.
 func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
-	id := mermaidID(ch.Package) + "-" + mermaidID(ch.Name)
+	id := m.id(ch.Package) + "-" + m.id(ch.Name)
 	fmt.Fprintf(w, "    %%%% channel %q\n    subgraph %s[%s]\n", ch.Name, id, mermaidLabel(ch.Name))
-	node := func(name string) string { return id + "-" + mermaidID(name) + "[" + mermaidLabel(name) + "]" }
+	node := func(name string) string { return id + "-" + m.id(name) + "[" + mermaidLabel(name) + "]" }
 	entries := m.newestFirst(ch.entries)
 	skipped := map[string]bool{}
 	link := ch.firstLink
@@ -222,7 +222,7 @@ func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
 			class += "skipped"
 		}
 		if class != "" {
-			m.nodes[class] = append(m.nodes[class], id+"-"+mermaidID(e.Name))
+			m.nodes[class] = append(m.nodes[class], id+"-"+m.id(e.Name))
 		}
 		err := m.edgesOf(ch, e, func(from, label string, skips bool) error {
 			if m.V0Semantics {

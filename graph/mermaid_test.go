@@ -187,3 +187,33 @@ func TestMermaidLimit(t *testing.T) {
 		}
 	}
 }
+
+// A repaired drawing numbers links as mermaid does, in the order of the text, and keeps deprecations to their packages.
+func TestMermaidRepair(t *testing.T) {
+	c := &declcfg.Catalog{}
+	for _, pkg := range []string{"a", "b"} {
+		c.Packages = append(c.Packages, declcfg.Package{Name: pkg})
+		for i, name := range []string{"v1", "v2", "v3"} {
+			c.Bundles = append(c.Bundles, declcfg.Bundle{Package: pkg, Name: name, Properties: []declcfg.Property{
+				{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":%q,"version":"%d.0.0"}`, pkg, i+1)}}})
+		}
+		c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: pkg, Entries: []declcfg.DeprecationEntry{{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}}}})
+	}
+	c.Deprecations[0].Entries = append(c.Deprecations[0].Entries, declcfg.DeprecationEntry{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: "v2"}})
+	plain := []declcfg.ChannelEntry{{Name: "v1"}, {Name: "v2", Replaces: "v1"}}
+	c.Channels = []declcfg.Channel{
+		{Package: "a", Name: "z", Entries: []declcfg.ChannelEntry{{Name: "v1"}, {Name: "v2", Skips: []string{"v1"}}, {Name: "v3", Skips: []string{"v1", "v2"}}}},
+		{Package: "b", Name: "c", Entries: plain},
+	}
+	want := map[bool][]string{
+		false: {"style a fill:#989695", "class b-c-v2 deprecated", "class a-z-v1 skipped", "class a-z-v2 deprecatedskipped", "linkStyle 3 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
+		true:  {"style a fill:#989695", "style b fill:#989695", "class a-z-v1 skipped", "class a-z-v2 deprecatedskipped", "linkStyle 2 stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"},
+	}
+	for repair, lines := range want {
+		drawing := mermaidOf(t, c, MermaidOptions{V0Semantics: true, Repair: repair})
+		_, styles, ok := strings.Cut(drawing, "\nstyle ")
+		if got := "style " + strings.TrimSpace(styles); !ok || got != strings.Join(lines, "\n") {
+			t.Errorf("repair %v: got\n%s\nwant\n%s", repair, got, strings.Join(lines, "\n"))
+		}
+	}
+}

@@ -21,11 +21,11 @@ func (m *mermaid) styles(w *bufio.Writer) error {
 			}
 		}
 		if m.marked.channels[[2]string{m.scope(ch.Package), ch.Name}] {
-			m.channelIDs = append(m.channelIDs, mermaidID(ch.Package)+"-"+mermaidID(ch.Name))
+			m.channelIDs = append(m.channelIDs, m.id(ch.Package)+"-"+m.id(ch.Name))
 		}
 	}
 	for _, p := range m.packages {
-		fmt.Fprintf(w, "style %s %s\n", mermaidID(p), deprecatedPackageStyle)
+		fmt.Fprintf(w, "style %s %s\n", m.id(p), deprecatedPackageStyle)
 	}
 	for _, id := range m.channelIDs {
 		fmt.Fprintf(w, "style %s %s\n", id, deprecatedChannelStyle)
@@ -47,6 +47,15 @@ func (m *mermaid) styles(w *bufio.Writer) error {
 		return err
 	}
 	return nil
+}
+
+// id is [mermaidID], with something in place of an empty name: two dashes after one another would be an edge. opm leaves
+// them.
+func (m *mermaid) id(name string) string {
+	if name == "" && m.Repair {
+		return "_"
+	}
+	return mermaidID(name)
 }
 
 // mermaidID makes a name a part of an identifier. Characters that would end the identifier become their number; a name

@@ -26,11 +26,7 @@ func (r *row) notes() []note {
 	var out []note
 	strong := func(format string, args ...any) { out = append(out, note{fmt.Sprintf(format, args...), true}) }
 	if r.deprecation != nil {
-		text := "deprecated"
-		if *r.deprecation != "" {
-			text += ": " + clip(flat(*r.deprecation), maxMessage)
-		}
-		out = append(out, note{text, true})
+		out = append(out, note{deprecated(*r.deprecation, maxMessage), true})
 	}
 	switch {
 	case r.bundle == nil:
@@ -38,7 +34,7 @@ func (r *row) notes() []note {
 	case !r.versioned:
 		strong("has no version")
 	}
-	if !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
+	if r.bundle != nil && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
 		strong("in no channel")
 	}
 	out = append(out, r.perLane(func(n *node) string {
@@ -56,13 +52,21 @@ func (r *row) notes() []note {
 	out = append(out, r.perLane(func(n *node) string {
 		switch {
 		case invalidRange(n.entry):
-			return "invalid skipRange " + clip(visible(n.entry.SkipRange), maxMessage)
+			return "invalid skipRange " + shown(n.entry.SkipRange, maxMessage)
 		case n.entry != nil && n.entry.SkipRange != "":
-			return "skipRange " + clip(visible(n.entry.SkipRange), maxMessage)
+			return "skipRange " + shown(n.entry.SkipRange, maxMessage)
 		}
 		return ""
 	}, false)...)
 	return out
+}
+
+// deprecated says so, with at most so many characters of the message.
+func deprecated(message string, most int) string {
+	if message = clip(flat(message), most); message != "" {
+		return "deprecated: " + message
+	}
+	return "deprecated"
 }
 
 // perLane says something of every node of a row. What holds in all channels of the bundle is said once, what holds in
@@ -124,11 +128,11 @@ func list(names []string, most int) string {
 		rest = fmt.Sprintf(" and %d more", len(names)-most)
 		names = names[:most]
 	}
-	shown := make([]string, len(names))
+	out := make([]string, len(names))
 	for i, n := range names {
-		shown[i] = clip(visible(n), maxName)
+		out[i] = shown(n, maxName)
 	}
-	return strings.Join(shown, ", ") + rest
+	return strings.Join(out, ", ") + rest
 }
 
 // remarks says of a package what is not in its picture, and what is wrong with it.
@@ -138,24 +142,24 @@ func (s *sheet) remarks() []note {
 		out = append(out, note{fmt.Sprintf(format, args...), strong})
 	}
 	if s.deprecation != nil {
-		add(true, "deprecated: %s", clip(flat(*s.deprecation), maxMessage))
+		add(true, "%s", deprecated(*s.deprecation, maxMessage))
 	}
 	if s.pkg == nil {
 		add(true, "the catalog has no olm.package of this name")
-	} else if s.laneOf[s.pkg.DefaultChannel] == nil && len(s.lanes) > 0 {
-		add(true, "the default channel %q is not drawn", clip(visible(s.pkg.DefaultChannel), maxName))
+	} else if s.laneOf[s.pkg.DefaultChannel] == nil && len(s.lanes) > 0 && !s.partial {
+		add(true, "the default channel %s is not there", shown(s.pkg.DefaultChannel, maxName))
 	}
 	for _, l := range s.lanes {
 		if l.deprecation != nil {
-			add(true, "channel %s is deprecated: %s", clip(visible(l.name), maxName), clip(flat(*l.deprecation), maxMessage))
+			add(true, "channel %s is %s", shown(l.name, maxName), deprecated(*l.deprecation, maxMessage))
 		}
 	}
 	for _, l := range s.lanes {
 		if l.heads != 1 {
-			add(true, "channel %s has %s", clip(visible(l.name), maxName), count(l.heads, "head"))
+			add(true, "channel %s has %s", shown(l.name, maxName), count(l.heads, "head"))
 		}
 		if l.outside > 0 {
-			add(false, "channel %s: of %s what is skipped is told in words only", clip(visible(l.name), maxName), count(l.outside, "bundle"))
+			add(false, "channel %s: of %s what is skipped is told in words only", shown(l.name, maxName), count(l.outside, "bundle"))
 		}
 	}
 	return out
@@ -165,7 +169,7 @@ func (s *sheet) remarks() []note {
 func (s *sheet) summary() string {
 	text := count(len(s.lanes), "channel") + ", " + count(s.bundles(), "bundle")
 	if s.pkg != nil && s.pkg.DefaultChannel != "" {
-		text += ", default channel " + clip(visible(s.pkg.DefaultChannel), maxName)
+		text += ", default channel " + shown(s.pkg.DefaultChannel, maxName)
 	}
 	return text
 }
@@ -193,7 +197,7 @@ func count(n int, what string) string {
 // describe says in words what the picture of a package shows, for those who do not see it.
 func (s *sheet) describe() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Package %s: %s.", clip(visible(s.name), maxName), s.summary())
+	fmt.Fprintf(&b, "Package %s: %s.", shown(s.name, maxName), s.summary())
 	for i, l := range s.lanes {
 		if i == maxTitled {
 			fmt.Fprintf(&b, " And %s more.", count(len(s.lanes)-i, "channel"))
@@ -205,14 +209,14 @@ func (s *sheet) describe() string {
 				heads = append(heads, n.row.name)
 			}
 		}
-		fmt.Fprintf(&b, " Channel %s: %s, head %s.", clip(visible(l.name), maxName), count(len(l.nodes), "bundle"), list(heads, maxListed))
+		fmt.Fprintf(&b, " Channel %s: %s, head %s.", shown(l.name, maxName), count(len(l.nodes), "bundle"), list(heads, maxListed))
 	}
 	return b.String()
 }
 
 // title is what is shown of a node when it is pointed at.
 func (n *node) title() string {
-	lines := []string{"channel " + clip(visible(n.lane.name), maxName), clip(visible(n.row.name), maxName)}
+	lines := []string{"channel " + shown(n.lane.name, maxName), shown(n.row.name, maxName)}
 	if n.head {
 		lines[1] += " (head)"
 	}
@@ -220,20 +224,20 @@ func (n *node) title() string {
 		lines = append(lines, "not in this channel")
 	} else {
 		if n.replaces != nil {
-			lines = append(lines, "replaces "+clip(visible(n.replaces.row.name), maxName))
+			lines = append(lines, "replaces "+shown(n.replaces.row.name, maxName))
 		}
 		if len(n.entry.Skips) > 0 {
 			lines = append(lines, "skips "+n.skipList(maxTitled))
 		}
 		if n.entry.SkipRange != "" {
-			lines = append(lines, "skipRange "+clip(visible(n.entry.SkipRange), maxMessage))
+			lines = append(lines, "skipRange "+shown(n.entry.SkipRange, maxMessage))
 		}
 	}
 	if n.skipped {
 		lines = append(lines, "is skipped")
 	}
 	if n.row.deprecation != nil {
-		lines = append(lines, "deprecated: "+clip(flat(*n.row.deprecation), 4*maxMessage))
+		lines = append(lines, deprecated(*n.row.deprecation, 4*maxMessage))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,9 +1,8 @@
 package graph
 
 import (
-	"fmt"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -64,16 +63,26 @@ func (o Options) Select(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 		}
 	}
 	if len(out.Packages)+len(out.Channels)+len(out.Bundles) == 0 && o.Package != "" {
-		return nil, fmt.Errorf("package %q not found", o.Package)
+		e := &declcfg.NotFoundError{Kind: "package", Name: o.Package}
+		for _, p := range c.Packages {
+			e.Known = append(e.Known, p.Name)
+		}
+		return nil, e
 	}
-	var missing []string
+	var missing []error
 	for _, name := range o.Channels {
 		if !found[name] {
-			missing = append(missing, fmt.Sprintf("%q", name))
+			e := &declcfg.NotFoundError{Kind: "channel", Name: name}
+			for _, ch := range c.Channels {
+				if mine(ch.Package) {
+					e.Known = append(e.Known, ch.Name)
+				}
+			}
+			missing = append(missing, e)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("channel %s not found", strings.Join(missing, ", "))
+		return nil, errors.Join(missing...)
 	}
 	if len(o.Channels) > 0 {
 		// Packages without any of the channels would be empty pictures.

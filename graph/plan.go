@@ -16,6 +16,7 @@ type sheet struct {
 	rows        []*row
 	byName      map[string]*row
 	laneOf      map[string]*lane
+	partial     bool // not all channels are drawn
 }
 
 // row is a bundle, or a name that channels use for one that is not there.
@@ -54,6 +55,19 @@ type node struct {
 	replaces *node
 	skips    []*node // from the top, each once
 	absent   int     // how many of the skipped bundles are not in the catalog
+}
+
+// sheets makes the sheets of what the options choose.
+func (o Options) sheets(c *declcfg.Catalog) ([]*sheet, error) {
+	chosen, err := o.Select(c)
+	if err != nil {
+		return nil, err
+	}
+	all := newSheets(chosen)
+	for _, s := range all {
+		s.partial = len(o.Channels) > 0
+	}
+	return all, nil
 }
 
 // newSheets makes the sheets of a catalog, by name. It takes catalogs that are not valid: who looks at a drawing may be

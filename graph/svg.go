@@ -13,11 +13,10 @@ import (
 // oldest, channels as lanes, upgrades going upwards. The picture follows the colour scheme of the viewer, carries its
 // content as a description, and needs nothing from outside. The catalog need not be valid.
 func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
-	c, err := o.Select(c)
+	sheets, err := o.sheets(c)
 	if err != nil {
 		return err
 	}
-	sheets := newSheets(c)
 	out := bufio.NewWriter(w)
 	p := picture{w: out}
 	y, width := float64(margin), float64(minWidth)
@@ -54,9 +53,9 @@ func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 func (o Options) title(sheets []*sheet) string {
 	switch {
 	case o.Title != "":
-		return clip(visible(o.Title), 4*maxName)
+		return shown(o.Title, 4*maxName)
 	case len(sheets) == 1:
-		return "Upgrade graph of " + clip(visible(sheets[0].name), maxName)
+		return "Upgrade graph of " + shown(sheets[0].name, maxName)
 	}
 	return "Upgrade graphs"
 }

@@ -21,6 +21,14 @@ func visible(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
+// shown is a name as people see it, with at most n characters; one in which there is nothing to see is in quotes.
+func shown(name string, n int) string {
+	if strings.TrimSpace(name) == "" {
+		return clip(strconv.Quote(name), n)
+	}
+	return clip(visible(name), n)
+}
+
 // flat is a text of several lines in one.
 func flat(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }
 

@@ -40,10 +40,7 @@ func (r *row) words() []word {
 
 // nameWords is the name of a bundle with its version set off, which stands behind the name where it is not in it.
 func (r *row) nameWords() []word {
-	name := clip(visible(r.name), maxName)
-	if r.name == "" {
-		name = "(no name)"
-	}
+	name := shown(r.name, maxName)
 	class := "b"
 	if r.bundle == nil {
 		class = "absent"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The catalog image through the programs that others use on it: skopeo, a registry, umoci, podman and runc; and the
-# command under faults: other users, umasks and directories, kill -9, full disks.
+# Catalog and bundle images through the programs that others use on them: skopeo, a registry, umoci, podman and runc; and
+# the command under faults: other users, umasks and directories, kill -9, full disks.
 #
 #   hack/acceptance.sh [PROGRAM] [CHECK...]      default: dist/bindery, all checks
 #
@@ -189,6 +189,55 @@ full() {
 }
 
 # No command starts another program.
+# One bundle through everything that carries images: wherever it is read from, the same is rendered, and the directory that
+# it was made of; the list of a catalog's images is what skopeo can copy.
+bundles() {
+    local bundle=testdata/bundles/etcd/0.9.4 repo=127.0.0.1:$((port + 1))/acme/etcd ref
+    mkdir -p "$work/bundles/registry"
+    cat >"$work/bundles/registry.yml" <<END
+version: 0.1
+storage: {filesystem: {rootdirectory: $work/bundles/registry}}
+http: {addr: 127.0.0.1:$((port + 1))}
+END
+    docker-registry serve "$work/bundles/registry.yml" >"$work/bundles/registry.log" 2>&1 &
+    registry_pid=$!
+    trap 'kill $registry_pid 2>/dev/null' EXIT
+    local i; for i in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))") 2>/dev/null && break; sleep 0.05; done
+    local at=$work/bundles
+    quiet bundle validate $bundle
+    quiet build bundle $bundle -t "$repo:v0.9.4" --push --use-http --output "oci:$at/layout:v1" --output "oci-archive:$at/archive.tar:v1" \
+        --output "docker-archive:$at/docker.tar" --output "dir:$at/dir" --digest-file "$at/digest" >/dev/null
+    [ "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$repo:v0.9.4")" = "$(cat "$at/digest")" ]
+    skopeo copy -q --src-tls-verify=false "docker://$repo:v0.9.4" "oci-archive:$at/skopeo.tar:v1"
+    skopeo copy -q --src-tls-verify=false "docker://$repo:v0.9.4" "docker-archive:$at/skopeo-docker.tar:acme/etcd:v1"
+    skopeo copy -q --src-tls-verify=false --format v2s2 "docker://$repo:v0.9.4" "dir:$at/skopeo-dir"
+    quiet render $bundle -o yaml >"$at/want"
+    for ref in "oci:$at/layout:v1" "oci-archive:$at/archive.tar:v1" "docker-archive:$at/docker.tar" "dir:$at/dir" \
+        "oci-archive:$at/skopeo.tar" "docker-archive:$at/skopeo-docker.tar" "dir:$at/skopeo-dir"; do
+        quiet render "$ref" -o yaml | cmp - "$at/want" || { echo "$ref is rendered in another way"; return 1; }
+    done
+    # In a registry it has a name, which is the only difference.
+    quiet render --use-http "$repo:v0.9.4" -o yaml --lock "$at/lock" >"$at/named"
+    [ "$(diff "$at/want" "$at/named" | grep -c '^>')" -le 3 ] || { diff "$at/want" "$at/named"; return 1; }
+    quiet render --use-http "$repo:v0.9.4" -o yaml --lock "$at/lock" --no-cache | cmp - "$at/named"
+    quiet bundle unpack --use-http "$repo:v0.9.4" -o "$at/unpacked"
+    diff -r $bundle/manifests "$at/unpacked/manifests"
+    umoci unpack --rootless --image "$at/layout:v1" "$at/umoci" >/dev/null 2>&1
+    diff -r "$at/umoci/rootfs" "$at/unpacked"
+    podman load -q -i "$at/docker.tar" >/dev/null
+    # A catalog of it, by a template, and the images that the catalog needs, copied by their list.
+    printf 'schema: olm.template.basic\nentries:\n- {schema: olm.package, name: etcd, defaultChannel: a}\n- {schema: olm.channel, package: etcd, name: a, entries: [{name: etcdoperator.v0.9.4}]}\n- {schema: olm.bundle, image: "%s"}\n' "$repo:v0.9.4" >"$at/template.yaml"
+    mkdir "$at/catalog"
+    quiet template render --use-http "$at/template.yaml" -o yaml >"$at/catalog/catalog.yaml"
+    quiet validate "$at/catalog"
+    quiet list images "$at/catalog" >"$at/images"
+    grep -qx "$repo:v0.9.4" "$at/images"
+    grep "^127.0.0.1" "$at/images" | xargs -I{} skopeo copy -q --src-tls-verify=false docker://{} "dir:$at/mirrored"
+    quiet diff "$at/catalog" "$at/catalog"
+    quiet graph "$at/catalog" --out "$at/graph.html"
+    ls -la "$at" | awk 'NR > 1 {print $5, $9}'
+}
+
 execs() {
     local n args
     while read -r args; do
@@ -207,6 +256,17 @@ init example
 build catalog catalog -t a/b:v1 --output oci-archive:$work/x.tar
 build catalog catalog -t a/b:v1 --format docker --output docker-archive:$work/y.tar
 serve catalog --cache-dir $work/servecache --cache-only --pprof-addr=
+bundle validate $PWD/testdata/bundles/etcd/0.9.4
+build bundle $PWD/testdata/bundles/etcd/0.9.4 -t a/etcd:v1 --output oci:$work/etcd.oci
+bundle unpack oci:$work/etcd.oci:v1 -o $work/etcd-unpacked
+bundle extract $PWD/testdata/bundles/etcd/0.9.4 -c etcd -z --dry-run
+bundle unpack-job quay.io/acme/etcd:v1 -o yaml
+render oci:$work/etcd.oci:v1 $PWD/testdata/bundles/etcd/0.9.4
+list images catalog
+graph catalog -o svg
+diff catalog catalog
+template convert substitutes catalog -o yaml
+cache info
 completion bash
 END
 }
@@ -217,6 +277,7 @@ check unpack umoci -- unpack
 check catalogd skopeo -- catalogd
 check container podman runc -- container
 check reproducible setpriv -- reproducible
+check bundles docker-registry skopeo umoci podman -- bundles
 check killed skopeo -- killed
 check full mount -- full
 check execs strace -- execs

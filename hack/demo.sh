@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job on this machine: a SQLite index becomes a file-based catalog, the catalog an image, the image a server.
+# The main job on this machine: a SQLite index becomes a file-based catalog, the catalog an image, the image a server; and
+# a bundle becomes an image and a blob of a catalog.
 # It needs the program that "make build" makes, and Go for the small client that asks the server at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +9,7 @@ go=$(command -v "${GO:-go}")
 work=$(mktemp -d)
 db=small.db
 cp testdata/db/$db "$work"
+cp -r testdata/bundles/etcd/0.9.4 "$work/bundle"
 "$go" build -o "$work/rpc" ./hack/rpc
 cd "$work"
 server=
@@ -68,5 +70,18 @@ kill "$server"
 wait "$server" && status=0 || status=$?
 server=
 echo "  the server ended with status $status"
+
+step "8. The other half of the way: a bundle, checked, as an image without a builder, rendered, drawn with the catalog's others"
+timed "$bindery" bundle validate bundle
+timed "$bindery" build bundle bundle -t demo/etcd:v0.9.4 -q
+echo "\$ bindery render oci:etcd.oci:v0.9.4 --migrate -o yaml --image-ref-template 'registry.example.com/{{.Package}}:v{{.Version}}'"
+"$bindery" render oci:etcd.oci:v0.9.4 --migrate -o yaml -q \
+    --image-ref-template 'registry.example.com/{{.Package}}:v{{.Version}}' >bundle.yaml
+grep -E '^(image|name|package|schema):' bundle.yaml
+echo "  an olm.bundle blob of $(size bundle.yaml), its metadata in place of the manifests"
+timed "$bindery" graph catalog -p etcd --out etcd.svg -q
+echo "  etcd.svg: $(size etcd.svg)"
+timed "$bindery" diff "$db" catalog
+echo "  the database and its catalog hold the same"
 echo
 echo "done: $db -> catalog -> $(cat digest) -> gRPC"

@@ -155,6 +155,14 @@ func (s *storer) finish() {
 		s.giveUp()
 		return
 	}
+	if s.file == nil {
+		// The manifest behind a tag is fetched each time. Reading it costs a fraction of writing it.
+		if r, ok := s.c.Open(s.want, s.n); ok {
+			_ = r.Close()
+			s.giveUp()
+			return
+		}
+	}
 	if err := s.place(); err != nil {
 		s.giveUp()
 		s.c.fail(err)

@@ -50,8 +50,9 @@ type Client struct {
 	o ClientOptions
 
 	startLock sync.Mutex
+	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
-	scratch   string
+	scratch   *stage
 	policy    *signature.PolicyContext // nil accepts everything
 	remote    *remote
 
@@ -70,41 +71,54 @@ func NewClient(o ClientOptions) (*Client, error) {
 
 // start does once what has to be done before an image can be opened. Its errors are about files that the options name,
 // or policies that cannot be understood.
-func (c *Client) start() (err error) {
+func (c *Client) start(ctx context.Context) (err error) {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
-	if c.sys != nil {
+	switch {
+	case c.closed:
+		return errClosed
+	case c.sys != nil:
 		return nil
 	}
-	scratch, err := os.MkdirTemp(c.o.Temp, "bindery-client-")
+	temp := c.o.Temp
+	if temp == "" {
+		temp = os.TempDir()
+	}
+	// A stage, because the next run removes what a killed one has left of it.
+	scratch, err := newStage(ctx, temp)
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(scratch)
+	sys, err := c.o.Registry.System(scratch.path)
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(scratch))
+		return errors.Join(err, scratch.close())
 	}
 	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
-		return errors.Join(err, os.RemoveAll(scratch))
+		return errors.Join(err, scratch.close())
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = newRemote(c.o, c.sys, c.event)
 	return nil
 }
 
-// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more.
+var errClosed = errors.New("the client is closed")
+
+// Close ends idle connections and removes the client's files. Images that are still open cannot be read any more. Closing
+// again does nothing.
 func (c *Client) Close() error {
 	c.startLock.Lock()
 	defer c.startLock.Unlock()
-	if c.sys == nil {
+	if c.closed || c.sys == nil {
+		c.closed = true
 		return nil
 	}
+	c.closed = true
 	c.remote.close()
 	var err error
 	if c.policy != nil {
 		err = c.policy.Destroy()
 	}
-	return errors.Join(err, os.RemoveAll(c.scratch))
+	return errors.Join(err, c.scratch.close())
 }
 
 func (c *Client) event(e Event) {
@@ -116,15 +130,26 @@ func (c *Client) event(e Event) {
 	c.o.Events(e)
 }
 
+// PullError says which image could not be opened.
+type PullError struct {
+	Name string // as it was given, without credentials
+	Err  error
+}
+
+func (e *PullError) Error() string {
+	return fmt.Sprintf("failed to pull image %.300q: %v", e.Name, e.Err)
+}
+func (e *PullError) Unwrap() error { return e.Err }
+
 // Open opens the image with a name of the form that [ParseSource] reads. A tag is resolved once: everything after that
 // is got by digest. A name that the lock knows is got by its digest, and a name that it does not know is recorded there.
 //
-// Errors are of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or come
-// from the file system. They name the image and show no credentials.
+// Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or
+// come from the file system. They name the image and show no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(fmt.Errorf("failed to pull image %.300q: %w", name, err))
+			err = withoutSecrets(&PullError{redact(name), err})
 		}
 	}()
 	var deadline time.Time
@@ -157,7 +182,7 @@ func (c *Client) openSource(ctx context.Context, name string) (sourceName, types
 	if err != nil {
 		return n, nil, err
 	}
-	if err := c.start(); err != nil {
+	if err := c.start(ctx); err != nil {
 		return n, nil, err
 	}
 	if pinned, locked := c.o.Lock.Digest(name); locked && n.transport == Docker {

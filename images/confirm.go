@@ -36,7 +36,7 @@ func (c *copier) confirm(ctx context.Context, ref types.ImageReference, sys *typ
 		return err
 	}
 	src, err := pushed.NewImageSource(ctx, sys)
-	if mayNotRead(err) {
+	if IsUnauthorized(err) {
 		return nil
 	}
 	if err != nil {
@@ -53,8 +53,8 @@ func (c *copier) confirm(ctx context.Context, ref types.ImageReference, sys *typ
 	return nil
 }
 
-// mayNotRead tells whether an error is the registry's refusal of the credentials.
-func mayNotRead(err error) bool {
+// IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
+func IsUnauthorized(err error) bool {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	var coded errcode.Error

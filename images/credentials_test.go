@@ -269,3 +269,20 @@ func TestWithoutHome(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 }
+
+// Pushes find credentials in the same places as reading does, credential stores among them.
+func TestPushWithACredentialStore(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Interfere(basic(nil))
+	helper(t, "push", reg.Host(), "user", canary)
+	config := filepath.Join(t.TempDir(), "config.json")
+	write(t, config, `{"credsStore":"push"}`)
+	r := insecure()
+	r.AuthFiles = []string{filepath.Join(t.TempDir(), "none.json"), config}
+	if _, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:v1")}, CopyOptions{Registry: r}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: r}), reg.Host()+"/a/b:v1"); err != nil || got != "x" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -18,6 +18,9 @@
 // whatever happens on the way; stages of killed runs are removed by the next run. Outputs that are symbolic links are
 // refused.
 //
+// What a registry gave is kept in a [BlobCache], of which nothing is believed that is not checked each time it is read. A
+// [Lock] is a file that says which digests names stood for.
+//
 // The package knows nothing of catalogs. It reads the environment only where the containers library does, and through
 // [Registry.Env]. Formats and protocols are those of the OCI image and distribution specifications and of the containers
 // image library.

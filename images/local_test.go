@@ -114,7 +114,7 @@ func archiveOf(t testing.TB, path string, members ...member) string {
 	return path
 }
 
-func m2e(m member) entry { return entry{name: m.name, body: m.body, link: m.link, kind: m.kind} }
+func m2e(m member) entry { return entry(m) }
 
 // layoutMembers are the members of an archive with a layout that has the fixture.
 func layoutMembers(t testing.TB, f *fixture) []member {

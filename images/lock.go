@@ -204,6 +204,7 @@ func (l *Lock) Save() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fresh) == 0 {
+		sweepBeside(l.path) // a run that was killed when the file was in its place has left its stage
 		return nil
 	}
 	if err := l.save(); err != nil {

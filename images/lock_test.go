@@ -188,3 +188,27 @@ func TestLockIsMerged(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 }
+
+// A run that is killed right after the file was put in its place leaves its stage to the next, which has nothing to write.
+func TestLockSweeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := OpenLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Record("a", digest.FromString("a")), l.Save()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(filepath.Dir(path), stagePrefix+"1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = OpenLock(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Record("a", digest.FromString("a")), l.Save()); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}

@@ -87,6 +87,12 @@ func (r Registry) System(scratch string) (*types.SystemContext, error) {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
+	if r.RegistriesConf != "" {
+		// The library reads it whatever it is and however long: a device has no end.
+		if _, err := readMounted(r.RegistriesConf); err != nil {
+			return nil, fmt.Errorf("registries.conf: %w", err)
+		}
+	}
 	sys := &types.SystemContext{
 		AuthFilePath:             r.AuthFile,
 		SystemRegistriesConfPath: r.RegistriesConf,

@@ -157,6 +157,9 @@ func (b *registryBlob) Read(p []byte) (int, error) {
 		n, err := b.body.Read(p)
 		b.at += int64(n)
 		b.progress()
+		if err != nil && b.at == b.d.Size && b.ctx.Err() == nil {
+			err = io.EOF // whatever came behind the last byte: nothing is missing, and the digest will tell
+		}
 		short := err == io.EOF && b.at < b.d.Size
 		if n > 0 && (err == nil || short) {
 			return n, nil

@@ -69,7 +69,7 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 	}
 	resp.Body = &watchedBody{body: resp.Body, watch: w}
 	for _, text := range resp.Header.Values("Warning") {
-		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, text)})
+		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact(text))})
 	}
 	return resp, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -52,10 +53,12 @@ func (r *remote) close() {
 // warn tells of something once.
 func (r *remote) warn(text string, e Event) {
 	r.mu.Lock()
-	known := r.warned[text] || len(r.warned) >= maxWarnings
-	r.warned[text] = true
+	tell := !r.warned[text] && len(r.warned) < maxWarnings
+	if tell {
+		r.warned[text] = true
+	}
 	r.mu.Unlock()
-	if !known {
+	if tell {
 		r.event(e)
 	}
 }
@@ -91,10 +94,14 @@ func (r *remote) open(ctx context.Context, ref types.ImageReference, named refer
 func (r *remote) endpoints(named reference.Named) ([]sysregistriesv2.PullSource, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
 	if err != nil {
-		if homeless(err) {
+		var file *fs.PathError
+		switch {
+		case homeless(err):
 			found, err = nil, nil
-		} else {
+		case errors.As(err, &file):
 			return nil, fmt.Errorf("registries.conf: %w", err)
+		default:
+			return nil, fmt.Errorf("registries.conf: %w: %w", ErrInvalid, err)
 		}
 	}
 	if found == nil {

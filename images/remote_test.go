@@ -663,3 +663,37 @@ func TestCachedBlobsAreToldOf(t *testing.T) {
 		}
 	}
 }
+
+// What is no registries.conf is refused at once, and as input.
+func TestRegistriesConfThatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	huge := write("huge", "")
+	if err := os.Truncate(huge, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	for path, want := range map[string]string{
+		"/dev/zero":          "not a regular file",
+		dir:                  "not a regular file",
+		huge:                 "4194304",
+		write("text", "{no"): "invalid",
+	} {
+		c, err := NewClient(ClientOptions{Temp: t.TempDir(), Registry: Registry{RegistriesConf: path}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Open(t.Context(), "registry.example.com/a:v1")
+		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

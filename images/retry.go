@@ -17,8 +17,8 @@ import (
 // maxBackoff is the longest pause between two attempts.
 const maxBackoff = 30 * time.Second
 
-// retry calls try until it succeeds, fails for good, or has been called attempts times more than once. Pauses begin
-// with backoff and double, with jitter so that many clients do not come back together.
+// retry calls try until it succeeds, fails for good, or has been called retries times more than once. Pauses begin with
+// backoff and double, with jitter so that many clients do not come back together.
 func retry(ctx context.Context, retries int, backoff time.Duration, again func(attempt int, err error), try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
@@ -61,8 +61,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transient tells whether another attempt may succeed: the registry is busy or failing, or the connection broke.
+// transient tells whether another attempt may succeed: the registry is busy or failing, or the connection broke. Who asks
+// has seen to it that the context has not ended.
 func transient(err error) bool {
+	// Such an error is context.DeadlineExceeded too where the connection was not made in time.
+	var connection *net.OpError
+	if errors.As(err, &connection) && connection.Timeout() {
+		return true
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

@@ -27,8 +27,13 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
+// WithoutCredentials replaces what looks like credentials in a name or a message.
+func WithoutCredentials(text string) string { return redact(text) }
+
 func redact(text string) string {
 	text = regexp.MustCompile(`://[^/@\s"']*@`).ReplaceAllString(text, "://***@")
+	// A name without a scheme: USER:PASSWORD@HOST/..., and not TAG@DIGEST.
+	text = regexp.MustCompile(`(^|[\s"'])[^/@:\s"']+:[^/@\s"']+@([^/@\s"']+/)`).ReplaceAllString(text, "${1}***@$2")
 	text = regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9+/=._~-]{8,}`).ReplaceAllString(text, "$1 ***")
 	return regexp.MustCompile(`(?i)\b(password|identitytoken|refresh_token|access_token|token)=[^&\s"']+`).ReplaceAllString(text, "$1=***")
 }

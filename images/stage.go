@@ -20,22 +20,42 @@ type stage struct {
 	lock *dirLock
 }
 
-// newStage makes a stage in the directory and removes the stages there whose owners are gone.
+// newStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
+// directory may be one for temporary files, of which any user can hold the lock.
 func newStage(ctx context.Context, in string) (*stage, error) {
-	// Under the lock no other run can take a stage for an abandoned one between its creation and its locking.
-	lock, err := lockDir(ctx, in)
-	if err != nil {
-		return nil, err
+	if lock, free := tryLockDir(in); free {
+		sweep(in)
+		lock.unlock()
 	}
-	defer lock.unlock()
-	sweep(in)
+	for attempt := 1; ; attempt++ {
+		s, err := claimedStage(ctx, in)
+		if err == nil || !errors.Is(err, errSwept) || attempt == stageAttempts {
+			return s, err
+		}
+	}
+}
+
+// stageAttempts is how often a stage may be taken for an abandoned one, between its creation and its locking.
+const stageAttempts = 10
+
+var errSwept = errors.New("another run has removed it")
+
+// claimedStage makes a stage and locks it.
+func claimedStage(ctx context.Context, in string) (*stage, error) {
 	path, err := os.MkdirTemp(in, stagePrefix)
 	if err != nil {
 		return nil, err
 	}
 	own, err := lockDir(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, errSwept)
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
+	}
+	if _, err := os.Lstat(path); err != nil {
+		own.unlock()
+		return nil, fmt.Errorf("%s: %w", path, errSwept)
 	}
 	return &stage{path: path, lock: own}, nil
 }

@@ -76,7 +76,13 @@ func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("channel %q not found", slices.Sorted(maps.Keys(missing))[0])
+		e := &declcfg.NotFoundError{Kind: "channel", Name: slices.Sorted(maps.Keys(missing))[0]}
+		for _, p := range packages {
+			for _, ch := range p.Channels {
+				e.Known = append(e.Known, ch.Name)
+			}
+		}
+		return nil, e
 	}
 	return uses.images(), nil
 }

@@ -6,7 +6,6 @@ package list
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -160,7 +159,11 @@ func (l *Listing) packages(name string) ([]*declcfg.PackageNode, error) {
 	}
 	p := l.graph.Package(name)
 	if p == nil {
-		return nil, fmt.Errorf("package %q not found", name)
+		e := &declcfg.NotFoundError{Kind: "package", Name: name}
+		for _, p := range l.graph.Packages {
+			e.Known = append(e.Known, p.Name)
+		}
+		return nil, e
 	}
 	return []*declcfg.PackageNode{p}, nil
 }

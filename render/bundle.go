@@ -4,53 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 )
 
-// ImageTemplate makes the image reference of a bundle that has none, from .Package, .Name and .Version.
-type ImageTemplate struct{ t *template.Template }
-
-// ParseImageTemplate reads a template of Go's text/template.
-func ParseImageTemplate(text string) (*ImageTemplate, error) {
-	t, err := template.New("image-ref-template").Option("missingkey=error").Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return &ImageTemplate{t}, nil
-}
-
-// maxImageReference is the longest image reference that a template may make, in bytes.
-const maxImageReference = 4096
-
-// Execute makes the reference of a bundle.
-func (t *ImageTemplate) Execute(pkg, name, version string) (string, error) {
-	var text strings.Builder
-	data := struct{ Package, Name, Version string }{pkg, name, version}
-	if err := t.t.Execute(&text, data); err != nil {
-		return "", fmt.Errorf("failed templating image reference from bundle: %w", err)
-	}
-	if text.Len() > maxImageReference {
-		return "", fmt.Errorf("failed templating image reference from bundle: it would have %d bytes (limit %d)", text.Len(), maxImageReference)
-	}
-	return text.String(), nil
-}
+// MaxBundleImage is how many bytes the layers of a bundle image may have together, uncompressed, unless somebody says
+// otherwise ([images.Limits]).
+const MaxBundleImage = 256 << 20
 
 // bundleImage renders the bundle in an image.
 func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = MaxBundleImage
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
-	if err != nil && ctx.Err() == nil {
+	if elsewhere(b, err) {
 		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
 		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
 			b, err = whole, nil
@@ -59,6 +34,7 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 	if err != nil {
 		return nil, err
 	}
+	o.warnOf(img.Name, b)
 	name := ""
 	switch {
 	case o.ResolveDigests && img.InRegistry():
@@ -75,16 +51,36 @@ func extractBundle(ctx context.Context, img *images.Image, paths []string, eo im
 		return nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	return o.readBundle(ctx, tree, img.Name, img.Config.Config.Labels)
+	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
+	if err != nil {
+		return nil, err // without what was read
+	}
+	return b, nil
 }
 
-func (o *Options) readBundle(ctx context.Context, fsys fs.FS, name string, labels map[string]string) (*bundle.Bundle, error) {
-	warn := func(p bundle.Problem) {
-		if o.Warn != nil {
-			o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
-		}
+// elsewhere tells whether a bundle, as it was read or could not be, names directories that were not among the files.
+func elsewhere(b *bundle.Bundle, err error) bool {
+	var problems []bundle.Problem
+	var unread *bundle.ReadError
+	switch {
+	case errors.As(err, &unread):
+		problems = unread.Problems
+	case err == nil:
+		problems = b.Problems
 	}
-	return bundle.Read(ctx, fsys, bundle.ReadOptions{Labels: labels, Warn: warn})
+	return slices.ContainsFunc(problems, func(p bundle.Problem) bool {
+		return p.Rule == bundle.RuleDirectory && p.Severity == bundle.SeverityError
+	})
+}
+
+// warnOf tells of what was passed over in a bundle.
+func (o *Options) warnOf(name string, b *bundle.Bundle) {
+	if o.Warn == nil {
+		return
+	}
+	for _, p := range b.Problems {
+		o.Warn(declcfg.Position{File: name + "/" + p.File, Line: p.Line}, p.Message)
+	}
 }
 
 // bundleDirectory renders the bundle in a directory.
@@ -93,10 +89,11 @@ func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bund
 	if err != nil {
 		return nil, err
 	}
-	b, err := o.readBundle(ctx, fsys, dir, nil)
+	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
+	o.warnOf(dir, b)
 	return o.blob(b, "")
 }
 

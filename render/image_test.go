@@ -2,14 +2,19 @@ package render_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/recorded"
@@ -192,6 +197,73 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 	if _, err := text(t, declcfg.FormatJSON, o, dir); !errors.Is(err, render.ErrNotAllowed) {
 		t.Errorf("%v", err)
 	}
+}
+
+// A bundle is what its directory is also where only annotations.yaml, which is in the image, tells where its manifests
+// are. For what is wrong otherwise the image is not read twice.
+func TestBundleImagesAreReadAgainForDirectoriesOnly(t *testing.T) {
+	csv := func(name string) string {
+		return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"` + name + `"},"spec":{"version":"1.0.0"}}`
+	}
+	labels := map[string]string{bundle.AnnotationPackage: "p"}
+	notes := "annotations:\n  " + bundle.AnnotationPackage + ": p\n  " + bundle.AnnotationChannels + ": a\n"
+	for _, c := range []struct {
+		name   string
+		files  map[string]string
+		want   string // in the answer or the error
+		layers int    // requests of the layer
+	}{
+		{"as usual", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}, `"usual"`, 1},
+		{"elsewhere", map[string]string{"deploy/csv.json": csv("elsewhere"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"elsewhere"`, 2},
+		{"elsewhere, and something in the usual place", map[string]string{
+			"manifests/csv.json": csv("usual"), "deploy/csv.json": csv("elsewhere"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n",
+		}, `"elsewhere"`, 2},
+		{"nowhere", map[string]string{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes + "  " + bundle.AnnotationManifests + ": deploy/\n"}, `"usual"`, 2},
+		{"without a CSV", map[string]string{"manifests/a.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "metadata/annotations.yaml": notes}, "no csv in bundle", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := testregistry.New(t)
+			r.AddImage(t, "p", "v1", testregistry.Image{Labels: labels, Layers: []map[string]string{c.files}})
+			warned := map[string]int{}
+			got, err := text(t, declcfg.FormatNDJSON, render.Options{Images: client(t, r), Warn: func(_ declcfg.Position, text string) { warned[text]++ }}, r.Host()+"/p:v1")
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %s", got)
+			}
+			if n := r.Count("GET /v2/p/blobs/") - 1; n != c.layers { // that of the configuration is not counted
+				t.Errorf("%d requests of the layer", n)
+			}
+			for text, times := range warned {
+				if times > 1 {
+					t.Errorf("%d times: %s", times, text)
+				}
+			}
+		})
+	}
+	t.Run("a registry that fails", func(t *testing.T) {
+		r := testregistry.New(t)
+		d := r.AddImage(t, "p", "v1", testregistry.Image{Labels: labels, Layers: []map[string]string{{"manifests/csv.json": csv("usual"), "metadata/annotations.yaml": notes}}})
+		var m v1.Manifest
+		if err := json.Unmarshal(r.Manifest("p", d.String()), &m); err != nil {
+			t.Fatal(err)
+		}
+		layer := "/v2/p/blobs/" + m.Layers[0].Digest.String()
+		r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+			if q.URL.Path != layer {
+				return false
+			}
+			w.WriteHeader(http.StatusInternalServerError)
+			return true
+		})
+		if got, err := text(t, declcfg.FormatNDJSON, render.Options{Images: client(t, r)}, r.Host()+"/p:v1"); !errors.Is(err, images.ErrRegistry) {
+			t.Errorf("got %s, %v", got, err)
+		}
+		if n := r.Count("GET " + layer); n != 1 {
+			t.Errorf("%d requests of the layer", n)
+		}
+	})
 }
 
 // What does not fit into memory waits in a file and comes out the same.

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	dockerref "go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/images"
 )
 
 // NameError is about a reference that names nothing on the disk and is no full name of an image either. Most are
@@ -18,12 +20,12 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%v, and %q is no full name of an image: %v", error(syscall.ENOENT), e.Reference, e.Reason)
+	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), images.WithoutCredentials(e.Reference), e.Reason)
 }
 
 // OpmMessage is what opm says of it.
 func (e *NameError) OpmMessage() string {
-	return fmt.Sprintf("failed to pull image %q: %v", e.Reference, e.Reason)
+	return fmt.Sprintf("failed to pull image %.300q: %v", images.WithoutCredentials(e.Reference), e.Reason)
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
@@ -40,3 +42,14 @@ func checkName(ref string) error {
 	}
 	return nil
 }
+
+// ReferenceError says which reference could not be rendered. Its text shows no credentials.
+type ReferenceError struct {
+	Reference string
+	Err       error
+}
+
+func (e *ReferenceError) Error() string {
+	return fmt.Sprintf("render reference %.300q: %v", images.WithoutCredentials(e.Reference), e.Err)
+}
+func (e *ReferenceError) Unwrap() error { return e.Err }

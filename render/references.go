@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 
@@ -30,7 +29,7 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 	for i, ref := range refs {
 		var err error
 		if kinds[i], err = check(ref, &o); err != nil {
-			return nil, fmt.Errorf("render reference %q: %w", ref, err)
+			return nil, &ReferenceError{ref, err}
 		}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
@@ -123,7 +122,7 @@ func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	}
 	for i, err := range errs {
 		if err != nil {
-			errs[i] = fmt.Errorf("render reference %q: %w", refs[i], err)
+			errs[i] = &ReferenceError{refs[i], err}
 		}
 	}
 	return errors.Join(errs...)
@@ -230,13 +229,13 @@ func (f *fetcher) advance(h *head) (more bool, err error) {
 	}
 	b, err, more := h.next()
 	if err != nil {
-		return false, fmt.Errorf("render reference %q: %w", f.streams[h.at].ref, err)
+		return false, &ReferenceError{f.streams[h.at].ref, err}
 	}
 	if !more {
 		return false, nil
 	}
 	if err := finish(b, f.o.Level); err != nil {
-		return false, fmt.Errorf("render reference %q: %w", f.streams[h.at].ref, err)
+		return false, &ReferenceError{f.streams[h.at].ref, err}
 	}
 	h.blob = b
 	return true, nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
@@ -110,7 +111,7 @@ func Classify(ref string) (Kind, error) {
 	}
 	stat, err := os.Stat(ref)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENAMETOOLONG):
 		return Image, nil
 	case err != nil:
 		return "", err
@@ -162,7 +163,7 @@ func isDir(path string) bool {
 func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	blobs, err := reference(ctx, ref, o)
 	if err != nil {
-		return nil, fmt.Errorf("render reference %q: %w", ref, err)
+		return nil, &ReferenceError{ref, err}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
 		for b, err := range blobs {
@@ -170,7 +171,7 @@ func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 				err = finish(b, o.Level)
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("render reference %q: %w", ref, err))
+				yield(nil, &ReferenceError{ref, err})
 				return
 			}
 			if !yield(b, nil) {

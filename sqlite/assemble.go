@@ -138,7 +138,7 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 		for _, name := range deprecated {
 			d.Entries = append(d.Entries, declcfg.DeprecationEntry{
 				Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: name},
-				Message:   fmt.Sprintf("%s is deprecated. Upgrade to a newer version.", name),
+				Message:   deprecationMessage(name),
 			})
 		}
 		a.catalog.Deprecations = []declcfg.Deprecations{d}
@@ -156,6 +156,11 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 		return nil, err
 	}
 	return a, nil
+}
+
+// deprecationMessage is the message of a deprecation, for which a database has no place.
+func deprecationMessage(bundle string) string {
+	return fmt.Sprintf("%s is deprecated. Upgrade to a newer version.", bundle)
 }
 
 // validate checks the package's blobs, of which the manifests are missing. All that the rules need of those is the
@@ -193,7 +198,7 @@ func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
 		db.findings.add(Finding{Kind: Repaired, Package: p.name, Bundle: b.name, Field: "bundlepath",
 			Reason: "the bundle has no image; its manifests were kept"})
 	}
-	if m := b.manifests; m.csv != nil && m.csvAt < 0 {
+	if m := b.manifests; m.csv != nil && m.csvAt < 0 && !m.csv.stub {
 		db.findings.add(Finding{Kind: Dropped, Package: p.name, Bundle: b.name, Field: "csv",
 			Reason: "the row has a ClusterServiceVersion that is not among the bundle's manifests, and only those are written"})
 	}

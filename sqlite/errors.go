@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"syscall"
 
 	driver "modernc.org/sqlite"
 )
@@ -22,6 +23,8 @@ var (
 	ErrLocked = errors.New("database is locked by another process")
 	// ErrIO is returned when the system fails to open or read the file.
 	ErrIO = errors.New("cannot be read")
+	// ErrWrite is returned when the system fails to write the file, as on a full disk.
+	ErrWrite = errors.New("cannot be written")
 	// ErrLimit is returned when a limit of [Limits] is exceeded.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrInvalid is returned for rows that make no sense: broken JSON, a version that does not parse, and the like.
@@ -33,6 +36,7 @@ const (
 	codeBusy      = 5
 	codeLocked    = 6
 	codeNoMemory  = 7
+	codeReadOnly  = 8
 	codeInterrupt = 9
 	codeIO        = 10
 	codeCorrupt   = 11
@@ -65,6 +69,27 @@ func classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return err
+}
+
+// classifyWrite gives an error of the SQLite library its kind, where a database is being written.
+func classifyWrite(ctx context.Context, err error) error {
+	var se *driver.Error
+	if err == nil || ctx.Err() != nil || !errors.As(err, &se) {
+		return classify(ctx, err)
+	}
+	switch se.Code() & 0xff {
+	case codeFull:
+		return fmt.Errorf("%w: %w: %w", ErrWrite, syscall.ENOSPC, err)
+	case codeIO, codeCantOpen, codeReadOnly:
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	return classify(ctx, err)
+}
+
+// damaged reports whether an error of the SQLite library says that the file is no intact database.
+func damaged(err error) bool {
+	var se *driver.Error
+	return errors.As(err, &se) && (se.Code()&0xff == codeCorrupt || se.Code()&0xff == codeNotADB)
 }
 
 // quote quotes text from a database for an error message, and cuts it at 80 bytes.

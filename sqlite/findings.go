@@ -19,9 +19,15 @@ const (
 	Dropped FindingKind = "dropped"
 	// Quarantined: a package is broken and was left out (see Options.KeepGoing).
 	Quarantined FindingKind = "quarantined"
+
+	// Changed: what is written says the same in another form, or something that only later edits of the database use was
+	// chosen from several possibilities.
+	Changed FindingKind = "changed"
+	// Lost: a database has no place for it, and what is read from it will differ from the catalog.
+	Lost FindingKind = "lost"
 )
 
-// Finding is something that a reader of the catalog should know about how it came out of the database. Package,
+// Finding is something to know about how a catalog came out of a database, or into one. Package,
 // Channel and Bundle say where; those that do not apply are empty.
 type Finding struct {
 	Kind    FindingKind `json:"kind"`
@@ -49,6 +55,11 @@ func (db *DB) Findings() []Finding {
 	db.findings.mu.Lock()
 	list := slices.Clone(db.findings.list)
 	db.findings.mu.Unlock()
+	return sortFindings(list)
+}
+
+// sortFindings sorts findings in place, and returns them without repetitions.
+func sortFindings(list []Finding) []Finding {
 	slices.SortFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle),
 			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Reason, b.Reason))

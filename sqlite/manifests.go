@@ -41,6 +41,8 @@ type csv struct {
 	owned          []gvk
 	required       []gvk
 	properties     []property // of the olm.properties annotation; nil if that is not JSON
+	replaces       string
+	stub           bool // it installs nothing: it was made of what a catalog knows, see stubCSV
 }
 
 // readManifests parses the two columns of one bundle. Empty and NULL columns are the same.
@@ -130,6 +132,7 @@ type csvDocument struct {
 	} `json:"metadata"`
 	Spec struct {
 		Version       jsontext.Value `json:"version"`
+		Replaces      jsontext.Value `json:"replaces"`
 		RelatedImages []struct {
 			Name  string `json:"name"`
 			Image string `json:"image"`
@@ -181,6 +184,7 @@ func readCSV(object []byte) (*csv, error) {
 		version:        jsonString(d.Spec.Version),
 		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
 		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
+		replaces:       jsonString(d.Spec.Replaces),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
@@ -192,6 +196,7 @@ func readCSV(object []byte) (*csv, error) {
 	}
 	var install csvInstall // what is not as it should be here has no images; opm does not ask for more
 	if d.Spec.Install != nil && json.Unmarshal(d.Spec.Install, &install) == nil {
+		c.stub = len(install.Spec.Deployments) == 0
 		for _, dep := range install.Spec.Deployments {
 			pod := dep.Spec.Template.Spec
 			for _, container := range append(pod.Containers, pod.InitContainers...) {

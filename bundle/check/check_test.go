@@ -8,14 +8,12 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/bundle/configmap"
 )
 
 // etcd is a bundle without errors, as files that a test may change.
@@ -81,27 +79,12 @@ func TestABundleWithoutErrors(t *testing.T) {
 	}
 	var plain int64
 	for name, file := range etcd(t) {
-		if name != notesFile {
+		if strings.HasPrefix(name, "manifests/") {
 			plain += int64(len(file.Data))
 		}
 	}
 	if s := report.Size; s.Plain != plain || s.Encoded <= 0 || s.Encoded >= s.Plain || s.Limit != 1<<20 {
 		t.Errorf("size %+v, the files have %d bytes", s, plain)
-	}
-}
-
-// The size is that of the ConfigMap which is made of the bundle in the end.
-func TestSizeIsThatOfTheConfigMap(t *testing.T) {
-	m, err := configmap.Write(t.Context(), etcd(t), configmap.Options{Gzip: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sum int64
-	for _, data := range m.BinaryData {
-		sum += int64(len(data))
-	}
-	if got := check(t, etcd(t), Options{}).Size.Encoded; got != sum || sum == 0 {
-		t.Errorf("got %d, the ConfigMap has %d", got, sum)
 	}
 }
 
@@ -283,33 +266,6 @@ func TestStrictMakesErrorsOfWarnings(t *testing.T) {
 	}
 }
 
-// A bundle that OLM cannot unpack, because it does not fit into a ConfigMap, is refused.
-func TestSizes(t *testing.T) {
-	noise := make([]byte, 800<<10)
-	rand.NewChaCha8([32]byte{}).Read(noise)
-	manifest := func(n int) string {
-		return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: %x\n", noise[:n])
-	}
-	for _, c := range []struct {
-		name, text, want string
-	}{
-		{"fits", manifest(300 << 10), ""},
-		{"hardly fits", manifest(650 << 10), "warning configmap-size manifests: "},
-		{"does not fit", manifest(760 << 10), "error configmap-size manifests: bundle files exceeded 1048576 bytes limit"},
-		{"fits compressed, and is too large an object", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x", MaxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
-		{"annotations", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x", MaxAnnotations) + "\n", `error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			fsys := etcd(t)
-			write(fsys, "manifests/big.yaml", c.text)
-			text := lines(check(t, fsys, Options{}).Problems)
-			if c.want == "" && strings.Contains(text, "size") || !strings.Contains(text, c.want) {
-				t.Errorf("got\n%s\nwant %s", text, c.want)
-			}
-		})
-	}
-}
-
 func TestSelectedValidators(t *testing.T) {
 	for name, want := range map[string]string{
 		"alpha-deprecated-apis": "warning alpha-deprecated-apis/validation-failed",
@@ -373,59 +329,6 @@ func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 			if p.Rule == "validator-failed" {
 				t.Error(p)
 			}
-		}
-	}
-}
-
-func TestPlain(t *testing.T) {
-	annotations := "annotations:\n"
-	for _, key := range []string{"mediatype.v1: plain+v0", "manifests.v1: manifests/", "metadata.v1: metadata/", "package.v1: p", "channels.v1: a", "channel.default.v1: a"} {
-		annotations += "  operators.operatorframework.io.bundle." + key + "\n"
-	}
-	const objects = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n  namespace: a\n"
-	for _, c := range []struct{ name, text, want string }{
-		{"several objects in a file", objects, ""},
-		{"twice the same", objects + "---\napiVersion: apps/v1beta1\nkind: Deployment\nmetadata:\n  name: a\n  namespace: a\n", `error object-twice manifests/a.yaml:15: metadata.name: Deployment "a" is in manifests/a.yaml:6 too`},
-		{"the same name elsewhere", objects + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n  namespace: b\n", ""},
-		{"no kind", objects + "---\napiVersion: v1\nmetadata:\n  name: b\n", "error syntax manifests/a.yaml:12: not a Kubernetes object: it has no kind"},
-		{"no name", objects + "---\napiVersion: v1\nkind: Secret\n", "document 3 has no metadata.name and is no Kubernetes object"},
-		{"nothing", "# nothing\n", "no bundle objects found"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			fsys := fstest.MapFS{notesFile: {Data: []byte(annotations)}, "manifests/a.yaml": {Data: []byte(c.text)}}
-			report := check(t, fsys, Options{Plain: true})
-			text := lines(report.Problems)
-			if report.Failed() != (c.want != "") || !strings.Contains(text, c.want) {
-				t.Errorf("got\n%s\nwant %s", text, c.want)
-			}
-		})
-	}
-	t.Run("a directory", func(t *testing.T) {
-		fsys := fstest.MapFS{notesFile: {Data: []byte(annotations)}, "manifests/a.yaml": {Data: []byte(objects)}, "manifests/b/c.yaml": {Data: []byte(objects)}}
-		if text := lines(check(t, fsys, Options{Plain: true}).Problems); !strings.Contains(text, "error sub-directory manifests/b: ") {
-			t.Errorf("got\n%s", text)
-		}
-	})
-	t.Run("of another media type", func(t *testing.T) {
-		if text := lines(check(t, etcd(t), Options{Plain: true}).Problems); !strings.Contains(text, `to have value "plain+v0" instead of "registry+v1"`) {
-			t.Errorf("got\n%s", text)
-		}
-	})
-}
-
-func TestHelmIsRecognised(t *testing.T) {
-	fsys := etcd(t)
-	for name := range fsys {
-		if path.Dir(name) == "manifests" {
-			delete(fsys, name)
-		}
-	}
-	write(fsys, "manifests/chart/Chart.yaml", "apiVersion: v2\nname: a\n")
-	write(fsys, "manifests/chart/templates/a.yaml", "{{ .Values }}")
-	text := lines(check(t, fsys, Options{}).Problems)
-	for _, want := range []string{`to have value "helm" instead of "registry+v1"`, "error chart manifests/chart/Chart.yaml: the chart has no version"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("got\n%s\nwithout %s", text, want)
 		}
 	}
 }

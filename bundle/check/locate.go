@@ -18,8 +18,8 @@ type locator struct {
 	left int // bytes of documents that may still be read: each look-up reads one anew
 }
 
-// maxLocated is worth about a second.
-const maxLocated = 32 << 20
+// maxLocated is worth one or two seconds.
+const maxLocated = 16 << 20
 
 // find is the line of a place in its file: that of the value, else of what is nearest around it; 0 if there is none.
 func (l *locator) find(p place) int {

@@ -34,12 +34,12 @@ func recordings(t *testing.T) (out []recording) {
 		bundles = collection(t, oracle)
 	} else {
 		goldens = "testdata/golden"
-		dirs, err := os.ReadDir("testdata/bundles")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range dirs {
-			bundles[d.Name()] = os.DirFS(filepath.Join("testdata/bundles", d.Name()))
+		bundles["apicurito-v0.1.0"] = os.DirFS("testdata/bundles/apicurito-v0.1.0")
+		for name, dir := range map[string]string{
+			"etcd-v0.9.4": "etcd/0.9.4", "silicom-sts-operator-v0.0.1": "silicom-sts-operator/0.0.1",
+			"synth-constraint-v0.1.0": "synth-constraint/0.1.0", "synth-constraint-v0.2.0": "synth-constraint/0.2.0",
+		} {
+			bundles[name] = os.DirFS(filepath.Join("../../testdata/bundles", dir))
 		}
 	}
 	entries, err := os.ReadDir(goldens)

@@ -20,7 +20,7 @@ const (
 	MaxAnnotations = 256 << 10
 )
 
-// Size is what the files of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
+// Size is what the manifests of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
 type Size struct {
 	// Plain is the sum of the files and Encoded the sum of their compressed and base64-encoded forms, in which OLM since
 	// version 0.19 stores them.
@@ -34,27 +34,25 @@ func (r *run) sizes() {
 	r.size.Limit = MaxConfigMap
 	var n counter
 	z := gzip.NewWriter(&n)
-	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
-		for _, e := range r.list(dir) {
-			// The annotations become those of the ConfigMap; the dependencies are not copied to it.
-			if e.IsDir() || dir == r.b.MetadataDir && (e.Name() == "annotations.yaml" || e.Name() == "dependencies.yaml") {
-				continue
-			}
-			name := path.Join(dir, e.Name())
-			data, err := bundlefs.ReadFile(r.fsys, name)
-			if err != nil {
-				r.fail(bundle.RuleFile, inFile(name), "%v", err)
-				continue
-			}
-			r.size.Plain += int64(len(data))
-			n = 0
-			z.Reset(&n)
-			_, _ = z.Write(data) // a counter takes everything
-			_ = z.Close()
-			r.size.Encoded += int64(base64.StdEncoding.EncodedLen(int(n)))
-			if r.ctx.Err() != nil {
-				return
-			}
+	// Of the metadata only the annotations are copied to the ConfigMap, and they become its own.
+	for _, e := range r.list(r.b.ManifestsDir) {
+		if e.IsDir() {
+			continue
+		}
+		name := path.Join(r.b.ManifestsDir, e.Name())
+		data, err := bundlefs.ReadFile(r.fsys, name)
+		if err != nil {
+			r.fail(bundle.RuleFile, inFile(name), "%v", err)
+			continue
+		}
+		r.size.Plain += int64(len(data))
+		n = 0
+		z.Reset(&n)
+		_, _ = z.Write(data) // a counter takes everything
+		_ = z.Close()
+		r.size.Encoded += int64(base64.StdEncoding.EncodedLen(int(n)))
+		if r.ctx.Err() != nil {
+			return
 		}
 	}
 	switch root := inFile(r.b.ManifestsDir); {

@@ -34,7 +34,7 @@ type Contents struct {
 // over.
 func Read(cm *ConfigMap) (*Contents, error) {
 	if cm == nil {
-		return nil, errors.New("ConfigMap must not be <nil>") //nolint:staticcheck // opm's text
+		return nil, errors.New("ConfigMap must not be <nil>")
 	}
 	data, err := cm.decoded()
 	if err != nil {

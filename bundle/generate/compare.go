@@ -16,9 +16,11 @@ func (m Metadata) Compare(existing map[string]string) error {
 		value, ok := existing[key]
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("Missing field: %s", key)) //nolint:staticcheck // opm's text
+			//lint:ignore ST1005 opm's text
+			errs = append(errs, fmt.Errorf("Missing field: %s", key))
 		case value != want[key]:
-			errs = append(errs, fmt.Errorf("Expect field %q to have value %q instead of %q", key, want[key], value)) //nolint:staticcheck // opm's text
+			//lint:ignore ST1005 opm's text
+			errs = append(errs, fmt.Errorf("Expect field %q to have value %q instead of %q", key, want[key], value))
 		}
 	}
 	return errors.Join(errs...)

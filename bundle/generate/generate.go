@@ -110,7 +110,8 @@ func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Meta
 	if m.MediaType == "" {
 		if m.MediaType, err = DetectMediaType(manifests); err != nil {
 			if errors.Is(err, ErrNoManifests) {
-				err = fmt.Errorf("The directory %s %w", dir, err) //nolint:staticcheck // opm's text
+				//lint:ignore ST1005 opm's text
+				err = fmt.Errorf("The directory %s %w", dir, err)
 			}
 			return m, err
 		}
@@ -134,11 +135,11 @@ func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
 	info(fmt.Sprintf("Bundle %s information not provided, inferring from parent package directory", strings.Join(missing, " and ")))
 	p, err := inferFrom(filepath.Dir(dir), filepath.Base(dir))
 	if err != nil {
-		return m, fmt.Errorf("please manually input channels and packageName, error interpreting bundle from directory %s, %w", dir, err)
+		return m, notInferred{fmt.Errorf("please manually input channels and packageName, error interpreting bundle from directory %s, %w", dir, err)}
 	}
 	if m.Channels == "" {
 		if m.Channels = strings.Join(p.Channels, ","); m.Channels == "" {
-			return m, errors.New("error interpreting channels, please manually input channels instead")
+			return m, notInferred{errors.New("error interpreting channels, please manually input channels instead")}
 		}
 		info("Inferred channels: " + m.Channels)
 	}
@@ -154,6 +155,15 @@ func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
 	}
 	return m, nil
 }
+
+// ErrNotInferred says that package or channels were not given, and could not be inferred.
+var ErrNotInferred = errors.New("package and channels could not be inferred")
+
+// notInferred is [ErrNotInferred] with opm's text.
+type notInferred struct{ error }
+
+func (e notInferred) Is(target error) bool { return target == ErrNotInferred }
+func (e notInferred) Unwrap() error        { return e.error }
 
 func inferFrom(parent, name string) (Package, error) {
 	root, err := os.OpenRoot(parent)

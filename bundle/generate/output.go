@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
 // ErrExists is the error of a file that is there with other content and must not be replaced.
@@ -22,120 +21,81 @@ type file struct {
 	content []byte
 }
 
-// journal remembers what has been written, so that all of it can be taken back.
-type journal struct {
-	files []undo
-	dirs  []string // that were made, outermost first
-}
-
-// undo is what a file was before; old is nil if it was not there.
-type undo struct {
-	path string
-	old  []byte
-	perm fs.FileMode
-}
-
 // writeAll writes the files that are not there with this very content, and returns their paths. Either all are written
 // or, on an error, everything is as it was. Without overwrite a file with other content is an error, [ErrExists], before
 // anything is written; all such files are named.
 func writeAll(ctx context.Context, files []file, overwrite bool) (written []string, err error) {
-	var todo []undo
-	var contents [][]byte
+	var todo []atomicfs.Content
 	var errs []error
 	for _, f := range files {
-		old, same, err := compare(f)
+		there, same, err := compare(f)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
 		case same:
-		case old.old != nil && !overwrite:
+			// A run that was killed may have left something of this file. If it stays, that does no harm.
+			_ = atomicfs.Sweep(f.path)
+		case there && !overwrite:
 			errs = append(errs, fmt.Errorf("%s: %w", f.path, ErrExists))
 		default:
-			todo = append(todo, old)
-			contents = append(contents, f.content)
+			todo = append(todo, atomicfs.Content{Path: f.path, Data: f.content, Perm: 0o644})
+			written = append(written, f.path)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	var j journal
+	var made []string
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, j.takeBack())
+			for i := len(made) - 1; i >= 0; i-- {
+				_ = os.Remove(made[i]) // somebody else may be using it by now
+			}
+			written = nil
 		}
 	}()
-	for i, f := range todo {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err := j.mkdir(filepath.Dir(f.path)); err != nil {
+	for _, f := range todo {
+		if made, err = mkdir(filepath.Dir(f.Path), made); err != nil {
 			return nil, err
 		}
-		if err := atomicfs.WriteFile(f.path, contents[i], f.perm); err != nil {
-			return nil, err
-		}
-		j.files = append(j.files, f)
-		written = append(written, f.path)
 	}
-	return written, nil
+	return written, atomicfs.WriteFiles(ctx, todo)
 }
 
-// compare looks at what is at the path of a file.
-func compare(f file) (was undo, same bool, err error) {
-	was = undo{path: f.path, perm: 0o644}
+// compare looks at what is at the path of a file: whether something is, and whether that has the same content.
+func compare(f file) (there, same bool, err error) {
 	info, err := os.Lstat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return was, false, nil
+		return false, false, nil
 	}
 	if err != nil {
-		return was, false, err
+		return true, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return was, false, fmt.Errorf("%s is there and is not a regular file", f.path)
+		return true, false, fmt.Errorf("%s is there and is not a regular file", f.path)
 	}
-	was.old = []byte{}
-	if info.Size() > bundlefs.MaxFile {
-		return was, false, fmt.Errorf("%s: %w: more than %d bytes", f.path, bundlefs.ErrLimit, bundlefs.MaxFile)
+	if info.Size() != int64(len(f.content)) {
+		return true, false, nil
 	}
-	if was.old, err = os.ReadFile(f.path); err != nil {
-		return was, false, err
-	}
-	was.perm = info.Mode().Perm()
-	return was, bytes.Equal(was.old, f.content), nil
+	text, err := os.ReadFile(f.path)
+	return true, bytes.Equal(text, f.content), err
 }
 
-// mkdir makes a directory and those above it that are missing.
-func (j *journal) mkdir(dir string) error {
+// mkdir makes a directory and those above it that are missing, and adds them to made.
+func mkdir(dir string, made []string) ([]string, error) {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
+		return made, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return made, err
 	}
 	if up := filepath.Dir(dir); up != dir {
-		if err := j.mkdir(up); err != nil {
-			return err
+		var err error
+		if made, err = mkdir(up, made); err != nil {
+			return made, err
 		}
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
+		return made, err
 	}
-	j.dirs = append(j.dirs, dir)
-	return nil
-}
-
-// takeBack undoes what was written, the last first.
-func (j *journal) takeBack() error {
-	var errs []error
-	for i := len(j.files) - 1; i >= 0; i-- {
-		f := j.files[i]
-		if f.old == nil {
-			errs = append(errs, os.Remove(f.path))
-			continue
-		}
-		errs = append(errs, atomicfs.WriteFile(f.path, f.old, f.perm))
-	}
-	for i := len(j.dirs) - 1; i >= 0; i-- {
-		_ = os.Remove(j.dirs[i]) // somebody else may be using it by now
-	}
-	return errors.Join(errs...)
+	return append(made, dir), nil
 }

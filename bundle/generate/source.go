@@ -181,6 +181,14 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 		l.Files = map[string][]byte{"metadata/" + AnnotationsFile: text}
 		s.Annotations, s.Generated = m.Map(), true
 	}
+	if s.TestsDir = s.tests(); s.TestsDir != "" {
+		top, _, _ := strings.Cut(s.TestsDir, "/")
+		if _, taken := l.Dirs[top]; !taken {
+			if l.Dirs[top], err = fs.Sub(s.root.FS(), top); err != nil {
+				return err
+			}
+		}
+	}
 	s.FS, s.Metadata, s.ManifestsDir = l, m, "manifests"
 	return nil
 }

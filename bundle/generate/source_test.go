@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestSource(t *testing.T) {
 	}{
 		"a whole bundle":              {whole, ".", generate.SourceOptions{}, "Dockerfile manifests/a.yaml metadata/annotations.yaml metadata/dependencies.yaml tests/scorecard/config.yaml", "manifests", false, generate.Metadata{}, ""},
 		"its manifests":               {whole, "manifests", generate.SourceOptions{}, "Dockerfile manifests/a.yaml metadata/annotations.yaml metadata/dependencies.yaml tests/scorecard/config.yaml", "manifests", false, generate.Metadata{}, ""},
-		"the same words":              {whole, ".", generate.SourceOptions{Metadata: generate.Metadata{Package: "p", DefaultChannel: "b"}}, "manifests/a.yaml metadata/annotations.yaml metadata/dependencies.yaml", "manifests", false, generate.Metadata{}, ""},
+		"the same words":              {whole, ".", generate.SourceOptions{Metadata: generate.Metadata{Package: "p", DefaultChannel: "b"}}, "manifests/a.yaml metadata/annotations.yaml metadata/dependencies.yaml tests/scorecard/config.yaml", "manifests", false, generate.Metadata{}, ""},
 		"other words":                 {whole, ".", generate.SourceOptions{Metadata: generate.Metadata{Package: "q"}}, "", "", false, generate.Metadata{}, `to have value "q" instead of "p"`},
 		"other words, overwritten":    {whole, ".", generate.SourceOptions{Metadata: generate.Metadata{Channels: "b"}, Overwrite: true}, "manifests/a.yaml metadata/annotations.yaml metadata/dependencies.yaml", "manifests", true, generate.Metadata{MediaType: bundle.RegistryV1, Package: "p", Channels: "b", DefaultChannel: "b"}, ""},
 		"manifests elsewhere":         {elsewhere, ".", generate.SourceOptions{}, "deploy/olm/a.yaml metadata/annotations.yaml", "deploy/olm", false, generate.Metadata{}, ""},
@@ -106,18 +107,23 @@ func TestOtherWordsAreAClassOfErrors(t *testing.T) {
 	}
 }
 
-// The tests that operators bring go into the image where the annotations say.
+// The tests that operators bring go into the image where the annotations say, also if these are given once more.
 func TestSourceTests(t *testing.T) {
 	for dir, want := range map[string]string{"tests/scorecard/": "tests/scorecard", "nosuch/": "", "../x": "", "manifests/a.yaml": "", "": ""} {
-		root := tree(t, map[string]string{"manifests/a.yaml": csv("a", ""), "tests/scorecard/c.yaml": "x",
-			"metadata/annotations.yaml": annotationsText(t, plainMetadata, "  operators.operatorframework.io.test.config.v1: \""+dir+"\"\n")})
-		s, err := generate.OpenSource(generate.SourceOptions{Dir: root})
-		if err != nil {
-			t.Fatal(err)
+		for _, m := range []generate.Metadata{{}, {Package: "p", Channels: "a,b"}} {
+			root := tree(t, map[string]string{"manifests/a.yaml": csv("a", ""), "tests/scorecard/c.yaml": "x",
+				"metadata/annotations.yaml": annotationsText(t, plainMetadata, "  operators.operatorframework.io.test.config.v1: \""+dir+"\"\n")})
+			s, err := generate.OpenSource(generate.SourceOptions{Dir: root, Metadata: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.TestsDir != want {
+				t.Errorf("%q, %+v: got %q", dir, m, s.TestsDir)
+			}
+			if info, err := fs.Stat(s.FS, path.Join(want, "c.yaml")); want != "" && (err != nil || info.Size() != 1) {
+				t.Errorf("%+v: %v", m, err)
+			}
+			s.Close()
 		}
-		if s.TestsDir != want {
-			t.Errorf("%q: got %q", dir, s.TestsDir)
-		}
-		s.Close()
 	}
 }

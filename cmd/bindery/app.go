@@ -54,6 +54,7 @@ func newApp(p *program) *cli.App {
 			p.validateCommand(),
 			p.listCommand(),
 			p.graphCommand(),
+			p.diffCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),

@@ -171,7 +171,11 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		return o, err
 	}
 	if base := c.String("base"); base != "scratch" && base != "" {
-		if o.Base, err = images.ParseSource(base); err != nil {
+		client, err := p.client(c)
+		if err != nil {
+			return o, err
+		}
+		if o.Base, err = client.Reference(base); err != nil {
 			return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: base, Err: err}
 		}
 	}

@@ -13,6 +13,7 @@ func (p *program) bundleCommand() *cli.Command {
 			p.buildBundleCommand("bundle build"),
 			p.bundleUnpackCommand(),
 			p.bundleExtractCommand(),
+			p.bundleUnpackJobCommand(),
 			p.bundleValidateCommand(),
 		},
 	}

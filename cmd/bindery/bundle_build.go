@@ -61,8 +61,8 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	case builder == "":
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cliutil.Usagef("%s is not supported image builder", builder)
-	default:
-		p.log.Debug("the image is built without " + builder)
+	case !c.Bool("push") && !c.IsSet("output") && !c.Bool("dry-run"):
+		p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry", builder))
 	}
 	o, err := p.buildOptions(c)
 	if err != nil {
@@ -123,6 +123,9 @@ func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate
 
 // bundleSourceError tells what helps against an error of finding the parts of a bundle.
 func bundleSourceError(err error) error {
+	if errors.Is(err, generate.ErrNotInferred) {
+		return generateError(err)
+	}
 	if errors.Is(err, generate.ErrMetadata) {
 		return &cliutil.Error{Class: cliutil.ClassInput, Hint: "without --package, --channels and --default what is there counts; --overwrite replaces it", Err: err}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -61,6 +62,10 @@ func (p *program) bundleExtract(c *cli.Context) error {
 		}
 	}
 	root, err := bundlefs.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err,
+			Hint: "the argument is a directory; \"bundle unpack REF -o DIR\" writes the files of an image into one"}
+	}
 	if err != nil {
 		return err
 	}
@@ -118,10 +123,7 @@ func (p *program) printObjects(format string, objects ...any) error {
 		if len(objects) > 1 {
 			answer = map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
 		}
-		enc := json.NewEncoder(p.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "    ")
-		return enc.Encode(answer)
+		return p.printJSON(answer)
 	}
 	var out []byte
 	for _, o := range objects {

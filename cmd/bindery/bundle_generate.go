@@ -63,6 +63,9 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 
 // generateError tells what helps against an error of generating metadata.
 func generateError(err error) error {
+	if errors.Is(err, generate.ErrNotInferred) {
+		return &cliutil.Error{Class: cliutil.Classify(err), Hint: "-p PACKAGE and -c CHANNEL,... say it", Err: err}
+	}
 	if errors.Is(err, generate.ErrExists) {
 		return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "--overwrite replaces what is there", Err: err}
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
-
-// maxBundle is how many bytes the layers of a bundle may have, uncompressed, unless a flag says otherwise.
-const maxBundle = 256 << 20
 
 func (p *program) bundleUnpackCommand() *cli.Command {
 	return &cli.Command{
@@ -25,7 +23,7 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Description: "All files of the image are written, with --bundle-only those in its manifests and metadata. The bundle is validated before.\n" +
 			"A directory that is there keeps what it has: nothing in it is replaced. Files get the mode 0644; an image with links or\n" +
 			"devices is refused." +
-			examples("bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
+			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked", "bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
@@ -36,11 +34,18 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "as --use-http", Hidden: true},
 			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "as --log-level debug", Hidden: true},
 		}, imageFlags()...),
-		Action: exactly(1, p.bundleUnpack),
+		Action: p.bundleUnpack,
 	}
 }
 
 func (p *program) bundleUnpack(c *cli.Context) (err error) {
+	if c.NArg() != 1 {
+		e := cliutil.Usagef("accepts 1 arg(s), received %d", c.NArg())
+		if c.NArg() > 1 {
+			e.Hint = "-o DIR names the directory to write to"
+		}
+		return e
+	}
 	if c.Bool("debug") {
 		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
@@ -58,7 +63,10 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 		return err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = maxBundle
+		limits.Uncompressed = render.MaxBundleImage
+	}
+	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
+		return err
 	}
 	client, err := p.client(c)
 	if err != nil {
@@ -70,6 +78,11 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	labels := image.Config.Config.Labels
+	if !c.Bool("skip-validation") {
+		if err := notBundle(ref, labels); err != nil {
+			return err
+		}
+	}
 	wanted := []string{"."}
 	if c.Bool("bundle-only") {
 		wanted = bundle.Paths(labels)

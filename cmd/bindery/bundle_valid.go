@@ -35,7 +35,7 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 	if err != nil {
 		return err
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if v.plain && (problem.Rule == bundle.RuleDocuments || problem.Rule == "namespace") {
 			continue // both are what plain+v0 bundles are for
@@ -44,7 +44,10 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 			wrong = append(wrong, problem.String())
 			continue
 		}
-		p.log.Warn(object + ": " + problem.String())
+		odd = append(odd, problem.String())
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.log.Warn(object + ": " + line)
 	}
 	if refused != nil && len(wrong) == 0 {
 		wrong = append(wrong, refused.Error())
@@ -57,5 +60,5 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 		class = cliutil.ClassLimit
 	}
 	return &cliutil.Error{Class: class, Object: object, Hint: "--skip-validation goes on all the same",
-		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(wrong, "\n"))}
+		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
@@ -48,7 +46,7 @@ func (p *program) bundleValidateCommand() *cli.Command {
 			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
 			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
 			"Validators that run when they are selected:" + names.String() +
-			examples("bindery bundle validate bundle", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
 	}
@@ -91,13 +89,16 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if format == "json" {
 		return p.writeBundleVerdict(report)
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, problem := range report.Problems {
 		if problem.Severity == bundle.SeverityError {
 			wrong = append(wrong, problem.String())
 		} else {
-			p.log.Warn(problem.String())
+			odd = append(odd, problem.String())
 		}
+	}
+	for _, line := range firstProblems(odd, "warnings") {
+		p.log.Warn(line)
 	}
 	switch {
 	case len(wrong) == 0 && !p.opm:
@@ -114,11 +115,22 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
 		class = cliutil.ClassLimit
 	}
-	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(wrong, "\n"))
+	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
-	return &cliutil.Error{Class: class, Object: ref, Err: err}
+	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+}
+
+// maxProblems is how many errors, and how many warnings, people are told of at once.
+const maxProblems = 200
+
+// firstProblems cuts a list of problems that nobody would read to its end.
+func firstProblems(all []string, what string) []string {
+	if len(all) <= maxProblems {
+		return all
+	}
+	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, which bundle validate -o json tells", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {
@@ -126,10 +138,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(v); err != nil {
+	if err := p.printJSON(v); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -179,11 +188,8 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 
 // checkBundleImage checks the bundle in an image.
 func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) (_ *check.Report, err error) {
-	transport, _, _ := strings.Cut(ref, ":")
-	known := []images.Transport{images.Docker, images.OCI, images.OCIArchive, images.DockerArchive, images.Directory}
-	if _, err := reference.ParseNamed(ref); err != nil && !slices.Contains(known, images.Transport(transport)) {
-		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: &render.NameError{Reference: ref, Reason: err},
-			Hint: "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"}
+	if err := imageName(ref, "the argument is a bundle's directory, or an image as REGISTRY/REPOSITORY:TAG"); err != nil {
+		return nil, err
 	}
 	client, err := p.client(c)
 	if err != nil {
@@ -199,9 +205,12 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		return nil, err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	o.Labels = img.Config.Config.Labels
+	if err := notBundle(ref, o.Labels); err != nil && !p.opm {
+		return nil, err
+	}
 	report, odd, err := checkExtracted(c.Context, img, append(bundle.Paths(o.Labels), "Chart.yaml"), limits, o)
 	if err == nil && odd {
 		// annotations.yaml may name directories that the labels do not.

@@ -143,7 +143,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 		used = info.Oldest.UTC().Format(time.RFC3339) + " to " + info.Newest.UTC().Format(time.RFC3339)
 	}
 	return p.printTable([]string{"DIRECTORY", "BLOBS", "SIZE", "LIMIT", "LAST USED"},
-		[]string{info.Dir, strconv.Itoa(info.Blobs), megabytes(info.Bytes), megabytes(info.MaxBytes), used})
+		[]string{info.Dir, strconv.Itoa(info.Blobs), cliutil.FormatSize(info.Bytes), cliutil.FormatSize(info.MaxBytes), used})
 }
 
 // stamp is a time for JSON, in whole seconds; nil if there is none.
@@ -196,7 +196,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 		removed = "WOULD GO"
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
-		[]string{cache.Dir(), strconv.Itoa(done.Blobs), megabytes(done.Bytes), strconv.Itoa(done.LeftBlobs), megabytes(done.LeftBytes)})
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+	"syscall"
 
 	"go.podman.io/image/v5/docker"
 
@@ -28,7 +30,8 @@ func withClass(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	switch {
-	case errors.As(err, &name):
+	// What the machine lacks is not the input's fault, whatever was being read.
+	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 		class = cliutil.ClassLocal
 	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit):
 		class = cliutil.ClassLimit
@@ -36,7 +39,9 @@ func withClass(err error) error {
 		class = cliutil.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
 		class = cliutil.ClassLocal
-	case errors.Is(err, images.ErrInvalid), errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
+	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
+		class = cliutil.ClassInput
+	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
@@ -47,4 +52,46 @@ func withClass(err error) error {
 		return err
 	}
 	return &cliutil.Error{Class: class, Err: err}
+}
+
+// withObject gives an error that is about one reference that reference as its object. An error that is about several is
+// about none of them more than the others.
+func withObject(err error) error {
+	var known *cliutil.Error
+	if errors.As(err, &known) && known.Object != "" {
+		return err
+	}
+	object, ok := "", true
+	var walk func(error)
+	walk = func(err error) {
+		var name string
+		switch e := err.(type) {
+		case *render.ReferenceError:
+			name = images.WithoutCredentials(e.Reference)
+		case *images.PullError:
+			name = e.Name
+		case interface{ Unwrap() []error }:
+			for _, err := range e.Unwrap() {
+				walk(err)
+			}
+			return
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap())
+			return
+		default:
+			return
+		}
+		ok = ok && (object == "" || object == name)
+		object = name
+	}
+	walk(err)
+	var path *fs.PathError
+	if object == "" || !ok || errors.As(err, &path) {
+		return err
+	}
+	hint := ""
+	if known != nil {
+		hint = known.Hint
+	}
+	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: hint, Err: err}
 }

@@ -23,6 +23,7 @@ func imageFlags() []cli.Flag {
 		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "`SIZE` of all layers, uncompressed", limits),
 		sizeFlag("max-download-size", "4GiB", "`SIZE` of all layers as they are sent", limits),
 		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "`SIZE` of one file", limits),
+		&cli.IntFlag{Name: "max-ratio", Usage: "`N` times as long may a layer be uncompressed as compressed, beyond 64MiB", DefaultText: "200", EnvVars: env("max-ratio"), Category: limits},
 		&cli.IntFlag{Name: "max-entries", Usage: "`N` files and directories in all layers", DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
 	)
 }
@@ -52,6 +53,9 @@ func imageLimits(c *cli.Context) (images.Limits, error) {
 	}
 	if l.Entries = c.Int("max-entries"); l.Entries < 0 {
 		return l, cliutil.Usagef("invalid --max-entries value %d, expected a positive number", l.Entries)
+	}
+	if l.Ratio = int64(c.Int("max-ratio")); l.Ratio < 0 {
+		return l, cliutil.Usagef("invalid --max-ratio value %d, expected a positive number", l.Ratio)
 	}
 	return l, nil
 }

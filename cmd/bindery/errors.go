@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
@@ -19,6 +20,10 @@ import (
 // standard error itself cannot be written leaves nobody to tell.
 func (p *program) showError(app *cli.App, line cliutil.Line, args []string, err error) {
 	usage := cliutil.Classify(err) == cliutil.ClassUsage
+	var about *cliutil.Error
+	if errors.As(err, &about) {
+		about.Object = images.WithoutCredentials(about.Object)
+	}
 	switch {
 	case errorFormat(args) == "json":
 		_ = cliutil.WriteJSON(p.stderr, err)

@@ -79,7 +79,15 @@ func examples(lines ...string) string {
 
 // jobsFlag bounds the work done at once.
 func jobsFlag() cli.Flag {
-	return &cli.IntFlag{Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs")}
+	return &cli.IntFlag{
+		Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs"),
+		Action: func(_ *cli.Context, n int) error {
+			if n < 0 {
+				return cliutil.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
+			}
+			return nil
+		},
+	}
 }
 
 // migrateLevelFlag is how far bundles are brought towards the newest form.

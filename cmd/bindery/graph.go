@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/graph"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -23,12 +23,12 @@ func (p *program) graphCommand() *cli.Command {
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
+		Description: catalogHelp + "\n\n" +
 			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
 			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
 			"also shows what is wrong." +
-			examples("bindery graph catalog -p kairos-operator --out kairos.svg", "bindery graph index.db --out graphs.html",
-				"bindery graph catalog -p kairos-operator -c candidate-v2 -o mermaid"),
+			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
+				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the drawing (svg|html|mermaid|dot)", DefaultText: "that of the file's name, or svg"},
 			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw only the package `NAME`"},
@@ -55,11 +55,16 @@ func (p *program) graph(c *cli.Context) error {
 		}
 	}
 	catalog, err := p.skeleton(c)
+	var name *render.NameError
+	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
+		// "list bundles REF PACKAGE" has the package as an argument.
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+	}
 	if err != nil {
 		return err
 	}
 	o := graph.Options{Package: c.String("package"), Channels: c.StringSlice("channel")}
-	write := func(w io.Writer) error { return draw(cancelled{c.Context, w}, catalog, o) }
+	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: c.Context, W: w}, catalog, o) }
 	if c.IsSet("out") {
 		return writeFileAtomically(file, write)
 	}
@@ -78,6 +83,10 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 		case "htm":
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
+		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
+			e := cliutil.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
+			e.Object, e.Hint = c.String("out"), "browsers, rsvg-convert and inkscape turn an SVG into one"
+			return nil, e
 		default:
 			format = "svg"
 		}
@@ -154,17 +163,4 @@ func writeFileAtomically(name string, write func(io.Writer) error) error {
 		return errors.Join(err, f.Abort())
 	}
 	return nil
-}
-
-// cancelled is a writer that fails once its context is done.
-type cancelled struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (c cancelled) Write(b []byte) (int, error) {
-	if err := context.Cause(c.ctx); err != nil {
-		return 0, err
-	}
-	return c.w.Write(b)
 }

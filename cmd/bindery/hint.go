@@ -4,43 +4,89 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // withHint adds to an error of a library what helps the user of the command further.
-func withHint(err error) error {
+func (p *program) withHint(err error) error {
 	var known *cliutil.Error
 	if errors.As(err, &known) && known.Hint != "" {
 		return err
 	}
-	text := ""
+	text, object := "", ""
+	var missing *declcfg.NotFoundError
+	var limit *images.LimitError
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
+	var reference *render.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	switch {
+	case errors.As(err, &missing):
+		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
 		text = "the registry speaks plain HTTP: --use-http"
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
-	case errors.As(err, &unauthorized):
+	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
 		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
+	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):
+		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
-		text = "a file must be an SQLite database; a file-based catalog is given by its directory"
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory, and a template is for \"template render\""
+	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
+		text, object = bundleHint(reference.Reference), reference.Reference
 	default:
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.Classify(err), Hint: text, Err: err}
+	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: text, Err: err}
+}
+
+// nameHint tells which name was perhaps meant, or which there are.
+func nameHint(e *declcfg.NotFoundError) string {
+	const few = 10
+	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
+	if near, ok := cliutil.Nearest(e.Name, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	switch n := len(known); {
+	case n == 0:
+		return "there is none at all"
+	case n <= few:
+		return "there are " + strings.Join(known, ", ")
+	case e.Kind == "package":
+		return fmt.Sprintf("\"list packages\" shows the %d there are", n)
+	default:
+		return fmt.Sprintf("\"list %ss\" shows those there are", e.Kind)
+	}
+}
+
+// hasFlag tells whether the command that was asked for has a flag.
+func (p *program) hasFlag(name string) bool {
+	leaf := p.line.Leaf()
+	if leaf == nil {
+		return false
+	}
+	for _, f := range leaf.Flags {
+		if slices.Contains(f.Names(), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // withOutputHint tells who may not write to the working directory how to write elsewhere.

@@ -43,10 +43,9 @@ type realRegistry struct {
 	ca   string // file with the authority of its certificate; empty without TLS
 	cert string // file with a certificate that the authority has given to a client
 	key  string
-	env  []string // with which commands run: a place of their own for everything
 }
 
-// registryOptions say what the registry wants of its clients.
+// registrySetup says what the registry wants of its clients.
 type registrySetup struct{ tls, clientCertificate, password bool }
 
 // startRegistry runs the registry. The test is skipped where the program is not installed.
@@ -161,7 +160,7 @@ func (r *realRegistry) fill(t *testing.T) (dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "cat", "noise.json"), fmt.Appendf(nil, `{"schema":"noise","package":"foo","data":"%x"}`, noise), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 		t.Fatal(err)
 	}
 	r.push(t, "acme/catalog:v1", testregistry.Image{

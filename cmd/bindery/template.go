@@ -164,7 +164,7 @@ func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg
 		err = fmt.Errorf("the reference names a %s here: write docker://%s for the image", kind, image)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("render reference %q: %w", image, err)
+		return nil, fmt.Errorf("render reference %.300q: %w", image, err)
 	}
 	blobs, err := render.Reference(ctx, image, o)
 	if err != nil {

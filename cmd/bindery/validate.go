@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -58,7 +59,8 @@ func (p *program) validate(c *cli.Context) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir)}
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
+			Hint: "a catalog is given by its directory; \"bindery migrate\" makes one of a database or an image"}
 	}
 	if _, err := render.Classify(dir); err != nil {
 		return err
@@ -70,6 +72,9 @@ func (p *program) validate(c *cli.Context) error {
 	if format == "" {
 		if err == nil && !p.opm {
 			p.log.Info(fmt.Sprintf("%q is a valid catalog", dir))
+		}
+		if hint := catalogHint(dir); err != nil && hint != "" && !p.opm {
+			return &cliutil.Error{Class: cliutil.ClassInput, Object: dir, Hint: hint, Err: err}
 		}
 		return p.opmMessage(err)
 	}
@@ -129,7 +134,7 @@ func (p *program) opmMessage(err error) error {
 	case errors.As(err, &problems):
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
-		return fmt.Errorf("render reference %q: %s", name.Reference, name.OpmMessage())
+		return fmt.Errorf("render reference %.300q: %s", images.WithoutCredentials(name.Reference), name.OpmMessage())
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func tempName(target string) string {
 }
 
 // begin removes what dead writers of target have left, and calls create. Both happen under a lock of the directory, or
-// else a file between its creation and its own lock would pass for dead.
+// else a file between its creation and its own lock would pass for dead. Who cannot get the lock removes nothing.
 func begin(target string, create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {
@@ -222,36 +222,58 @@ func NewFile(target string, perm fs.FileMode) (*File, error) {
 // Commit makes the file durable under its target name, in place of the file that was there. After an error of Commit,
 // Abort must be called; then there is what was there before.
 func (f *File) Commit() error {
-	if err := f.Sync(); err != nil {
+	kept, err := f.swap()
+	if err != nil {
 		return err
 	}
-	// A second name for the old file, in case that the new one has to give way again. Not every file system has them:
-	// there a failure after the rename leaves the new file.
-	kept := tempName(f.target)
-	linked := os.Link(f.target, kept)
+	return f.forget(kept)
+}
+
+// old is the file that another one has replaced.
+type old struct {
+	name   string // its second name
+	linked error  // nil if it has one; fs.ErrNotExist if there was no file
+}
+
+// swap puts the file in the place of the old one, which keeps a second name in case that the new one has to give way again.
+// Not every file system has those: there a failure after the rename leaves the new file.
+func (f *File) swap() (old, error) {
+	if err := f.Sync(); err != nil {
+		return old{}, err
+	}
+	o := old{name: tempName(f.target)}
+	o.linked = os.Link(f.target, o.name)
 	if err := os.Rename(f.Name(), f.target); err != nil {
-		if linked == nil {
-			err = errors.Join(err, os.Remove(kept))
+		if o.linked == nil {
+			err = errors.Join(err, os.Remove(o.name))
 		}
-		return err
+		return old{}, err
 	}
 	if err := SyncDir(filepath.Dir(f.target)); err != nil {
-		switch {
-		case linked == nil:
-			err = errors.Join(err, os.Rename(f.target, f.Name()), os.Rename(kept, f.target))
-		case errors.Is(linked, fs.ErrNotExist):
-			err = errors.Join(err, os.Rename(f.target, f.Name()))
-		default:
-			f.done = true
-			err = errors.Join(err, f.Close())
-		}
-		return err
+		return old{}, errors.Join(err, f.swapBack(o))
+	}
+	return o, nil
+}
+
+// swapBack undoes swap: Abort removes the new file then.
+func (f *File) swapBack(o old) error {
+	switch {
+	case o.linked == nil:
+		return errors.Join(os.Rename(f.target, f.Name()), os.Rename(o.name, f.target))
+	case errors.Is(o.linked, fs.ErrNotExist):
+		return os.Rename(f.target, f.Name())
 	}
 	f.done = true
+	return f.Close()
+}
+
+// forget ends what swap began.
+func (f *File) forget(o old) error {
+	f.done = true
 	err := f.Close()
-	if linked == nil {
+	if o.linked == nil {
 		// Another writer may have removed it, as what a dead one has left.
-		if rerr := os.Remove(kept); !errors.Is(rerr, fs.ErrNotExist) {
+		if rerr := os.Remove(o.name); !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}
@@ -276,6 +298,10 @@ func CheckFile(target string) error {
 	}
 	return f.Abort()
 }
+
+// Sweep removes what dead writers of target have left beside it. Every writer does that first; this is for those who find
+// that there is nothing to write.
+func Sweep(target string) error { return begin(filepath.Clean(target), func() error { return nil }) }
 
 // WriteFile writes a whole file, atomically.
 func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {

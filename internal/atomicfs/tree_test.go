@@ -108,10 +108,11 @@ func TestWriteTreeRefuses(t *testing.T) {
 			}
 			return filepath.Join(dir, "f")
 		}, sampleTree(), nil},
-		"a device":          {t.Context(), func(dir string) string { return dir }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
-		"a device, new":     {t.Context(), func(dir string) string { return filepath.Join(dir, "x", "y") }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
-		"cancelled":         {cancelled, func(dir string) string { return dir }, sampleTree(), context.Canceled},
-		"a name of our own": {t.Context(), func(dir string) string { return dir }, fstest.MapFS{"." + "DIR" + ".bindery-x": {}}, nil},
+		"a device":                     {t.Context(), func(dir string) string { return dir }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
+		"a device, new":                {t.Context(), func(dir string) string { return filepath.Join(dir, "x", "y") }, fstest.MapFS{"a": {}, "b": {Mode: fs.ModeDevice}}, nil},
+		"cancelled":                    {cancelled, func(dir string) string { return dir }, sampleTree(), context.Canceled},
+		"a name of our own":            {t.Context(), func(dir string) string { return dir }, fstest.MapFS{".bindery-tree.bindery-x": {}}, nil},
+		"the name of another writer's": {t.Context(), func(dir string) string { return dir }, fstest.MapFS{".etcd.svg.bindery-x": {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "DIR")

@@ -280,10 +280,37 @@ func (p *parser) unknownCommand(name string) error {
 			names = append(names, c.Names()...)
 		}
 	}
-	if near, ok := Nearest(name, names); ok {
+	elsewhere := p.elsewhere(name)
+	near, ok := Nearest(name, names)
+	switch {
+	case ok:
 		e.Hint = "did you mean \"" + near + "\"?"
+	case len(elsewhere) > 0:
+		e.Hint = "did you mean \"" + strings.Join(elsewhere, "\" or \"") + "\"?"
+	case len(p.line.Path) > 0:
+		e.Hint = "its commands are " + strings.Join(names, ", ")
 	}
 	return e
+}
+
+// elsewhere are the full names of the commands that have this name in another place of the tree.
+func (p *parser) elsewhere(name string) []string {
+	var found []string
+	var walk func([]*cli.Command, []*cli.Command)
+	walk = func(path, cmds []*cli.Command) {
+		for _, c := range cmds {
+			l := Line{Path: append(slices.Clone(path), c)}
+			if c.Hidden {
+				continue
+			}
+			if c.HasName(name) {
+				found = append(found, l.Name(p.program))
+			}
+			walk(l.Path, c.Subcommands)
+		}
+	}
+	walk(nil, p.app.Commands)
+	return found
 }
 
 func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
@@ -297,7 +324,15 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 			}
 		}
 	}
-	if near, ok := Nearest(strings.TrimLeft(name, "-"), names); ok {
+	bare := strings.TrimLeft(name, "-")
+	near, ok := Nearest(bare, names)
+	for _, n := range names {
+		// --default-channel for --default, --max-image for --max-image-size.
+		if !ok && (strings.HasPrefix(bare, n+"-") || strings.HasPrefix(n, bare+"-")) {
+			near, ok = n, true
+		}
+	}
+	if ok {
 		e.Hint = "did you mean \"--" + near + "\"?"
 	}
 	return e

@@ -1,6 +1,7 @@
 package cliutil
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf16"
 )
 
 // Class says what kind of thing went wrong. It is part of the JSON form of an error and never the exit status of a
@@ -99,16 +102,34 @@ type jsonError struct {
 	Hint    string `json:"hint"`
 }
 
-// WriteJSON writes err as one line of JSON with the keys class, message, object and hint.
+// WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Characters that are not printable
+// are written as escapes: the line may well be read on a terminal.
 func WriteJSON(w io.Writer, err error) error {
 	out := jsonError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
 	var e *Error
 	if errors.As(err, &e) {
 		out.Hint = e.Hint
 	}
-	enc := json.NewEncoder(w)
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	if err := enc.Encode(out); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, r := range line.String() {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
 }
 
 // object is what err is about: what its outermost [Error] says, else the path of a failed file operation.

@@ -10,6 +10,19 @@ import (
 // Kubernetes' quantities with "i"; followed by a "B" alone powers of 1000.
 const units = "KMGT"
 
+// FormatSize shows a number of bytes in the units of [ParseSize] that are powers of 1024: 512 B, 36.4 MiB, 2 GiB.
+func FormatSize(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), -1
+	// 1023.95 would be shown as 1024.0.
+	for v >= 1023.95 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	return fmt.Sprintf("%s %ciB", strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0"), units[unit])
+}
+
 // ParseSize reads a number of bytes: 1024, 512KiB, 4GiB, 2G, 500MB. "K" and "KiB" are 1024 bytes, "KB" is 1000.
 func ParseSize(text string) (int64, error) {
 	number, base, power := text, int64(1024), 0

@@ -16,3 +16,13 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1 KiB", 36864: "36 KiB", 38158336: "36.4 MiB", 1<<20 - 1: "1 MiB", 2 << 30: "2 GiB", 1 << 50: "1024 TiB",
+	} {
+		if got := FormatSize(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -2,15 +2,12 @@ package cliutil
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,33 +106,6 @@ func TestLists(t *testing.T) {
 		if got, err := Pairs("label", []string{bad}); err == nil {
 			t.Errorf("%q became %q", bad, got)
 		}
-	}
-}
-
-func TestSpool(t *testing.T) {
-	for name, size := range map[string]int{"in memory": 10, "in a file": 5000} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			s := Spool{Dir: dir, Memory: 100}
-			var want bytes.Buffer
-			for i := 0; want.Len() < size; i++ {
-				fmt.Fprintf(io.MultiWriter(&s, &want), "line %d\n", i)
-			}
-			var got bytes.Buffer
-			if err := s.Flush(context.Background(), &got); err != nil || got.String() != want.String() {
-				t.Errorf("got %d bytes (%v), want %d", got.Len(), err, want.Len())
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			if left, err := filepath.Glob(dir + "/*"); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v (%v)", left, err)
-			}
-		})
-	}
-	s := Spool{Dir: filepath.Join(t.TempDir(), "nosuch"), Memory: 1}
-	if _, err := s.Write([]byte("more than one")); err == nil || Classify(err) != ClassLocal {
-		t.Errorf("without a directory: %v", err)
 	}
 }
 

@@ -1,0 +1,56 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/bundle/configmap"
+)
+
+// A bundle that OLM cannot unpack, because it does not fit into a ConfigMap, is refused.
+func TestSizes(t *testing.T) {
+	noise := make([]byte, 800<<10)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	manifest := func(n int) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: %x\n", noise[:n])
+	}
+	for _, c := range []struct {
+		name, text, want string
+	}{
+		{"fits", manifest(300 << 10), ""},
+		{"hardly fits", manifest(650 << 10), "warning configmap-size manifests: "},
+		{"does not fit", manifest(760 << 10), "error configmap-size manifests: bundle files exceeded 1048576 bytes limit"},
+		{"fits compressed, and is too large an object", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: " + strings.Repeat("x", MaxObject) + "\n", `error object-size manifests/big.yaml:1: ConfigMap "a" takes `},
+		{"annotations", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a: " + strings.Repeat("x", MaxAnnotations) + "\n", `error annotations-size manifests/big.yaml:6: metadata.annotations: the annotations of ConfigMap "a" take 262145 bytes`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := etcd(t)
+			write(fsys, "manifests/big.yaml", c.text)
+			text := lines(check(t, fsys, Options{}).Problems)
+			if c.want == "" && strings.Contains(text, "size") || !strings.Contains(text, c.want) {
+				t.Errorf("got\n%s\nwant %s", text, c.want)
+			}
+		})
+	}
+}
+
+// The size is that of the ConfigMap which is made of the bundle in the end: of its metadata OLM copies the annotations, and
+// nothing else.
+func TestSizeIsThatOfTheConfigMap(t *testing.T) {
+	fsys := etcd(t)
+	m, err := configmap.Write(t.Context(), fsys, configmap.Options{Gzip: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, data := range m.BinaryData {
+		sum += int64(len(data))
+	}
+	write(fsys, depsFile, "dependencies:\n- type: olm.package\n  value: {packageName: a, version: '>1.0.0'}\n")
+	write(fsys, "metadata/properties.yaml", "properties:\n- type: a\n  value: b\n")
+	if got := check(t, fsys, Options{}).Size.Encoded; got != sum || sum == 0 {
+		t.Errorf("got %d, the ConfigMap has %d", got, sum)
+	}
+}

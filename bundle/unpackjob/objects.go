@@ -1,0 +1,115 @@
+package unpackjob
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of [Options], those of the Operator Lifecycle Manager.
+const (
+	DefaultOpmImage  = "quay.io/operator-framework/opm:latest"
+	DefaultUtilImage = "quay.io/operator-framework/olm:latest"
+	DefaultTimeout   = 10 * time.Minute
+	DefaultUser      = 1001
+)
+
+// Options say which bundle is unpacked, where, and with which images. Image and Namespace are required.
+type Options struct {
+	// Image is the reference of the bundle image, as the catalog has it.
+	Image     string
+	Namespace string
+	// OpmImage has opm, UtilImage the program /bin/cpb that copies a bundle out of its own image.
+	OpmImage, UtilImage string
+	// ServiceAccount is the one whose pod it is; "default" if empty.
+	ServiceAccount string
+	// PullSecrets are the names of secrets with credentials for the images.
+	PullSecrets []string
+	// Timeout ends the job; 0 means never. Whole seconds count.
+	Timeout time.Duration
+	// User is the one that the pod runs as; 0 leaves the choice to the cluster, as OpenShift wants it.
+	User int64
+	// Owner, unless nil, is the catalog source on whose behalf it is done.
+	Owner *Owner
+}
+
+// Owner is a CatalogSource. A cluster knows it by its UID.
+type Owner struct{ Name, UID string }
+
+// Name is the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its reference, as
+// many as a label's value may have.
+func Name(image string) string {
+	sum := sha256.Sum256([]byte(image))
+	return hex.EncodeToString(sum[:])[:63]
+}
+
+// Labels of the objects.
+const (
+	labelManaged = "olm.managed"
+	labelRef     = "operatorframework.io/bundle-unpack-ref"
+)
+
+// Objects are what is created on the cluster, in an order in which it can be.
+type Objects struct {
+	ConfigMap   *corev1.ConfigMap
+	Role        *rbacv1.Role
+	RoleBinding *rbacv1.RoleBinding
+	Job         *batchv1.Job
+}
+
+// New describes the objects. It is an error of the options if a name is none in Kubernetes.
+func New(o Options) (*Objects, error) {
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	name := Name(o.Image)
+	meta := func() metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{labelManaged: "true"}}
+	}
+	cm := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta()}
+	if o.Owner != nil {
+		no := false
+		cm.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name, UID: uid(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
+		}}
+	}
+	role := &rbacv1.Role{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta(),
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}, Verbs: []string{"create", "get", "update"}}},
+	}
+	binding := &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta(),
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.ServiceAccount, Namespace: o.Namespace}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+	}
+	job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"}, ObjectMeta: meta(), Spec: o.job(name)}
+	job.Labels[labelRef] = name
+	return &Objects{cm, role, binding, job}, nil
+}
+
+// JSON is each object as JSON, with sorted keys and without what only the cluster knows.
+func (o *Objects) JSON() ([]json.RawMessage, error) {
+	var out []json.RawMessage
+	for _, object := range []any{o.ConfigMap, o.Role, o.RoleBinding, o.Job} {
+		text, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(text, &fields); err != nil {
+			return nil, err
+		}
+		delete(fields, "status")
+		if text, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// imageTransports are what may stand before the colon of an image's name.
+func imageTransports() []string {
+	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive), string(images.Directory)}
+}
+
+// imageName refuses what is no full name of an image. Most are misspelled paths: a short name is not looked for in any
+// registry.
+func imageName(ref, hint string) error {
+	transport, _, _ := strings.Cut(ref, ":")
+	if slices.Contains(imageTransports(), transport) {
+		return nil
+	}
+	if _, err := reference.ParseNamed(ref); err != nil {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Hint: hint, Err: &render.NameError{Reference: ref, Reason: err}}
+	}
+	return nil
+}
+
+// notBundle is an error for an image that says of itself that it holds a catalog or a database.
+func notBundle(ref string, labels map[string]string) error {
+	kind, _, err := render.KindOfImage(labels)
+	if err != nil || kind == render.BundleImage {
+		return nil // what says nothing of itself may be a bundle
+	}
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+}
+
+// catalogHint tells of a directory that was taken for a catalog and is a bundle, or a part of one. It is empty for
+// other ones.
+func catalogHint(dir string) string {
+	if isBundle(dir) {
+		return fmt.Sprintf("%q is a bundle: \"bundle validate\" checks it", filepath.Clean(dir))
+	}
+	return bundleHint(dir)
+}
+
+// bundleHint tells of a directory that is a part of a bundle. It is empty for other ones.
+func bundleHint(dir string) string {
+	dir = filepath.Clean(dir)
+	if parent := filepath.Join(dir, ".."); isBundle(parent) {
+		return fmt.Sprintf("%q is a part of the bundle %q", dir, parent)
+	}
+	return ""
+}
+
+func isBundle(dir string) bool {
+	kind, err := render.Classify(dir)
+	return err == nil && kind == render.BundleDirectory
+}

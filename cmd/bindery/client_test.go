@@ -1,0 +1,45 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// bundleImage is a real bundle as an image.
+func bundleImage(t *testing.T) testregistry.Image {
+	t.Helper()
+	return testregistry.Image{
+		Labels: map[string]string{bundle.AnnotationPackage: "etcd"},
+		Layers: []map[string]string{
+			testregistry.Files(t, "../../testdata/bundles/etcd/0.9.4/manifests", "manifests"),
+			testregistry.Files(t, "../../testdata/bundles/etcd/0.9.4/metadata", "metadata"),
+		},
+	}
+}
+
+// Each limit that an image exceeds is named with the flag that raises it, and values that are no limits are refused.
+func TestImageLimitsAreFlags(t *testing.T) {
+	dir := t.TempDir()
+	bundleImage(t).WriteLayout(t, filepath.Join(dir, "etcd.oci"), "v1")
+	for _, flag := range []string{"--max-file-size 1KiB", "--max-image-size 2KiB", "--max-download-size 100", "--max-entries 2"} {
+		name, _, _ := strings.Cut(flag, " ")
+		got := runProgram(t, dir, "bindery", append(strings.Fields(flag), "render", "oci:etcd.oci:v1")...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "hint: "+name+" raises the limit") {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+	for _, flag := range []string{"--max-file-size 1.5G", "--max-image-size 0", "--max-download-size -1", "--max-entries -2", "--max-ratio -1"} {
+		name, _, _ := strings.Cut(flag, " ")
+		got := runProgram(t, dir, "bindery", append([]string{"render", "oci:etcd.oci:v1"}, strings.Fields(flag)...)...)
+		if got.status != 1 || !strings.Contains(got.stderr, "invalid "+name+" value") {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+	if got := runProgram(t, dir, "bindery", "render", "oci:etcd.oci:v1", "--max-file-size", "64KiB"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+}

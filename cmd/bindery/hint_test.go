@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// What people type first, and what then helps them further.
+func TestHints(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"images cat", `hint: did you mean "bindery list images"?`},
+		{"unpack x", `hint: did you mean "bindery bundle unpack"?`},
+		{"template semver x.yaml", "hint: its commands are render, convert\n"},
+		{"bundle generate cat --default-channel x", `hint: did you mean "--default"?`},
+		{"list bundles small.db ectd", `hint: did you mean "etcd"?`},
+		{"list images small.db --channel aplha", `hint: did you mean "alpha"?`},
+		{"graph small.db -p nosuch", "hint: there are "},
+		{"graph small.db -p etcd -c stabel", "hint: there are alpha, "},
+		{"graph small.db etcd", "hint: every argument is a reference; -p PACKAGE draws one package"},
+		{"graph small.db --out etcd.png", "error: etcd.png: there are no drawings in the format png, only (svg|html|mermaid|dot)\nhint: "},
+		{"render cat --jobs -1", "error: invalid --jobs value -1, expected a positive number or 0"},
+		{"validate bundle", `hint: "bundle" is a bundle: "bundle validate" checks it`},
+		{"validate bundle/metadata", `hint: "bundle/metadata" is a part of the bundle "bundle"`},
+		{"bundle validate bundle/manifests", `hint: "bundle/manifests" is a part of the bundle "bundle"`},
+		{"render bundle/manifests/", `hint: "bundle/manifests" is a part of the bundle "bundle"`},
+		{"bundle generate bundle/manifests", "hint: -p PACKAGE and -c CHANNEL,... say it"},
+		{"build bundle plain -t x:v1", "hint: -p PACKAGE and -c CHANNEL,... say it"},
+		{"validate plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "hint: a catalog is given by its directory"},
+		{"graph plain/etcdclusters.etcd.database.coreos.com.crd.yaml", `and a template is for "template render"`},
+		{"template convert basic example.com/acme/catalog:v1", "bindery render REF | bindery template convert basic\n"},
+		{"bundle unpack oci:x:v1 out", "hint: -o DIR names the directory to write to\n"},
+		{"bundle unpack bundel -o out", "no such file or directory"},
+		{"bundle unpack etcd:v1 -o out", "hint: the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG\n"},
+		{"bundle unpack oci:cat.oci:v1 -o out", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
+		{"bundle validate oci:cat.oci:v1", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
+		{"bundle extract example.com/etcd:v1 -c etcd --dry-run", `hint: the argument is a directory; "bundle unpack REF -o DIR" writes`},
+		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster could not pull it`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := workDir(t)
+			if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(filepath.Join(dir, "plain"), os.DirFS(filepath.Join(dir, "bundle", "manifests"))); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(c.args, "cat.oci") {
+				done(t, dir, "bindery", "build", "catalog", "cat", "-t", "cat:v1")
+			}
+			got := runProgram(t, dir, "bindery", strings.Fields(c.args)...)
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("%+v without %s", got, c.want)
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "etcd.png")); err == nil {
+				t.Error("an SVG was written under the name of another format")
+			}
+		})
+	}
+}
+
+// A script learns from the error as JSON which reference is wrong; of several none is more wrong than the others.
+func TestObjectOfErrors(t *testing.T) {
+	registry := testregistry.New(t)
+	wrong := registry.Host() + "/acme/nosuch:v1"
+	for args, object := range map[string]string{
+		"render " + wrong:                               wrong,
+		"render cat " + wrong:                           wrong,
+		"render cat " + wrong + " " + wrong + "x":       "",
+		"bundle validate " + wrong:                      wrong,
+		"list packages nosuch":                          "nosuch",
+		"list bundles small.db nosuch":                  "nosuch",
+		"render docker://user:secret@example.com/x/y:v": "docker://***@example.com/x/y:v",
+	} {
+		t.Run(args, func(t *testing.T) {
+			got := runProgram(t, workDir(t), "bindery", append(strings.Fields(args), "--use-http", "--no-cache", "--error-format", "json")...)
+			var e struct{ Object *string }
+			if err := json.Unmarshal([]byte(got.stderr), &e); err != nil || got.status != 1 || e.Object == nil || *e.Object != object || strings.Contains(got.stderr, "secret") {
+				t.Errorf("%v, want the object %q: %+v", err, object, got)
+			}
+		})
+	}
+}
+
+func TestHintOfRefusedPush(t *testing.T) {
+	registry := testregistry.New(t)
+	registry.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v2/" {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	dir := workDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "none.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", registry.Host()+"/a/b:v1", "--push", "--use-http", "--authfile", "none.json")
+	if got.status != 1 || !strings.Contains(got.stderr, "\nhint: --authfile FILE or $REGISTRY_AUTH_FILE") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Whoever is used to a builder that keeps images in its storage learns that nothing is there.
+func TestImageBuilderIsNotUsed(t *testing.T) {
+	for args, warned := range map[string]bool{
+		"":                  true,
+		" --output oci:out": false,
+		" --dry-run":        false,
+	} {
+		got := runProgram(t, bundleDir(t), "opm", strings.Fields("alpha bundle build -d bundle/manifests -t a.example/b:v1 -b podman"+args)...)
+		if got.status != 0 || strings.Contains(got.stderr, "podman is not needed and does not get the image") != warned {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}

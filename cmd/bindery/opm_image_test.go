@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// runOpm runs the program as opm, with the recorded registry behind the name that the recorded commands give it.
+func runOpm(t *testing.T, conf, dir string, args ...string) result {
+	t.Helper()
+	cmd := command(dir, "opm", args...)
+	cmd.Env = append(cmd.Env, "CONTAINERS_REGISTRIES_CONF="+conf, "XDG_CACHE_HOME="+t.TempDir())
+	return finish(t, cmd)
+}
+
+// What opm answered for index images in a registry is answered byte for byte.
+func TestOpmAnswersForImages(t *testing.T) {
+	answers := recorded.All(t)
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	for args, file := range map[string]string{
+		"render 127.0.0.1:5056/index/mini-fbc:v1 --use-http":                     "render-mini-fbc.json",
+		"render 127.0.0.1:5056/index/small-db:v1 --use-http":                     "render-small-db.json",
+		"render 127.0.0.1:5056/index/small-fbc:v1 --use-http":                    "render-small-fbc.json",
+		"render small.db cat 127.0.0.1:5056/community/etcd:v0.9.4 --use-http":    "render-two.json",
+		"alpha list bundles 127.0.0.1:5056/index/mini-fbc:v1 --use-http":         "list-mini-fbc.txt",
+		"alpha list bundles 127.0.0.1:5056/index/small-db:v1 --use-http":         "list-small-db.txt",
+		"alpha list bundles 127.0.0.1:5056/index/small-fbc:v1 --use-http":        "list-small-fbc.txt",
+		"alpha render-graph 127.0.0.1:5056/index/mini-fbc:v1 --use-http":         "graph-mini-fbc.mmd",
+		"alpha render-graph 127.0.0.1:5056/index/small-db:v1 --use-http":         "graph-small-db.mmd",
+		"alpha render-graph 127.0.0.1:5056/index/small-fbc:v1 --use-http":        "graph-small-fbc.mmd",
+		"render docker://127.0.0.1:5056/index/small-fbc:v1 --use-http --jobs 1":  "render-small-fbc.json",
+		"render 127.0.0.1:5056/index/small-fbc:v1 --use-http --no-cache -o json": "render-small-fbc.json",
+	} {
+		t.Run(args, func(t *testing.T) {
+			got := runOpm(t, conf, workDir(t), strings.Fields(args)...)
+			if got.status != 0 || got.stderr != "" {
+				t.Fatalf("status %d\n%.2000s", got.status, got.stderr)
+			}
+			want := string(answers.File(t, "golden-misc/"+file))
+			if file == "render-two.json" {
+				// opm's order of two bundles with one name, here from a database and from an image, is left to chance.
+				got.stdout, want = sortedBlobs(got.stdout), sortedBlobs(want)
+			}
+			if got.stdout != want {
+				t.Errorf("%d bytes differ from the %d of %s", len(got.stdout), len(want), file)
+			}
+		})
+	}
+}
+
+// sortedBlobs brings the indented blobs of a stream into one order.
+func sortedBlobs(stream string) string {
+	blobs := strings.Split(strings.TrimSuffix(stream, "}\n"), "}\n{")
+	slices.Sort(blobs)
+	return strings.Join(blobs, "}\n{")
+}
+
+// Errors about images have the parts that are opm's own, and nothing of them is on standard output.
+func TestOpmErrorsForImages(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	for args, want := range map[string]string{
+		"render 127.0.0.1:5056/index/nosuch:v1 --use-http": `render reference "127.0.0.1:5056/index/nosuch:v1": failed to pull image "127.0.0.1:5056/index/nosuch:v1": `,
+		"render nosuchdir/":    `render reference "nosuchdir/": failed to pull image "nosuchdir/": invalid reference format`,
+		"render unknown-index": `render reference "unknown-index": failed to pull image "unknown-index": repository name must be canonical`,
+		"alpha list bundles 127.0.0.1:5056/community/etcd:v0.9.4":                       `cannot list non-index "127.0.0.1:5056/community/etcd:v0.9.4"`,
+		"alpha list packages unknown-index":                                             `render reference "unknown-index": failed to pull image "unknown-index": repository name must be canonical`,
+		"migrate 127.0.0.1:5056/community/etcd:v0.9.4 out --use-http":                   `render reference "127.0.0.1:5056/community/etcd:v0.9.4": cannot render bundle image: not allowed`,
+		"render 127.0.0.1:5056/community/etcd:v0.9.4 --alpha-image-ref-template {{.X}}": "",
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := workDir(t)
+			before := snapshot(t, dir)
+			got := runOpm(t, conf, dir, strings.Fields(args)...)
+			if want == "" { // a template is not used for what has a name
+				if got.status != 0 {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if got.status != 1 || got.stdout != "" || !strings.Contains(strings.ReplaceAll(got.stderr, `\"`, `"`), want) {
+				t.Errorf("got status %d\n%s\nwithout %s", got.status, got.stderr, want)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+// A database in an image migrates to what the recorded migration of the same database gave.
+func TestMigrateFromAnImage(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	dir := workDir(t)
+	if got := runOpm(t, conf, dir, "migrate", "127.0.0.1:5056/index/small-db:v1", "image", "--use-http"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := runProgram(t, dir, "opm", "migrate", "small.db", "file"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	fromImage, fromFile := os.DirFS(dir+"/image"), os.DirFS(dir+"/file")
+	if a, b := treeOf(t, fromImage), treeOf(t, fromFile); a != b || a == "" {
+		t.Errorf("from the image\n%.500s\nfrom the file\n%.500s", a, b)
+	}
+}
+
+// treeOf is every file of a tree with its content.
+func treeOf(t *testing.T, fsys fs.FS) string {
+	t.Helper()
+	var b strings.Builder
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, name)
+		fmt.Fprintf(&b, "%s\n%s\n", name, content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

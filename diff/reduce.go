@@ -1,0 +1,245 @@
+package diff
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// maxValue is up to which size, in bytes, values are kept and shown. Of larger ones the digest is.
+const maxValue = 512
+
+// side is one of the catalogs, reduced to what is compared. What is there twice has two keys.
+type side struct {
+	packages map[string]*pkg
+	others   map[blobKey]bool // of no package
+	images   map[string]bool
+	counts   Counts
+	scratch  []byte
+}
+
+type pkg struct {
+	there        bool // has an olm.package blob
+	fields       map[string]string
+	properties   []property
+	channels     map[string]*channel
+	bundles      map[string]*bundle
+	deprecations map[declcfg.Reference]string
+	others       map[blobKey]bool
+}
+
+type channel struct {
+	heads      string
+	properties []property
+	entries    map[string]Edge
+}
+
+type bundle struct {
+	version    string
+	image      string
+	properties []property
+	related    map[declcfg.RelatedImage]bool
+}
+
+type property struct {
+	typ   string
+	value value
+}
+
+// blobKey is a blob of an unknown schema, or an unknown field of a blob, with its value.
+type blobKey struct {
+	schema, name, field string
+	value               value
+}
+
+// value is a JSON value in canonical form: its text where it is small, or else its digest and size.
+type value string
+
+func (v value) json() json.RawMessage {
+	if v == "" {
+		return nil
+	}
+	return json.RawMessage(v)
+}
+
+// read reduces a catalog. Its error is that of the stream, or tells of a value that is not JSON.
+func read(blobs iter.Seq2[declcfg.Blob, error]) (*side, error) {
+	s := &side{packages: map[string]*pkg{}, others: map[blobKey]bool{}, images: map[string]bool{}}
+	for blob, err := range blobs {
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(blob); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", blob.BlobSchema(), blob.BlobName(), err)
+		}
+	}
+	s.counts.Images = len(s.images)
+	return s, nil
+}
+
+func (s *side) pkg(name string) *pkg {
+	p := s.packages[name]
+	if p == nil {
+		p = &pkg{fields: map[string]string{}, channels: map[string]*channel{}, bundles: map[string]*bundle{},
+			deprecations: map[declcfg.Reference]string{}, others: map[blobKey]bool{}}
+		s.packages[name] = p
+	}
+	return p
+}
+
+func (s *side) add(blob declcfg.Blob) error {
+	switch b := blob.(type) {
+	case *declcfg.Package:
+		return s.addPackage(b)
+	case *declcfg.Channel:
+		return s.addChannel(b)
+	case *declcfg.Bundle:
+		return s.addBundle(b)
+	case *declcfg.Deprecations:
+		p := s.pkg(b.Package)
+		for _, e := range b.Entries {
+			p.deprecations[e.Reference] = e.Message
+		}
+		return s.addFields(p, b, b.Unknown)
+	case *declcfg.Meta:
+		v, err := s.value(b.Blob, false)
+		if err != nil {
+			return err
+		}
+		others := s.others
+		if b.Package != "" {
+			others = s.pkg(b.Package).others
+		}
+		others[blobKey{schema: b.Schema, name: b.Name, value: v}] = true
+	}
+	return nil
+}
+
+func (s *side) addPackage(b *declcfg.Package) (err error) {
+	p := s.pkg(b.Name)
+	if !p.there {
+		s.counts.Packages++
+	}
+	p.there = true
+	p.fields["defaultChannel"], p.fields["description"] = b.DefaultChannel, b.Description
+	if b.Icon != nil {
+		p.fields["icon"] = fmt.Sprintf("%s sha256:%x", b.Icon.MediaType, sha256.Sum256(b.Icon.Data))
+	}
+	if p.properties, err = s.properties(b.Properties); err != nil {
+		return err
+	}
+	return s.addFields(p, b, b.Unknown)
+}
+
+func (s *side) addChannel(b *declcfg.Channel) (err error) {
+	p := s.pkg(b.Package)
+	s.counts.Channels++
+	c := &channel{entries: make(map[string]Edge, len(b.Entries))}
+	incoming := map[string]bool{}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		skips := slices.Clone(e.Skips)
+		slices.Sort(skips)
+		c.entries[free(c.entries, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips), SkipRange: e.SkipRange}
+		incoming[e.Replaces] = true
+		for _, skip := range e.Skips {
+			incoming[skip] = true
+		}
+	}
+	var heads []string
+	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
+		if !incoming[name] {
+			heads = append(heads, name)
+		}
+	}
+	c.heads = strings.Join(heads, ",")
+	if c.properties, err = s.properties(b.Properties); err != nil {
+		return err
+	}
+	p.channels[free(p.channels, b.Name)] = c
+	return s.addFields(p, b, b.Unknown)
+}
+
+func (s *side) addBundle(b *declcfg.Bundle) error {
+	p := s.pkg(b.Package)
+	s.counts.Bundles++
+	out := &bundle{image: b.Image, related: make(map[declcfg.RelatedImage]bool, len(b.RelatedImages))}
+	if property, err := b.PackageProperty(); err == nil {
+		out.version = property.Version
+		if property.Release != "" {
+			out.version += "-" + property.Release
+		}
+	}
+	for _, r := range b.RelatedImages {
+		out.related[r] = true
+		s.images[r.Image] = true
+	}
+	s.images[b.Image] = true
+	delete(s.images, "")
+	var err error
+	if out.properties, err = s.properties(b.Properties); err != nil {
+		return err
+	}
+	p.bundles[free(p.bundles, b.Name)] = out
+	return s.addFields(p, b, b.Unknown)
+}
+
+// addFields keeps the fields of a blob that its schema does not define.
+func (s *side) addFields(p *pkg, b declcfg.Blob, fields []declcfg.Field) error {
+	for _, f := range fields {
+		v, err := s.value(f.Value, false)
+		if err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		p.others[blobKey{b.BlobSchema(), b.BlobName(), f.Name, v}] = true
+	}
+	return nil
+}
+
+func (s *side) properties(all []declcfg.Property) ([]property, error) {
+	out := make([]property, len(all))
+	for i, p := range all {
+		v, err := s.value(p.Value, p.Type == declcfg.PropertyBundleObject)
+		if err != nil {
+			return nil, fmt.Errorf("property %q: %w", p.Type, err)
+		}
+		out[i] = property{p.Type, v}
+	}
+	return out, nil
+}
+
+// value makes a value canonical. That of a manifest, which has one key, is so as it is.
+func (s *side) value(v json.RawMessage, manifest bool) (value, error) {
+	if len(v) == 0 {
+		return "", nil
+	}
+	if !manifest {
+		var err error
+		if s.scratch, err = canon.AppendJSON(s.scratch[:0], v, canon.Limits{}, nil); err != nil {
+			return "", err
+		}
+		v = s.scratch
+	}
+	if len(v) > maxValue {
+		return value(fmt.Sprintf(`{"digest":"sha256:%x","size":%d}`, sha256.Sum256(v), len(v))), nil
+	}
+	return value(strings.TrimSuffix(string(v), "\n")), nil
+}
+
+// free is a key for a name: the name itself, or where a catalog has it twice the name with a number.
+func free[V any](m map[string]V, name string) string {
+	key := name
+	for n := 2; ; n++ {
+		if _, taken := m[key]; !taken {
+			return key
+		}
+		key = fmt.Sprintf("%s (%d)", name, n)
+	}
+}

@@ -1,0 +1,146 @@
+package diff
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// missing are the names of one set that another does not have, sorted; never nil.
+func missing(in, from map[string]bool) []string {
+	out := []string{}
+	for name := range in {
+		if !from[name] {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// propertyDiffs compares properties without regard to their order. What is only on one side is paired with what is only on
+// the other by type: such a property has changed.
+func propertyDiffs(old, new []property) []PropertyDiff {
+	count := make(map[property]int, len(old))
+	for _, p := range old {
+		count[p]--
+	}
+	for _, p := range new {
+		count[p]++
+	}
+	gone, come := map[string][]value{}, map[string][]value{}
+	types := map[string]bool{}
+	for p, n := range count {
+		for range max(n, -n) {
+			types[p.typ] = true
+			if n < 0 {
+				gone[p.typ] = append(gone[p.typ], p.value)
+			} else {
+				come[p.typ] = append(come[p.typ], p.value)
+			}
+		}
+	}
+	var out []PropertyDiff
+	for _, typ := range slices.Sorted(maps.Keys(types)) {
+		a, b := gone[typ], come[typ]
+		slices.Sort(a)
+		slices.Sort(b)
+		for i := range max(len(a), len(b)) {
+			d := PropertyDiff{Type: typ, Change: Changed}
+			switch {
+			case i >= len(a):
+				d.Change = Added
+			case i >= len(b):
+				d.Change = Removed
+			}
+			if i < len(a) {
+				d.Old = a[i].json()
+			}
+			if i < len(b) {
+				d.New = b[i].json()
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func relatedDiffs(old, new map[declcfg.RelatedImage]bool) []ImageChange {
+	var out []ImageChange
+	for r := range old {
+		if !new[r] {
+			out = append(out, ImageChange{r.Name, r.Image, Removed})
+		}
+	}
+	for r := range new {
+		if !old[r] {
+			out = append(out, ImageChange{r.Name, r.Image, Added})
+		}
+	}
+	slices.SortFunc(out, func(a, b ImageChange) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Change, a.Change), cmp.Compare(a.Image, b.Image))
+	})
+	return out
+}
+
+func deprecationDiffs(old, new map[declcfg.Reference]string) []DeprecationDiff {
+	var out []DeprecationDiff
+	for ref, message := range old {
+		now, kept := new[ref]
+		switch {
+		case !kept:
+			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Removed, message, ""})
+		case now != message:
+			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Changed, message, now})
+		}
+	}
+	for ref, message := range new {
+		if _, kept := old[ref]; !kept {
+			out = append(out, DeprecationDiff{ref.Schema, ref.Name, Added, "", message})
+		}
+	}
+	slices.SortFunc(out, func(a, b DeprecationDiff) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// others compares what no schema knows. A blob or field whose value is only on one side is paired with one of the same name
+// on the other: it has changed.
+func (c comparison) others(old, new map[blobKey]bool) []BlobDiff {
+	if !c.on(Others) {
+		return nil
+	}
+	type name struct{ schema, name, field string }
+	gone, come := map[name]int{}, map[name]int{}
+	for key := range old {
+		if !new[key] {
+			gone[name{key.schema, key.name, key.field}]++
+		}
+	}
+	for key := range new {
+		if !old[key] {
+			come[name{key.schema, key.name, key.field}]++
+		}
+	}
+	var out []BlobDiff
+	add := func(n name, times int, change Change) {
+		for range times {
+			out = append(out, BlobDiff{n.schema, n.name, n.field, change})
+		}
+	}
+	for n, lost := range gone {
+		both := min(lost, come[n])
+		add(n, both, Changed)
+		add(n, lost-both, Removed)
+	}
+	for n, got := range come {
+		add(n, got-min(gone[n], got), Added)
+	}
+	slices.SortFunc(out, func(a, b BlobDiff) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Change, b.Change))
+	})
+	return out
+}

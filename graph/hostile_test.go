@@ -1,0 +1,190 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// hostileNames would break a format if it did not escape them.
+var hostileNames = []string{
+	"plain", "", " ", "a\nb", "a\r\n\"b", `q"uote`, `back\slash`, `\`, `\"`, "'", "`x`", "<script>alert(1)</script>", "</title></svg>", "]]>", "-->",
+	"a & b", "&amp;", "#35;", "%s%d%!", "a--b", "-", "end", "[x]", `["x"]`, "x;y", "x|y", "{}", "ünïcode-名前", "\u202edesrever", "\x00\x1b[2J", "\xff\xfe",
+	"\ufffe\uffff", "a\tb", strings.Repeat("long", 1024), "../../etc", "${x}", "\\N\\G\\l", "*/", "%%", "javascript:alert(1)", "\U0001F600",
+}
+
+// hostile is a catalog in which every name, version range and message is hostile.
+func hostile() *declcfg.Catalog {
+	c := &declcfg.Catalog{}
+	for i, name := range hostileNames {
+		other := hostileNames[(i+1)%len(hostileNames)]
+		c.Packages = append(c.Packages, declcfg.Package{Name: name, DefaultChannel: name, Description: name})
+		c.Channels = append(c.Channels, declcfg.Channel{Name: name, Package: name, Entries: []declcfg.ChannelEntry{
+			{Name: name, Replaces: other, Skips: []string{other, "gone" + name}, SkipRange: name},
+			{Name: other, SkipRange: "<2.0.0"}, {Name: name + "2", Replaces: name + "2"},
+		}})
+		for j, n := range []string{name, other} {
+			c.Bundles = append(c.Bundles, declcfg.Bundle{Name: n, Package: name, Image: n, Properties: []declcfg.Property{
+				{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":"x","version":"1.%d.0"}`, j)}}})
+		}
+		c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: name, Entries: []declcfg.DeprecationEntry{
+			{Reference: declcfg.Reference{Schema: declcfg.SchemaPackage}, Message: name},
+			{Reference: declcfg.Reference{Schema: declcfg.SchemaChannel, Name: name}, Message: name},
+			{Reference: declcfg.Reference{Schema: declcfg.SchemaBundle, Name: name}, Message: name},
+		}})
+	}
+	return c
+}
+
+// drawings are all formats.
+var drawings = map[string]func(io.Writer, *declcfg.Catalog, Options) error{
+	"svg": WriteSVG, "html": WriteHTML, "dot": WriteDOT,
+	"mermaid": func(w io.Writer, c *declcfg.Catalog, o Options) error {
+		chosen, err := o.Select(c)
+		if err != nil {
+			return err
+		}
+		return WriteMermaid(w, chosen, MermaidOptions{Repair: true, V0Semantics: true})
+	},
+}
+
+func draw(t testing.TB, format string, c *declcfg.Catalog, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := drawings[format](&b, c, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// elements reads XML to its end and counts the elements of each name, and returns what text they hold.
+func elements(t testing.TB, doc string, html bool) (map[string]int, string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(doc))
+	if html {
+		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	}
+	count := map[string]int{}
+	var text strings.Builder
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return count, text.String()
+		}
+		if err != nil {
+			t.Fatalf("%v near %q", err, doc[max(0, int(d.InputOffset())-80):d.InputOffset()])
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			count[e.Name.Local]++
+			for _, a := range e.Attr {
+				if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "style" || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") {
+					t.Errorf("attribute %s=%q", a.Name.Local, a.Value)
+				}
+			}
+		case xml.CharData:
+			text.Write(e)
+		}
+	}
+}
+
+// A hostile name is text in every format and never syntax.
+func TestHostileNames(t *testing.T) {
+	c := hostile()
+	for format := range drawings {
+		t.Run(format, func(t *testing.T) {
+			doc := draw(t, format, c, Options{})
+			for _, bad := range []string{"\x00", "\x1b", "\r", "\u202e", "\ufffe", "\xff", "%!("} {
+				if i := strings.Index(doc, bad); i >= 0 {
+					t.Errorf("%q is in it: %q", bad, doc[max(0, i-60):i+10])
+				}
+			}
+			switch format {
+			case "svg":
+				count, text := elements(t, doc, false)
+				if count["script"] != 0 || count["svg"] != 1 {
+					t.Errorf("elements %v", count)
+				}
+				if !strings.Contains(text, "<script>alert(1)</script>") {
+					t.Error("the name is not shown")
+				}
+			case "html":
+				if n := strings.Count(doc, "<script>"); n != 1 {
+					t.Errorf("%d scripts", n)
+				}
+				if n := strings.Count(doc, "</svg>"); n != len(hostileNames)+1 {
+					t.Errorf("%d pictures", n)
+				}
+			case "dot":
+				checkDOT(t, doc)
+			case "mermaid":
+				checkMermaid(t, doc)
+			}
+		})
+	}
+}
+
+// checkDOT reads the statements of DOT: quoted strings and plain words in lines of few forms.
+func checkDOT(t *testing.T, doc string) {
+	t.Helper()
+	quoted := `"(?:[^"\\\n]|\\.)*"`
+	value := `(?:` + quoted + `|[a-zA-Z0-9]+)`
+	attributes := `\[[a-z]+=` + value + `(?:, [a-z]+=` + value + `)*\]`
+	line := regexp.MustCompile(`^ *(?:digraph upgrades \{|subgraph cluster_[0-9_]+ \{|\}|[a-z]+=` + value + `;|(?:graph|node|edge) ` + attributes + `;|n[0-9_]+(?: -> n[0-9_]+)? ` + attributes + `;)$`)
+	depth := 0
+	for _, l := range strings.Split(strings.TrimSuffix(doc, "\n"), "\n") {
+		if !line.MatchString(l) {
+			t.Errorf("no statement: %.200q", l)
+		}
+		switch {
+		case strings.HasSuffix(l, "{"):
+			depth++
+		case strings.TrimSpace(l) == "}":
+			depth--
+		}
+	}
+	if depth != 0 {
+		t.Errorf("%d blocks are open", depth)
+	}
+}
+
+// checkMermaid reads the lines of a drawing: there are only those forms.
+func checkMermaid(t *testing.T, doc string) {
+	t.Helper()
+	const id = `[\p{L}\p{Nd}._+/:*'!$?_-]+`
+	const label = "\"(?:[^\"\n`]|#[0-9]+;)*\""
+	node := id + `\[` + label + `\]`
+	nodes := regexp.MustCompile(node)
+	line := regexp.MustCompile(`^(?:graph LR|  classDef .*|  %% package .*|    %% channel .*|  subgraph ` + label + `|    subgraph ` + node + `|  +end|      ` + node +
+		`(?:-- (?:skip|replace|` + label + `) --> ` + node + `)?|style ` + id + ` .*|class [^ ]+ [a-z]+|linkStyle [0-9,]+ .*)$`)
+	for _, l := range strings.Split(strings.TrimSuffix(doc, "\n"), "\n") {
+		if !line.MatchString(l) {
+			t.Errorf("no line of mermaid: %.200q", l)
+		}
+		for _, n := range nodes.FindAllString(l, -1) {
+			if name, _, _ := strings.Cut(n, "["); strings.Contains(strings.TrimPrefix(name, "-->"), "--") || strings.Contains(name, "-.") {
+				t.Errorf("an edge within the identifier %q: %.200q", name, l)
+			}
+		}
+	}
+}
+
+// A failing writer ends every drawing with its error.
+func TestFailingWriter(t *testing.T) {
+	for format, write := range drawings {
+		if err := write(failing{}, hostile(), Options{}); !errors.Is(err, io.ErrShortBuffer) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrShortBuffer }

@@ -1,0 +1,93 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// A connection that is not made in time is tried again. That error calls itself the end of a context's time as well, which
+// is none of it.
+func TestTransientErrors(t *testing.T) {
+	_, late := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	if !errors.Is(late, context.DeadlineExceeded) {
+		t.Fatalf("the error of a late connection is %v", late)
+	}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{late, true},
+		{fmt.Errorf("get: %w", late), true},
+		{context.DeadlineExceeded, false},
+		{context.Canceled, false},
+		{&StatusError{Status: http.StatusTooManyRequests}, true},
+		{&StatusError{Status: http.StatusNotFound}, false},
+	} {
+		if got := transient(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
+
+// A connection that breaks behind the last byte of a blob has lost nothing: there is no rest to ask for.
+func TestBreakBehindTheLastByte(t *testing.T) {
+	f, text := large(t, 300<<10)
+	layer := layerOf(t, f, 0).Digest
+	content := f.blobs[layer]
+	reg := testregistry.New(t)
+	put(reg, "a/b", "v1", f)
+	reg.Interfere(on(layer.String(), 0, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return
+		}
+		_, _ = w.Write(content)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	got, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 2}), reg.Host()+"/a/b:v1")
+	if err != nil || got != text {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if n := reg.Count("GET /v2/a/b/blobs/" + layer.String()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// A registry that always warns in other words does not make the client grow.
+func TestWarningsAreBounded(t *testing.T) {
+	told := 0
+	r := newRemote(ClientOptions{}, nil, func(Event) { told++ })
+	for i := range 10 * maxWarnings {
+		r.warn(fmt.Sprint(i), Event{Kind: EventWarning})
+	}
+	if told != maxWarnings || len(r.warned) != maxWarnings {
+		t.Errorf("%d told, %d remembered", told, len(r.warned))
+	}
+}
+
+// Closing again does nothing, and what is closed opens nothing more.
+func TestClosedClient(t *testing.T) {
+	reg := testregistry.New(t)
+	put(reg, "a/b", "v1", simple(t, "x"))
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	write(t, policy, `{"default":[{"type":"insecureAcceptAnything"}]}`)
+	c := quick(t, ClientOptions{Registry: insecure(), PolicyFile: policy})
+	if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Open(t.Context(), reg.Host()+"/a/b:v1"); !errors.Is(err, errClosed) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// ImageTemplate makes the image reference of a bundle that has none, from .Package, .Name and .Version. It is safe for
+// concurrent use.
+type ImageTemplate struct{ t *template.Template }
+
+// What a template may be and make, in bytes.
+const (
+	maxImageTemplate  = 16 << 10
+	maxImageReference = 4096
+)
+
+// errReference is the error about a text of a template that is too long.
+var errReference = fmt.Errorf("the reference is longer than %d bytes", maxImageReference)
+
+// ParseImageTemplate reads a template of Go's text/template. Its names come from bundles, and it is executed for each of
+// many: so it must end soon. Loops and templates in templates, of no use for a reference, are refused, and no function
+// makes more than a reference may have.
+func ParseImageTemplate(text string) (*ImageTemplate, error) {
+	if len(text) > maxImageTemplate {
+		return nil, fmt.Errorf("the template has %d bytes (limit %d)", len(text), maxImageTemplate)
+	}
+	t, err := template.New("image-ref-template").Option("missingkey=error").Funcs(template.FuncMap{
+		"print":    func(args ...any) (string, error) { return short(fmt.Sprint, args) },
+		"println":  func(args ...any) (string, error) { return short(fmt.Sprintln, args) },
+		"html":     func(args ...any) (string, error) { return short(template.HTMLEscaper, args) },
+		"js":       func(args ...any) (string, error) { return short(template.JSEscaper, args) },
+		"urlquery": func(args ...any) (string, error) { return short(template.URLQueryEscaper, args) },
+		"printf": func(format string, args ...any) (string, error) {
+			if wide.MatchString(format) || len(format) > maxImageReference {
+				return "", errReference
+			}
+			return short(func(args ...any) string { return fmt.Sprintf(format, args...) }, args)
+		},
+	}).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Templates()) > 1 {
+		return nil, errors.New("templates in templates are not supported")
+	}
+	if t.Tree != nil && loops(t.Tree.Root) {
+		return nil, errors.New("range and template are not supported")
+	}
+	return &ImageTemplate{t}, nil
+}
+
+// wide are formats that ask for a width or precision of more than four digits, or for one that an argument gives.
+var wide = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{5}|\*)`)
+
+// short calls a function whose arguments and result are no longer than a reference may be.
+func short(f func(...any) string, args []any) (string, error) {
+	if slices.ContainsFunc(args, func(a any) bool { s, ok := a.(string); return ok && len(s) > maxImageReference }) {
+		return "", errReference
+	}
+	text := f(args...)
+	if len(text) > maxImageReference {
+		return "", errReference
+	}
+	return text, nil
+}
+
+// loops tells whether there is a loop below a node, or another template.
+func loops(n parse.Node) bool {
+	switch n := n.(type) {
+	case *parse.RangeNode, *parse.TemplateNode:
+		return true
+	case *parse.ListNode:
+		return n != nil && slices.ContainsFunc(n.Nodes, loops)
+	case *parse.IfNode:
+		return loops(n.List) || loops(n.ElseList)
+	case *parse.WithNode:
+		return loops(n.List) || loops(n.ElseList)
+	}
+	return false
+}
+
+// referenceText takes what is no longer than a reference may be.
+type referenceText struct{ strings.Builder }
+
+func (r *referenceText) Write(p []byte) (int, error) {
+	if r.Len()+len(p) > maxImageReference {
+		return 0, errReference
+	}
+	return r.Builder.Write(p)
+}
+
+// Execute makes the reference of a bundle.
+func (t *ImageTemplate) Execute(pkg, name, version string) (string, error) {
+	var text referenceText
+	data := struct{ Package, Name, Version string }{pkg, name, version}
+	if err := t.t.Execute(&text, data); err != nil {
+		return "", fmt.Errorf("failed templating image reference from bundle: %w", err)
+	}
+	return text.String(), nil
+}

@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// row is a row of channel_entry to be written.
+type row struct {
+	id       int64
+	channel  string
+	bundle   string
+	replaces *row
+	depth    int64
+}
+
+// layout makes the rows of channel_entry of one package: the inverse of readEdges.
+//
+// Of each channel the head comes first, at depth 0, and then what it replaces, deeper and deeper. A skip is two rows of
+// the same depth, between an entry and what it replaces: one for the skipped bundle, and one more for the bundle that
+// skips it, which refers to the former. This is what opm writes, row by row. It has no rows for what only file-based
+// catalogs can say, which are chosen so that the rules of its readers give the right edges:
+//
+//   - An entry that replaces something but is not on the way from the head (the head skips it) begins a chain of its
+//     own, at depth 0. Readers take for chains whatever begins there.
+//   - A bundle that is replaced or skipped in a channel to which it does not belong, but to another one of the package,
+//     has no row in the former, or else it would belong to it. The reference leads to its row in the latter.
+//   - A bundle that is not in the package at all has a row that readers find no bundle for. opm writes those for skips.
+type layout struct {
+	nextID   int64
+	rows     []*row
+	channels []*channelLayout
+	members  map[string]bool // the bundles of all channels
+	pending  []reference
+}
+
+// reference is an edge to a bundle of another channel.
+type reference struct {
+	from *row
+	to   string
+}
+
+type channelLayout struct {
+	*layout
+	name    string
+	entries map[string]*declcfg.ChannelEntry
+	order   []string
+	head    string
+	chain   map[string]*row // the rows that stand for a bundle and what it replaces
+	other   map[string]*row // rows of skipped bundles
+}
+
+// newLayout lays out the channels of a valid package; heads are those of the channels.
+func newLayout(firstID int64, channels []declcfg.Channel, heads []string) *layout {
+	l := &layout{nextID: firstID, members: map[string]bool{}}
+	for i := range channels {
+		c := &channelLayout{layout: l, name: channels[i].Name, head: heads[i], entries: map[string]*declcfg.ChannelEntry{}, chain: map[string]*row{}, other: map[string]*row{}}
+		for j := range channels[i].Entries {
+			c.entries[channels[i].Entries[j].Name] = &channels[i].Entries[j]
+			l.members[channels[i].Entries[j].Name] = true
+		}
+		c.order = slices.Sorted(maps.Keys(c.entries))
+		l.channels = append(l.channels, c)
+	}
+	for _, c := range l.channels {
+		c.lay()
+	}
+	for _, p := range l.pending {
+		p.from.replaces = l.rowOf(p.to)
+	}
+	return l
+}
+
+// lay makes the rows of one channel.
+func (c *channelLayout) lay() {
+	c.walk(c.head)
+	replaced := map[string]bool{}
+	for _, name := range c.order {
+		if c.chain[name] == nil {
+			replaced[c.entries[name].Replaces] = true
+		}
+	}
+	// First the chains that nothing leads to, then what is left of those that are circles.
+	for _, circles := range []bool{false, true} {
+		for _, name := range c.order {
+			if c.chain[name] == nil && c.entries[name].Replaces != "" && (circles || !replaced[name]) {
+				c.walk(name)
+			}
+		}
+	}
+	for _, name := range c.order {
+		if c.chain[name] != nil {
+			continue
+		}
+		depth := int64(1)
+		for _, skip := range c.entries[name].Skips {
+			c.skip(name, skip, depth)
+			depth++
+		}
+	}
+	for _, name := range c.order {
+		if c.chain[name] == nil && c.other[name] == nil {
+			c.other[name] = c.add(name, 1)
+		}
+	}
+}
+
+// walk makes the rows of a chain, to its end or to where it meets another.
+func (c *channelLayout) walk(name string) {
+	var from *row
+	depth := int64(0)
+	for {
+		if met := c.chain[name]; met != nil {
+			from.replaces = met
+			return
+		}
+		e := c.entries[name]
+		if e == nil {
+			c.refer(from, name, depth)
+			return
+		}
+		r := c.add(name, depth)
+		c.chain[name] = r
+		if from != nil {
+			from.replaces = r
+		}
+		depth++
+		for _, skip := range e.Skips {
+			c.skip(name, skip, depth)
+			depth++
+		}
+		if e.Replaces == "" {
+			return
+		}
+		from, name = r, e.Replaces
+	}
+}
+
+// skip makes the rows of a skip.
+func (c *channelLayout) skip(name, skip string, depth int64) {
+	if c.entries[skip] == nil && c.members[skip] {
+		c.pending = append(c.pending, reference{c.add(name, depth), skip})
+		return
+	}
+	to := c.add(skip, depth)
+	if c.other[skip] == nil {
+		c.other[skip] = to
+	}
+	c.add(name, depth).replaces = to
+}
+
+// refer makes an edge to a bundle that is not in the channel.
+func (c *channelLayout) refer(from *row, to string, depth int64) {
+	if c.members[to] {
+		c.pending = append(c.pending, reference{from, to})
+		return
+	}
+	if c.other[to] == nil {
+		c.other[to] = c.add(to, depth)
+	}
+	from.replaces = c.other[to]
+}
+
+func (c *channelLayout) add(bundle string, depth int64) *row {
+	r := &row{id: c.nextID, channel: c.name, bundle: bundle, depth: depth}
+	c.nextID++
+	c.rows = append(c.rows, r)
+	return r
+}
+
+// rowOf returns a row that stands for a bundle in a channel that it belongs to. It never is one of those that stand for
+// a skip: readers would take those for a part of the chain.
+func (l *layout) rowOf(bundle string) *row {
+	var other *row
+	for _, c := range l.channels {
+		if c.entries[bundle] == nil {
+			continue
+		}
+		if r := c.chain[bundle]; r != nil {
+			return r
+		}
+		if other == nil {
+			other = c.other[bundle]
+		}
+	}
+	return other
+}
+
+// headsOf returns the entries of a channel that no other one replaces or skips, by name. A valid channel has one.
+func headsOf(c *declcfg.Channel) []string {
+	below := map[string]bool{}
+	for _, e := range c.Entries {
+		below[e.Replaces] = true
+		for _, skip := range e.Skips {
+			below[skip] = true
+		}
+	}
+	var heads []string
+	for _, e := range c.Entries {
+		if !below[e.Name] {
+			heads = append(heads, e.Name)
+		}
+	}
+	slices.Sort(heads)
+	return heads
+}

@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// plan is what the channels of a package say about one bundle, and a database keeps in the bundle's own row.
+type plan struct {
+	skipRange string
+	skips     []string
+	replaced  []string // what it replaces in its channels, without repetitions; those of the default channel first
+	chained   bool     // on the way from the head of some channel
+	head      bool     // of some channel
+	shown     bool     // the head of the default channel, whose ClusterServiceVersion has the package's icon
+}
+
+// plan looks at the channels, all of which are known when the first bundle comes.
+func (p *packageWriter) plan() {
+	p.plans = map[string]*plan{}
+	defaultChannel := ""
+	if len(p.part.Packages) > 0 {
+		defaultChannel = p.part.Packages[0].DefaultChannel
+	}
+	rank := func(c declcfg.Channel) int {
+		if c.Name == defaultChannel {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(p.part.Channels, func(a, b declcfg.Channel) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
+	first := map[string]string{} // bundle to the channel that gave its skipRange
+	for i := range p.part.Channels {
+		c := &p.part.Channels[i]
+		head := ""
+		if heads := headsOf(c); len(heads) > 0 {
+			head = heads[0] // if there are several, the package is invalid
+		}
+		p.heads = append(p.heads, head)
+		for _, e := range c.Entries {
+			b := p.plans[e.Name]
+			if b == nil {
+				b = &plan{skipRange: e.SkipRange}
+				p.plans[e.Name], first[e.Name] = b, c.Name
+			}
+			if e.SkipRange != b.skipRange {
+				p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skipRange",
+					Reason: "a bundle has one range in all of its channels in a database, and another one in channel " + quote(first[e.Name])})
+			}
+			if e.Replaces != "" && !slices.Contains(b.replaced, e.Replaces) {
+				b.replaced = append(b.replaced, e.Replaces)
+			}
+			for _, skip := range e.Skips {
+				if !slices.Contains(b.skips, skip) {
+					b.skips = append(b.skips, skip)
+				}
+				if strings.Contains(skip, ",") {
+					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips", Reason: "names of skipped bundles are joined by commas in a database, and this one has a comma: " + quote(skip)})
+				}
+			}
+		}
+		if b := p.plans[head]; b != nil {
+			b.head = true
+			b.shown = b.shown || c.Name == defaultChannel
+		}
+		p.follow(c, head)
+	}
+}
+
+// follow marks the bundles on the way from the head of a channel.
+func (p *packageWriter) follow(c *declcfg.Channel, head string) {
+	next := map[string]string{}
+	for _, e := range c.Entries {
+		next[e.Name] = e.Replaces
+	}
+	for range c.Entries { // and no further, if it is a circle
+		if p.plans[head] == nil {
+			return
+		}
+		p.plans[head].chained = true
+		head = next[head]
+	}
+}
+
+// replaces is what a bundle replaces in all of its channels. Readers have the edges from table channel_entry; this is for
+// opm when it adds bundles to the package, and makes the channels anew.
+func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
+	ofCSV := ""
+	if c != nil {
+		ofCSV = c.replaces
+	}
+	switch {
+	case len(plan.replaced) == 0:
+		// opm looks neither below a bundle that is only skipped nor below a deprecated one. To the end of any other chain it
+		// would add what no channel has.
+		if !plan.chained || slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated }) {
+			return ofCSV
+		}
+		return ""
+	case len(plan.replaced) == 1:
+		return plan.replaced[0]
+	}
+	chosen := plan.replaced[0]
+	if slices.Contains(plan.replaced, ofCSV) {
+		chosen = ofCSV
+	}
+	p.changed(Finding{Bundle: b.Name, Field: "replaces",
+		Reason: "the bundle replaces several bundles, each in another channel; where opm adds to the package it takes for all of them " + quote(chosen)})
+	return chosen
+}

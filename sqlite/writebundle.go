@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// bundle writes the rows of one bundle.
+func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
+	if other, ok := p.bundles[b.Name]; ok {
+		p.broken = true
+		if other != p.name { // else the package is invalid
+			p.problem(p.name, fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name", ErrInvalid, quote(other), quote(b.Name)))
+		}
+		return nil
+	}
+	p.bundles[b.Name] = p.name
+	property, err := b.PackageProperty()
+	plan := p.plans[b.Name]
+	if err != nil || plan == nil {
+		p.broken = true // the reason is found when the package is checked
+		return nil
+	}
+	for _, text := range []struct{ what, s string }{{"the name", b.Name}, {"the image", b.Image}, {"the version", property.Version}, {"skipRange", plan.skipRange}} {
+		if err := checkText(text.what, text.s); err != nil {
+			return err
+		}
+	}
+	p.unknown(Finding{Bundle: b.Name}, b.Unknown)
+	p.release(b, property)
+	columns, err := p.manifests(b, plan, property)
+	if err != nil {
+		return err
+	}
+	m := columns.parsed
+	substitutes := ""
+	if m.csv != nil {
+		substitutes = m.csv.substitutesFor
+	}
+	err = p.run(ctx, insertBundle, b.Name, columns.csv, columns.bundle, b.Image, plan.skipRange, property.Version,
+		p.replaces(b, plan, m.csv), strings.Join(plan.skips, ","), substitutes)
+	if err != nil {
+		return err
+	}
+	p.written.Bundles++
+	if err := p.relatedImages(ctx, b, m); err != nil {
+		return err
+	}
+	return p.properties(ctx, b, property.Version, columns)
+}
+
+// release tells what becomes of a release: it stays in the property, but nobody who reads databases looks for it there.
+func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackageProperty) {
+	if property.Release != "" {
+		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})
+	}
+	if p.version == nil {
+		p.version = map[string]string{}
+	}
+	if other, ok := p.version[property.Version]; ok {
+		p.lost(Finding{Bundle: b.Name, Field: "version", Reason: "opm reads no releases from a database, where the bundle has the same version as " + quote(other)})
+	}
+	p.version[property.Version] = b.Name
+}
+
+// columns are the manifests of a bundle as its row has them; nil is NULL.
+type columns struct {
+	csv, bundle any
+	parsed      *manifests
+	document    []byte // of the ClusterServiceVersion; nil if there is none
+}
+
+// manifests makes the columns csv and bundle. They are read back at once: what cannot be read is not written.
+func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property declcfg.PackageProperty) (*columns, error) {
+	objects, document, err := b.Manifests()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	var bundle []byte
+	for i, stored := range b.Properties {
+		if stored.Type != declcfg.PropertyBundleObject {
+			continue
+		}
+		if len(objects) == 0 {
+			return nil, fmt.Errorf("%w: property %d of type %s has no data; the catalog has to be read with the manifests of its bundles", ErrInvalid, i, declcfg.PropertyBundleObject)
+		}
+		object := bytes.TrimSpace(objects[0])
+		objects = objects[1:]
+		if !bytes.Equal(declcfg.NewBundleObject(object).Value, stored.Value) {
+			p.changed(Finding{Bundle: b.Name, Field: "bundle", Reason: "a manifest is not stored as one JSON object, and will be"})
+		}
+		bundle = append(append(bundle, object...), '\n')
+	}
+	document = bytes.TrimSpace(document)
+	inColumn := document
+	switch {
+	case len(document) > 0 && plan.shown:
+		if inColumn, err = p.withIcon(b, document); err != nil {
+			return nil, err
+		}
+	case len(document) == 0:
+		if inColumn, err = p.stub(b, plan, property); err != nil {
+			return nil, err
+		}
+	}
+	c := &columns{document: inColumn}
+	if len(inColumn) > 0 {
+		c.csv = string(inColumn) + "\n"
+	}
+	if len(bundle) > 0 {
+		c.bundle = string(bundle)
+	}
+	if c.parsed, err = readManifests(inColumn, bundle); err != nil {
+		return nil, err
+	}
+	if size := len(inColumn) + len(bundle) + 1; size > p.options.Limits.ValueBytes {
+		return nil, fmt.Errorf("%w: its manifests have %d bytes (limit %d)", ErrLimit, size, p.options.Limits.ValueBytes)
+	}
+	return c, nil
+}
+
+// relatedImages writes the images of a bundle. Their names are those of the ClusterServiceVersion.
+func (p *packageWriter) relatedImages(ctx context.Context, b *declcfg.Bundle, m *manifests) error {
+	back := &bundle{manifests: m}
+	seen := map[string]bool{}
+	for _, r := range b.RelatedImages {
+		if err := checkText("a related image", r.Image); err != nil {
+			return err
+		}
+		if r.Image == "" || seen[r.Image] {
+			continue
+		}
+		seen[r.Image] = true
+		back.images = append(back.images, r.Image)
+		if err := p.run(ctx, insertImage, r.Image, b.Name); err != nil {
+			return err
+		}
+	}
+	want, have := sortedImages(b.RelatedImages), sortedImages(imagesOf(back, CompatNone))
+	for _, r := range want {
+		if !slices.Contains(have, r) {
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: fmt.Sprintf("the image %s has not the name %s in the ClusterServiceVersion, where a database has names", quote(r.Image), quote(r.Name))})
+		}
+	}
+	for _, r := range have {
+		if !slices.Contains(want, r) && !slices.ContainsFunc(want, func(w declcfg.RelatedImage) bool { return w.Image == r.Image }) {
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: "the ClusterServiceVersion names an image that the catalog does not: " + quote(r.Image)})
+		}
+	}
+	return nil
+}
+
+func sortedImages(list []declcfg.RelatedImage) []declcfg.RelatedImage {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b declcfg.RelatedImage) int {
+		return cmp.Or(cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}

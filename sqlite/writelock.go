@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// lockPoll is how often a held lock is tried again.
+const lockPoll = 20 * time.Millisecond
+
+// writeLock keeps other writers from a database while a new one is being made in its place. There are two locks: one of
+// the file for other writers of this package, which replace files, and SQLite's own for programs that write into them.
+type writeLock struct {
+	path string
+	wait time.Duration
+	stat fs.FileInfo // nil if there is no file yet: then there is nothing to lock
+	file *os.File
+	pool *sql.DB
+	conn *sql.Conn
+}
+
+// lockForWriting takes the lock of the file at path, or waits for it.
+func lockForWriting(ctx context.Context, path string, wait time.Duration) (_ *writeLock, err error) {
+	deadline := time.Now().Add(wait)
+	for {
+		l, err := openForLocking(path, wait)
+		if err != nil {
+			return nil, err
+		}
+		if l.file != nil {
+			if err := l.flock(ctx, deadline); err != nil {
+				return nil, errors.Join(err, l.release())
+			}
+		}
+		same, err := sameFile(path, l.stat)
+		if err == nil && same {
+			if err = l.checkCompanions(); err == nil {
+				return l, nil
+			}
+		}
+		// If it is not the same, the writer that was waited for has put another file in its place.
+		if err = errors.Join(err, l.release()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// openForLocking opens the file at path, if there is one.
+func openForLocking(path string, wait time.Duration) (*writeLock, error) {
+	l := &writeLock{path: path, wait: wait}
+	stat, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case stat.Mode()&fs.ModeSymlink != 0:
+		return nil, &fs.PathError{Op: "write", Path: path, Err: errors.New("is a symbolic link, which is not followed")}
+	case !stat.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "write", Path: path, Err: errors.New("exists and is not a regular file")}
+	}
+	if l.file, err = os.Open(path); err != nil {
+		return nil, err
+	}
+	if l.stat, err = l.file.Stat(); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return l, nil
+}
+
+// flock waits for the lock of the open file. The file stays open meanwhile: closing it would end the locks of SQLite that
+// this process has on it.
+func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
+	for !flock(l.file) {
+		if !time.Now().Before(deadline) {
+			return fmt.Errorf("%w, which is replacing it", ErrLocked)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockPoll):
+		}
+	}
+	return nil
+}
+
+// checkCompanions refuses a database with a log or a journal that has content: it belongs to the file that is there, and
+// would be applied to the one that takes its place.
+func (l *writeLock) checkCompanions() error {
+	companions, err := findCompanions(l.path)
+	if err != nil {
+		return err
+	}
+	if len(companions) > 0 {
+		return fmt.Errorf("%w: a file %s%s is beside it, which would be applied to the new database; a program that opens the old one for writing ends it", ErrUnsupported, l.path, companions[0])
+	}
+	return nil
+}
+
+// keepOut takes SQLite's lock of the database, so that nobody writes into the file that is about to be replaced. What is
+// there may also be no database, or one with a log: nobody is writing to that, as the log has no content.
+func (l *writeLock) keepOut(ctx context.Context) error {
+	if l.file == nil {
+		return nil
+	}
+	h, err := readHeader(l.file)
+	if errors.Is(err, ErrNotDatabase) || errors.Is(err, ErrDamaged) || h.wal {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	uri, err := fileURI(l.path, "mode=rw", "_defensive=1", "_dqs=0",
+		fmt.Sprintf("_busy_timeout=%d", max(1, l.wait.Milliseconds())), "_pragma=trusted_schema(0)", "_pragma=mmap_size(0)")
+	if err != nil {
+		return err
+	}
+	if l.pool, err = sql.Open("sqlite", uri); err != nil {
+		return err
+	}
+	if l.conn, err = l.pool.Conn(ctx); err != nil {
+		return classifyWrite(ctx, err)
+	}
+	if _, err := l.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil && !damaged(err) {
+		return classifyWrite(ctx, err)
+	}
+	return nil
+}
+
+// unchanged checks, right before the new file gets its name, that nobody has put another one there.
+func (l *writeLock) unchanged(path string) error {
+	same, err := sameFile(path, l.stat)
+	if err == nil && !same {
+		err = fmt.Errorf("%w: the file was replaced meanwhile", ErrLocked)
+	}
+	return errors.Join(err, l.checkCompanions())
+}
+
+// release gives up the locks.
+func (l *writeLock) release() error {
+	var errs []error
+	if l.conn != nil {
+		errs = append(errs, l.conn.Close())
+		l.conn = nil
+	}
+	if l.pool != nil {
+		errs = append(errs, l.pool.Close())
+		l.pool = nil
+	}
+	if l.file != nil {
+		errs = append(errs, l.file.Close())
+		l.file = nil
+	}
+	return errors.Join(errs...)
+}

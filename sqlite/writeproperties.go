@@ -1,0 +1,177 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// properties writes what a bundle provides, requires, and says besides. Its manifests have been written.
+//
+// A constraint is a property here, as in a file-based catalog, and not a dependency as opm has it when it adds a bundle:
+// opm drops constraints among the dependencies when it reads them, and OLM takes them from either.
+func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
+	plurals, err := readPlurals(c.document)
+	if err != nil {
+		return err
+	}
+	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: plurals, seen: map[property]bool{}}
+	for _, property := range b.Properties {
+		if err := w.property(property); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowWriter writes rows that belong to one bundle by its name, version and image.
+type rowWriter struct {
+	*packageWriter
+	ctx     context.Context
+	bundle  *declcfg.Bundle
+	version string
+	csv     *csv
+	plurals map[gvk]string
+	seen    map[property]bool
+}
+
+func (w *rowWriter) property(p declcfg.Property) error {
+	if p.Type == declcfg.PropertyBundleObject {
+		return nil
+	}
+	if err := checkText("the type of a property", p.Type); err != nil {
+		return err
+	}
+	value := string(p.Value)
+	if !jsontext.Value(value).IsValid() || p.Type == "" {
+		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, quote(p.Type), quote(value))
+	}
+	if w.seen[property{p.Type, value}] {
+		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type, Reason: "a property that is there twice is in the database once"})
+		return nil
+	}
+	w.seen[property{p.Type, value}] = true
+	switch p.Type {
+	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
+		return w.api(property{p.Type, value})
+	case declcfg.PropertyPackageRequired:
+		return w.packageRequired(property{p.Type, value})
+	}
+	return w.row(insertProperty, p.Type, value)
+}
+
+// row writes a row of a table whose last columns are the bundle's name, version and image.
+func (w *rowWriter) row(statement string, values ...any) error {
+	return w.run(w.ctx, statement, append(values, w.bundle.Name, w.version, w.bundle.Image)...)
+}
+
+// api writes an API that the bundle provides or requires.
+func (w *rowWriter) api(p property) error {
+	var v declcfg.GVKProperty
+	if err := decode(p, &v); err != nil {
+		return err
+	}
+	w.more(p, "group", "kind", "version")
+	if p.typ == declcfg.PropertyGVKRequired && v.Kind == "" {
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no kind: " + quote(p.value)})
+		return nil
+	}
+	canonical, err := declcfg.NewProperty(declcfg.PropertyGVK, v)
+	if err != nil {
+		return err
+	}
+	for _, s := range []string{v.Group, v.Version, v.Kind} {
+		if err := checkText("an API", s); err != nil {
+			return err
+		}
+	}
+	key := gvk{v.Group, v.Version, v.Kind}
+	if p.typ == declcfg.PropertyGVK {
+		if err := w.row(insertProperty, canonical.Type, string(canonical.Value)); err != nil {
+			return err
+		}
+		return w.apiRow(insertProvider, key)
+	}
+	if err := w.row(insertDependency, canonical.Type, string(canonical.Value)); err != nil {
+		return err
+	}
+	// Dependencies come from two files of a bundle, but the table of required APIs only from the ClusterServiceVersion.
+	if w.csv != nil && !w.csv.stub && !containsAPI(w.csv.required, key) {
+		return nil
+	}
+	return w.apiRow(insertRequirer, key)
+}
+
+func containsAPI(list []gvk, key gvk) bool {
+	for _, v := range list {
+		if v == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *rowWriter) apiRow(statement string, key gvk) error {
+	if err := w.run(w.ctx, insertAPI, key.group, key.version, key.kind, w.plurals[key]); err != nil {
+		return err
+	}
+	return w.row(statement, key.group, key.version, key.kind)
+}
+
+// packageRequired writes a dependency on a package, which calls a range a version.
+func (w *rowWriter) packageRequired(p property) error {
+	var v declcfg.PackageRequiredProperty
+	if err := decode(p, &v); err != nil {
+		return err
+	}
+	w.more(p, "packageName", "versionRange")
+	if v.PackageName == "" {
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no package: " + quote(p.value)})
+		return nil
+	}
+	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: v.PackageName, Version: v.VersionRange})
+	if err != nil {
+		return err
+	}
+	return w.row(insertDependency, canonical.Type, string(canonical.Value))
+}
+
+// more tells of fields of a value that its type does not have.
+func (w *rowWriter) more(p property, known ...string) {
+	var fields map[string]jsontext.Value
+	if json.Unmarshal([]byte(p.value), &fields) != nil {
+		return
+	}
+	for _, name := range known {
+		delete(fields, name)
+	}
+	if len(fields) > 0 {
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the value has more fields than the type: " + strings.Join(sortedKeys(fields), ", ")})
+	}
+}
+
+// readPlurals reads the plurals of the APIs that a ClusterServiceVersion names.
+func readPlurals(document []byte) (map[gvk]string, error) {
+	plurals := map[gvk]string{}
+	if len(document) == 0 {
+		return plurals, nil
+	}
+	var d csvDocument
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("%w: the ClusterServiceVersion: %w", ErrInvalid, shorten(err))
+	}
+	crds := append(d.Spec.CRDs.Owned, d.Spec.CRDs.Required...)
+	for i, api := range crdAPIs(crds) {
+		plurals[api], _, _ = strings.Cut(crds[i].Name, ".")
+	}
+	services := append(d.Spec.APIServices.Owned, d.Spec.APIServices.Required...)
+	for i, api := range serviceAPIs(services) {
+		plurals[api] = services[i].Name
+	}
+	return plurals, nil
+}

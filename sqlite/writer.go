@@ -1,0 +1,301 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// writer fills the tables from a stream of blobs.
+type writer struct {
+	*statements
+	options  WriteOptions
+	written  Written
+	findings []Finding
+	problems []error
+	nextID   int64             // of channel_entry
+	packages map[string]bool   // that are finished
+	bundles  map[string]string // name to package
+	strays   []stray
+	pkg      *packageWriter
+}
+
+// stray is a name that a channel's entries name and no channel of the package has.
+type stray struct{ pkg, channel, bundle string }
+
+func newWriter(s *statements, o WriteOptions) *writer {
+	return &writer{statements: s, options: o, nextID: 1, packages: map[string]bool{}, bundles: map[string]string{}}
+}
+
+// all writes all blobs. Packages that are invalid do not keep the others from being looked at; their errors are joined.
+func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) error {
+	for blob, err := range blobs {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := w.blob(ctx, blob); err != nil {
+			return err
+		}
+	}
+	if err := w.finishPackage(ctx); err != nil {
+		return err
+	}
+	for _, s := range w.strays {
+		if other, ok := w.bundles[s.bundle]; ok {
+			w.problem(s.pkg, fmt.Errorf("%w: channel %s leads to bundle %s of package %s, and a database would take it for a bundle of both packages",
+				ErrInvalid, quote(s.channel), quote(s.bundle), quote(other)))
+		}
+	}
+	if err := errors.Join(w.problems...); err != nil {
+		return err
+	}
+	if err := w.run(ctx, completePlurals); err != nil {
+		return err
+	}
+	w.written.Findings = sortFindings(w.findings)
+	if lost := losses(w.written.Findings); len(lost) > 0 && !w.options.Lossy {
+		return &LossError{lost}
+	}
+	return nil
+}
+
+func (w *writer) problem(pkg string, err error) {
+	w.problems = append(w.problems, fmt.Errorf("package %s: %w", quote(pkg), err))
+}
+
+// blob takes the next blob of the stream.
+func (w *writer) blob(ctx context.Context, blob declcfg.Blob) error {
+	name := blob.BlobPackage()
+	if w.pkg != nil && w.pkg.name != name {
+		if err := w.finishPackage(ctx); err != nil {
+			return err
+		}
+	}
+	if meta, ok := blob.(*declcfg.Meta); ok {
+		w.findings = append(w.findings, Finding{Kind: Lost, Package: name, Field: meta.Schema,
+			Reason: strings.TrimSpace("a database has no place for blobs of this schema: " + quoteIf(meta.Name))})
+		return nil
+	}
+	if w.pkg == nil {
+		if w.packages[name] {
+			return fmt.Errorf("%w: the blobs of package %s do not come together", ErrInvalid, quote(name))
+		}
+		w.packages[name] = true
+		w.pkg = &packageWriter{writer: w, name: name}
+	}
+	return w.pkg.blob(ctx, blob)
+}
+
+func quoteIf(s string) string {
+	if s == "" {
+		return ""
+	}
+	return quote(s)
+}
+
+func (w *writer) finishPackage(ctx context.Context) error {
+	if w.pkg == nil {
+		return nil
+	}
+	err := w.pkg.finish(ctx)
+	w.pkg = nil
+	return err
+}
+
+// packageWriter writes the blobs of one package.
+type packageWriter struct {
+	*writer
+	name    string
+	part    declcfg.Catalog // without manifests
+	plans   map[string]*plan
+	broken  bool // its rows will be thrown away
+	heads   []string
+	version map[string]string // to the bundle of that version
+}
+
+func (p *packageWriter) lost(f Finding) {
+	f.Kind, f.Package = Lost, p.name
+	p.findings = append(p.findings, f)
+}
+
+func (p *packageWriter) changed(f Finding) {
+	f.Kind, f.Package = Changed, p.name
+	p.findings = append(p.findings, f)
+}
+
+func (p *packageWriter) blob(ctx context.Context, blob declcfg.Blob) error {
+	switch b := blob.(type) {
+	case *declcfg.Package:
+		p.part.Packages = append(p.part.Packages, *b)
+		p.pkg(b)
+	case *declcfg.Channel:
+		if p.plans != nil {
+			return fmt.Errorf("%w: channel %s of package %s comes after a bundle", ErrInvalid, quote(b.Name), quote(p.name))
+		}
+		p.part.Channels = append(p.part.Channels, *b)
+		for _, property := range b.Properties {
+			p.lost(Finding{Channel: b.Name, Field: "properties", Reason: "channels have no properties in a database: " + quote(property.Type)})
+		}
+		p.unknown(Finding{Channel: b.Name}, b.Unknown)
+	case *declcfg.Bundle:
+		if p.plans == nil {
+			p.plan()
+		}
+		if err := p.bundle(ctx, b); err != nil {
+			return fmt.Errorf("package %s: bundle %s: %w", quote(p.name), quote(b.Name), err)
+		}
+		reduced := *b
+		reduced.Properties = slices.Clone(b.Properties)
+		reduced.Reduce()
+		p.part.Bundles = append(p.part.Bundles, reduced)
+	case *declcfg.Deprecations:
+		p.part.Deprecations = append(p.part.Deprecations, *b)
+		p.unknown(Finding{Field: declcfg.SchemaDeprecations}, b.Unknown)
+	default:
+		return fmt.Errorf("%w: a blob of type %T", ErrInvalid, blob)
+	}
+	return nil
+}
+
+func (p *packageWriter) pkg(b *declcfg.Package) {
+	if b.Description != "" {
+		p.lost(Finding{Field: "description", Reason: "packages have no description in a database"})
+	}
+	for _, property := range b.Properties {
+		p.lost(Finding{Field: "properties", Reason: "packages have no properties in a database: " + quote(property.Type)})
+	}
+	p.unknown(Finding{}, b.Unknown)
+}
+
+// unknown tells of fields that their schema does not define.
+func (p *packageWriter) unknown(at Finding, fields []declcfg.Field) {
+	for _, f := range fields {
+		at := at
+		at.Field = strings.TrimPrefix(at.Field+"."+f.Name, ".")
+		at.Reason = "a database has no place for fields that the schema does not define"
+		p.lost(at)
+	}
+}
+
+// finish checks the package, of which all blobs are known now, and writes the tables that are about more than one bundle.
+func (p *packageWriter) finish(ctx context.Context) error {
+	if p.plans == nil {
+		p.plan()
+	}
+	err := declcfg.Validate(&p.part)
+	if err == nil {
+		err = p.checkTexts()
+	}
+	if err != nil || p.broken {
+		if err != nil {
+			p.problem(p.name, err)
+		}
+		return nil
+	}
+	l := newLayout(p.nextID, p.part.Channels, p.heads)
+	p.nextID = l.nextID
+	for i := range p.part.Channels {
+		if err := p.run(ctx, insertChannel, p.part.Channels[i].Name, p.name, p.heads[i]); err != nil {
+			return err
+		}
+		p.written.Channels++
+	}
+	for _, r := range l.rows {
+		var replaces any
+		if r.replaces != nil {
+			replaces = r.replaces.id
+		}
+		if err := p.run(ctx, insertEntry, r.id, r.channel, p.name, r.bundle, replaces, r.depth); err != nil {
+			return err
+		}
+		p.written.Entries++
+		if !l.members[r.bundle] {
+			p.strays = append(p.strays, stray{p.name, r.channel, r.bundle})
+		}
+	}
+	if err := p.run(ctx, insertPackage, p.name, p.part.Packages[0].DefaultChannel); err != nil {
+		return err
+	}
+	p.written.Packages++
+	return p.deprecations(ctx)
+}
+
+// checkTexts refuses names that a reader would refuse. Those of bundles have been looked at.
+func (p *packageWriter) checkTexts() error {
+	for _, c := range p.part.Channels {
+		if err := checkText("name of the channel", c.Name); err != nil {
+			return err
+		}
+		for _, e := range c.Entries {
+			for _, s := range append([]string{e.Name, e.Replaces}, e.Skips...) {
+				if err := checkText("entry of channel "+quote(c.Name), s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return checkText("name of the package", p.name)
+}
+
+// checkText refuses text that a text column cannot hold.
+func checkText(what, s string) error {
+	if !utf8.ValidString(s) {
+		return fmt.Errorf("%w: %s is not UTF-8: %s", ErrInvalid, what, quote(s))
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return fmt.Errorf("%w: %s holds a NUL: %s", ErrInvalid, what, quote(s))
+	}
+	return nil
+}
+
+// deprecations writes the tombstones: the rows of table deprecated. To opm a deprecated bundle is the end of its chain,
+// so that only those bundles get such a row that carry opm's property, or a message that only a reader of such a row
+// makes up.
+func (p *packageWriter) deprecations(ctx context.Context) error {
+	messages := map[string]string{}
+	for _, d := range p.part.Deprecations {
+		for _, e := range d.Entries {
+			switch e.Reference.Schema {
+			case declcfg.SchemaBundle:
+				messages[e.Reference.Name] = e.Message
+			case declcfg.SchemaChannel:
+				p.lost(Finding{Channel: e.Reference.Name, Field: declcfg.SchemaDeprecations, Reason: "channels cannot be deprecated in a database"})
+			default:
+				p.lost(Finding{Field: declcfg.SchemaDeprecations, Reason: "packages cannot be deprecated in a database"})
+			}
+		}
+	}
+	for i := range p.part.Bundles {
+		b := &p.part.Bundles[i]
+		message, has := messages[b.Name]
+		tombstone := slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated })
+		at := Finding{Bundle: b.Name, Field: declcfg.SchemaDeprecations}
+		switch {
+		case tombstone && !has:
+			at.Reason = "the bundle has the property " + declcfg.PropertyDeprecated + ", so that it is deprecated in the database"
+			p.changed(at)
+		case tombstone && message != deprecationMessage(b.Name):
+			at.Reason = "deprecations have no message in a database"
+			p.lost(at)
+		case !tombstone && has && message != deprecationMessage(b.Name):
+			at.Reason = "the bundle is not deprecated in the database: that would end its channels there"
+			p.lost(at)
+			continue
+		case !tombstone && !has:
+			continue
+		}
+		if err := p.run(ctx, insertDeprecated, b.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
