@@ -111,6 +111,7 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 	at, _ := l.find(n.version)
 	entry := declcfg.ChannelEntry{Name: n.blob.Name, SkipRange: n.added.SkipRange}
+	e.why.set(KindSkipRange, name, entry.Name, entry.SkipRange, whyCSV)
 	patches := map[string]bool{}
 	for i := at - 1; i >= 0; i-- {
 		m := l.steps[i]

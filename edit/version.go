@@ -1,0 +1,77 @@
+package edit
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// version is what orders bundles: the version, then the release.
+type version struct {
+	semver.Version
+	release declcfg.Release
+}
+
+// versionOf reads the version of a bundle from its olm.package property.
+func versionOf(b *declcfg.Bundle) (version, error) {
+	p, err := b.PackageProperty()
+	if err != nil {
+		return version{}, err
+	}
+	v, err := semver.Parse(p.Version)
+	if err != nil {
+		return version{}, fmt.Errorf("version %q: %w", p.Version, err)
+	}
+	release, err := declcfg.ParseRelease(p.Release)
+	return version{v, release}, err
+}
+
+func (v version) String() string {
+	return declcfg.VersionRelease{Version: v.Version, Release: v.release}.String()
+}
+
+// plain compares by precedence and release. Build metadata does not count.
+func (v version) plain(o version) int {
+	return cmp.Or(v.Version.Compare(o.Version), v.release.Compare(o.release))
+}
+
+// withBuild compares by precedence and release, and then build metadata as if it were a pre-release, of which none is the
+// lowest. Numeric identifiers with leading zeros cannot be compared.
+func (v version) withBuild(o version) (int, error) {
+	if c := v.plain(o); c != 0 {
+		return c, nil
+	}
+	a, err := buildAsRelease(v.Build)
+	if err != nil {
+		return 0, err
+	}
+	b, err := buildAsRelease(o.Build)
+	if err != nil {
+		return 0, err
+	}
+	return a.Compare(b), nil
+}
+
+// rank compares with build metadata, as text where it cannot be compared otherwise: for orders that have no meaning.
+func (v version) rank(o version) int {
+	c, err := v.withBuild(o)
+	if err != nil {
+		return cmp.Compare(v.Version.String(), o.Version.String())
+	}
+	return c
+}
+
+func buildAsRelease(build []string) (declcfg.Release, error) {
+	var out declcfg.Release
+	for _, id := range build {
+		v, err := semver.NewPRVersion(id)
+		if err != nil {
+			return nil, fmt.Errorf("failed to convert build-id %q: %w", id, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
