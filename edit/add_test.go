@@ -78,6 +78,8 @@ func TestAddReplaces(t *testing.T) {
 		{name: "bundles that nothing leads to any more are removed", from: []string{"p = a", "p/a: 1.0.0"}, add: []string{"p 2.0.0 @a"}, want: []string{"p = a", "p/a: 2.0.0"}},
 		{name: "channels that no bundle wants to be in stay as they are", from: []string{"p = a", "p/a: 1.0.0, 2.0.0 !1.0.0", "p/odd: 1.0.0 >2.0.0, 2.0.0"}, add: []string{"p 2.1.0 >2.0.0 @a"},
 			want: []string{"p = a", "p/a: 1.0.0, 2.0.0 !1.0.0, 2.1.0 >2.0.0", "p/odd: 1.0.0 >2.0.0, 2.0.0"}},
+		{name: "a bundle that another channel leads to already is in that, too", from: []string{"p = a", "p/a: 1.1.0 !1.0.5"}, add: []string{"p 1.0.5 @b"}, want: []string{"p = a", "p/a: 1.0.5, 1.1.0 !1.0.5", "p/b: 1.0.5"}},
+		{name: "what fills a gap is replaced as it was meant", from: []string{"p = a", "p/a: 1.1.0 >1.0.0"}, add: []string{"p 1.0.0 @a"}, want: []string{"p = a", "p/a: 1.0.0, 1.1.0 >1.0.0"}},
 		{name: "an empty name of a channel is none", add: []string{"p 1.0.0 @a,,a"}, want: []string{"p = a", "p/a: 1.0.0"}},
 		{name: "the same bundle twice is once", add: []string{"p 1.0.0 @a", "p 1.0.0 @a"}, want: []string{"p = a", "p/a: 1.0.0"}},
 		{name: "build metadata orders heads", from: []string{"p = a", "p/a: 1.0.0+1"}, add: []string{"p 1.0.0+2 >1.0.0+1 @a"}, want: []string{"p = a", "p/a: 1.0.0+1, 1.0.0+2 >1.0.0+1"}},
