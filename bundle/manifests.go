@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -70,11 +71,25 @@ func (r *reader) failed(name string, err error) error {
 	if errors.Is(err, errStop) {
 		return err
 	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || ofMachine(err) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	r.fatal(Problem{Rule: RuleFile, File: name, Message: reason(err)})
 	return errStop
+}
+
+// ofMachine tells an error that says something about the machine, such as too many open files, from those that links and
+// names of a bundle can bring about.
+func ofMachine(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL:
+		return false
+	}
+	return true
 }
 
 // manifest reads the documents of a file.

@@ -85,6 +85,12 @@ func pruneStranded() step {
 	}}
 }
 
+func truncate(o edit.TruncateOptions, lists ...string) step {
+	return step{do: func(_ *testing.T, c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
+		return edit.DeprecateTruncate(c, refs(lists...), o)
+	}}
+}
+
 func (s step) fails(exit int, kind error, text string) step {
 	s.exit, s.kind, s.fail = exit, kind, text
 	return s
@@ -319,6 +325,20 @@ var sequences = []struct {
 		why: "what is stranded in a database is not in the catalog that is read from it"},
 	{database: "prune-stranded2", from: "stranded-in", steps: []step{pruneStranded()}, objects: true,
 		why: "what is stranded in a database is not in the catalog that is read from it"},
+	{database: "deprec-v1.0.0", from: "deprec-base", steps: []step{truncate(edit.TruncateOptions{}, "synth/synth-deprec: v1.0.0")}, objects: true},
+	{database: "deprec-v1.2.0", from: "deprec-base", steps: []step{truncate(edit.TruncateOptions{}, "synth/synth-deprec: v1.2.0")}, objects: true},
+	{database: "deprec-two", from: "deprec-base", steps: []step{truncate(edit.TruncateOptions{}, "synth/synth-deprec: v1.1.0 v1.2.0")}, objects: true},
+	{database: "deprec-allheads", from: "deprec-base", steps: []step{
+		truncate(edit.TruncateOptions{AllowPackageRemoval: true}, "synth/synth-deprec: v1.3.0 v1.4.0 v2.0.0")}, objects: true},
+	{database: "deprec-missing", from: "deprec-base", steps: []step{
+		truncate(edit.TruncateOptions{}, "synth/synth-deprec: v9.9.9").fails(1, edit.ErrNotFound,
+			"target bundlepaths for deprecation missing from registry: [127.0.0.1:5056/synth/synth-deprec:v9.9.9]")}, objects: true},
+	{database: "deprec-v1.3.0", from: "deprec-base", steps: []step{
+		truncate(edit.TruncateOptions{}, "synth/synth-deprec: v1.3.0").fails(1, edit.ErrDefaultChannel,
+			"error deprecating bundle 127.0.0.1:5056/synth/synth-deprec:v1.3.0: Bundle deprecation causing default channel removal")}, objects: true},
+	{database: "deprec-v2.0.0", from: "deprec-base", steps: []step{
+		truncate(edit.TruncateOptions{}, "synth/synth-deprec: v2.0.0").fails(1, edit.ErrDefaultChannel,
+			"error deprecating bundle 127.0.0.1:5056/synth/synth-deprec:v2.0.0: Bundle deprecation causing default channel removal")}, objects: true},
 	{database: "semver", steps: each(edit.AddOptions{Mode: edit.SemVer}, health, cross, rhoas, kairos, etcd)},
 }
 

@@ -67,31 +67,29 @@ func PruneStranded(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 			used[Name{c.Channels[i].Package, e.Name}] = true
 		}
 	}
-	names := map[string]bool{}
-	for i := range c.Bundles {
-		if b := &c.Bundles[i]; !used[Name{b.Package, b.Name}] {
-			names[b.Package] = true
-		}
-	}
-	// What else is wrong with these packages is not of concern here.
-	before, _ := split(c, names)
 	account := &Account{Origins: Origins{}}
-	after := map[string]*part{}
-	for name, old := range before {
-		p := old.clone()
-		why := reasons{}
-		for bundle := range p.bundles {
-			if !used[Name{name, bundle}] {
-				delete(p.bundles, bundle)
-				why.set(KindBundle, "", bundle, "", "it is in no channel")
-			}
+	out := *c
+	out.Bundles = nil
+	gone := map[Name]bool{}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		if used[Name{b.Package, b.Name}] {
+			out.Bundles = append(out.Bundles, *b)
+			continue
 		}
-		p.undeprecate(func(r declcfg.Reference) bool { return r.Schema == declcfg.SchemaBundle && p.bundles[r.Name] == nil })
-		account.compare(old, p, why)
-		after[name] = p
+		gone[Name{b.Package, b.Name}] = true
+		account.Changes = append(account.Changes, Change{Action: Removed, Kind: KindBundle, Package: b.Package, Bundle: b.Name, From: b.Image, Why: "it is in no channel"})
+	}
+	out.Deprecations = nil
+	for _, d := range c.Deprecations {
+		p := &part{deprecations: []declcfg.Deprecations{d}}
+		p.undeprecate(func(r declcfg.Reference) bool {
+			return r.Schema == declcfg.SchemaBundle && gone[Name{d.Package, r.Name}]
+		})
+		out.Deprecations = append(out.Deprecations, p.deprecations...)
 	}
 	account.finish()
-	return join(c, after), account, nil
+	return &out, account, nil
 }
 
 // packagesOf are the packages that any blob of the catalog belongs to.

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/blang/semver/v4"
 
@@ -163,20 +164,26 @@ func shortestFirst[T any](all []T, span func(T) (int, int)) {
 	})
 }
 
-// trackSet is what is taken of tracks.
+// trackSet is what is taken of tracks: the spans of each, which do not meet, from the top. The last one that there can be
+// takes whatever comes.
 type trackSet [][][2]int
+
+// lastTrack is the last one, from 0.
+const lastTrack = 4 * maxRightTracks
 
 // free returns the first track that is free from one row to another.
 func (t trackSet) free(first, last int) int {
-	for i, taken := range t {
-		if !slices.ContainsFunc(taken, func(s [2]int) bool { return first <= s[1] && s[0] <= last }) {
-			return i
-		}
-		if i >= 4*maxRightTracks {
+	for i, taken := range t[:min(len(t), lastTrack)] {
+		if at := reaching(taken, first); at == len(taken) || taken[at][0] > last {
 			return i
 		}
 	}
-	return len(t)
+	return min(len(t), lastTrack)
+}
+
+// reaching is the index of the first span that does not end above a row.
+func reaching(spans [][2]int, row int) int {
+	return sort.Search(len(spans), func(i int) bool { return spans[i][1] >= row })
 }
 
 // place takes the first free track.
@@ -185,7 +192,9 @@ func (t *trackSet) place(first, last int) int {
 	if i == len(*t) {
 		*t = append(*t, nil)
 	}
-	(*t)[i] = append((*t)[i], [2]int{first, last})
+	if i < lastTrack {
+		(*t)[i] = slices.Insert((*t)[i], reaching((*t)[i], first), [2]int{first, last})
+	}
 	return i
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // archiveLayout writes the OCI image layout in dir as a tar archive. The archive is a function of the layout's content:
@@ -55,19 +57,6 @@ func addToArchive(ctx context.Context, tw *tar.Writer, path, name string, dir bo
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = io.Copy(tw, contextReader{ctx, f})
+	_, err = io.Copy(tw, ctxio.Reader{Ctx: ctx, R: f})
 	return err
-}
-
-// contextReader stops when the context ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }

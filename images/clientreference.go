@@ -9,6 +9,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // Reference is the image with a name, for what reads images through the containers image library, a build upon a base
@@ -91,5 +93,5 @@ func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo, cache
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(contextReader{ctx, r}, info.Digest, info.Size), r}, size, nil
+	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, info.Digest, info.Size), r}, size, nil
 }

@@ -17,6 +17,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // archivedImage is one image in the manifest.json of an archive of "docker save".
@@ -87,7 +89,7 @@ func (s *localSource) archivedLayer(ctx context.Context, name string, diffID dig
 	}
 	defer r.Close()
 	d := v1.Descriptor{MediaType: manifest.DockerV2SchemaLayerMediaTypeUncompressed, Digest: diffID, Size: size}
-	in := bufio.NewReader(contextReader{ctx, r})
+	in := bufio.NewReader(ctxio.Reader{Ctx: ctx, R: r})
 	head, err := in.Peek(8)
 	if err != nil && err != io.EOF {
 		return d, err

@@ -30,7 +30,7 @@ type ExtractOptions struct {
 // Layers are read from the top, and only as long as something wanted can still come from the next one. A layer that is
 // read is read to its end and checked against digest, size and diffID before anything is returned.
 //
-// The tree is in memory up to a limit, the rest in one temporary file that its Close removes.
+// The tree is in memory up to a limit, the rest in one temporary file without a name until it is closed.
 func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (_ *Tree, err error) {
 	limits := o.Limits.withDefaults()
 	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, o.Temp))}

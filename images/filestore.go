@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // fileStore has the files of a local image. Its methods are safe for concurrent use.
@@ -131,7 +133,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits Limi
 	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	plain, err := decompress(bufio.NewReader(contextReader{ctx, f}), mediaType)
+	plain, err := decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType)
 	if err != nil {
 		return nil, err
 	}

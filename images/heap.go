@@ -2,16 +2,16 @@ package images
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"os"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // heap keeps the contents of files, the first ones in memory and what is more in a temporary file.
 type heap struct {
 	memory int64
 	temp   string
-	file   *os.File
+	file   *atomicfs.Scratch
 	at     int64
 }
 
@@ -39,7 +39,7 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 		return bytes.NewReader(b.Bytes()), nil
 	}
 	if h.file == nil {
-		f, err := os.CreateTemp(h.temp, "bindery-files-")
+		f, err := atomicfs.NewScratch(h.temp, "bindery-files-")
 		if err != nil {
 			return nil, err
 		}
@@ -60,12 +60,12 @@ func shortRead(err error) error {
 	return err
 }
 
-// close removes the temporary file.
+// close gives the temporary file back.
 func (h *heap) close() error {
 	if h.file == nil {
 		return nil
 	}
 	f := h.file
 	h.file = nil
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return f.Close()
 }

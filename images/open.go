@@ -17,6 +17,8 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // Image is an image that can be read: its manifest and configuration have been checked against their digests and
@@ -324,7 +326,7 @@ func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(contextReader{ctx, r}, d.Digest, d.Size), r}, nil
+	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
 }
 
 // checkDigest refuses everything but a well-formed sha256 digest.

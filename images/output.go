@@ -17,6 +17,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
@@ -188,7 +189,7 @@ func reuse(ctx context.Context, from, to string, info types.BlobInfo) error {
 	}
 	defer f.Close()
 	verifier := info.Digest.Verifier()
-	n, err := io.Copy(verifier, contextReader{ctx, f})
+	n, err := io.Copy(verifier, ctxio.Reader{Ctx: ctx, R: f})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -271,10 +272,28 @@ func (out *output) sync() error {
 		return atomicfs.SyncDir(dir)
 	}
 	path := out.stage.join(stagedFile)
-	if err := os.Chmod(path, 0o644); err != nil {
+	mode, err := newFileMode(path + ".mode")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil {
 		return err
 	}
 	return syncFile(path)
+}
+
+// newFileMode is the mode that a file of this user has when nobody says otherwise. The umask itself can only be read by
+// changing it, for all goroutines. There must be no file of that name.
+func newFileMode(path string) (fs.FileMode, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), os.Remove(path)); err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
 }
 
 // syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.

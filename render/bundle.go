@@ -12,12 +12,16 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
+// MaxBundleImage is how many bytes the layers of a bundle image may have together, uncompressed, unless somebody says
+// otherwise ([images.Limits]).
+const MaxBundleImage = 256 << 20
+
 // bundleImage renders the bundle in an image.
 func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = MaxBundleImage
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)

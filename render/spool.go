@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // spoolMemory is how many bytes of finished blobs wait in memory for their turn. What is more waits in a temporary file.
@@ -21,7 +21,7 @@ type spool struct {
 
 	mu   sync.Mutex
 	held int64
-	file *os.File
+	file *atomicfs.Scratch
 	size int64
 }
 
@@ -44,7 +44,7 @@ func (s *spool) put(b *declcfg.Bundle) (kept, error) {
 		return kept{blob: b}, nil
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, "bindery-render-*")
+		f, err := atomicfs.NewScratch(s.dir, "bindery-render-*")
 		if err != nil {
 			return kept{}, fmt.Errorf("hold back what is rendered already: %w", err)
 		}
@@ -81,7 +81,7 @@ func (s *spool) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	err := s.file.Close()
 	s.file = nil
 	return err
 }

@@ -28,6 +28,28 @@ func databaseStore(t *testing.T, name string) Store {
 	return store
 }
 
+// rewrittenStore loads what becomes of a database when its catalog is written to a new one.
+func rewrittenStore(t *testing.T, name string) Store {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.db")
+	if err := os.WriteFile(path, readFile(t, name), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := filepath.Join(dir, "written.db")
+	if _, err := sqlite.Create(t.Context(), written, databaseBlobs(t.Context(), path, sqlite.Options{Reuse: true}), sqlite.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := Load(t.Context(), Database(context.Background(), written, sqlite.Options{}), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// databaseStores are the ways in which a database's answers come about.
+var databaseStores = map[string]func(*testing.T, string) Store{"original": databaseStore, "written": rewrittenStore}
+
 // replayDatabase makes the calls that were recorded of opm's server of databases. Whether there is an answer must be as
 // recorded, and what an answer says: the texts of errors are those of the server of file-based catalogs, lists are in
 // another order, and bundles say everything where that server leaves fields out.
@@ -176,9 +198,13 @@ func asksForNothing(c recordedCall) bool {
 
 func TestRecordedDatabaseAnswersHere(t *testing.T) {
 	dir := filepath.Join("testdata", "recorded", "truncated")
-	s := New(Limits{}, nil)
-	s.SetStore(databaseStore(t, filepath.Join(dir, "index.db")))
-	replayDatabase(t, startServer(t, s), readCalls(t, filepath.Join(dir, "calls-db.ndjson")), asksForNothing)
+	for way, load := range databaseStores {
+		t.Run(way, func(t *testing.T) {
+			s := New(Limits{}, nil)
+			s.SetStore(load(t, filepath.Join(dir, "index.db")))
+			replayDatabase(t, startServer(t, s), readCalls(t, filepath.Join(dir, "calls-db.ndjson")), asksForNothing)
+		})
+	}
 }
 
 func TestRecordedDatabaseAnswers(t *testing.T) {
@@ -188,21 +214,25 @@ func TestRecordedDatabaseAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range cases {
-		name := strings.TrimSuffix(filepath.Base(path), "-db")
-		t.Run(name, func(t *testing.T) {
-			s := New(Limits{}, nil)
-			s.SetStore(databaseStore(t, filepath.Join(dir, "db", name+".db")))
-			// Opm's server of databases gives entries as the latest that are no heads. Where its server of file-based
-			// catalogs has no answer, there is none here.
-			refused := map[string]bool{}
-			for _, c := range readCalls(t, filepath.Join(dir, "golden-grpc", name+"-fbc", "calls.ndjson")) {
-				if c.RC != 0 && (c.RPC == "GetLatestChannelEntriesThatProvide" || c.RPC == "GetDefaultBundleThatProvides") {
-					refused[c.RPC+string(c.Req)] = true
-				}
-			}
-			replayDatabase(t, startServer(t, s), readCalls(t, filepath.Join(path, "calls.ndjson")), func(c recordedCall) bool {
-				return asksForNothing(c) || refused[c.RPC+string(c.Req)]
-			})
-		})
+		for way, load := range databaseStores {
+			t.Run(strings.TrimSuffix(filepath.Base(path), "-db")+"/"+way, func(t *testing.T) { testDatabaseAnswers(t, dir, path, load) })
+		}
 	}
+}
+
+func testDatabaseAnswers(t *testing.T, dir, path string, load func(*testing.T, string) Store) {
+	name := strings.TrimSuffix(filepath.Base(path), "-db")
+	s := New(Limits{}, nil)
+	s.SetStore(load(t, filepath.Join(dir, "db", name+".db")))
+	// Opm's server of databases gives entries as the latest that are no heads. Where its server of file-based
+	// catalogs has no answer, there is none here.
+	refused := map[string]bool{}
+	for _, c := range readCalls(t, filepath.Join(dir, "golden-grpc", name+"-fbc", "calls.ndjson")) {
+		if c.RC != 0 && (c.RPC == "GetLatestChannelEntriesThatProvide" || c.RPC == "GetDefaultBundleThatProvides") {
+			refused[c.RPC+string(c.Req)] = true
+		}
+	}
+	replayDatabase(t, startServer(t, s), readCalls(t, filepath.Join(path, "calls.ndjson")), func(c recordedCall) bool {
+		return asksForNothing(c) || refused[c.RPC+string(c.Req)]
+	})
 }

@@ -103,7 +103,7 @@ type scratch struct {
 
 	mu     sync.Mutex
 	opened bool
-	file   *os.File // nil where none could be made
+	file   *atomicfs.Scratch // nil where none could be made
 	size   int64
 }
 
@@ -115,14 +115,12 @@ func (s *scratch) open() {
 		return
 	}
 	s.opened = true
-	f, err := os.CreateTemp("", ".bindery-serve-*")
+	f, err := atomicfs.NewScratch("", ".bindery-serve-*")
 	if err != nil {
 		s.log.Warn("no temporary file can be made: the catalog is kept in memory", "error", err)
 		return
 	}
 	s.file = f
-	// Systems that do not remove open files remove it when it is closed.
-	_ = os.Remove(f.Name())
 }
 
 func (s *scratch) put(e *encoded) (*Package, error) {
@@ -145,9 +143,5 @@ func (s *scratch) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.file.Close()
-	if removed := os.Remove(s.file.Name()); !errors.Is(removed, fs.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
+	return s.file.Close()
 }

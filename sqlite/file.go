@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // source is the file that is handed to the SQLite library: the user's own, or a private copy of it.
@@ -229,23 +231,11 @@ func copyFile(ctx context.Context, from, to string, limit int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	n, err := io.Copy(out, io.LimitReader(ctxReader{ctx, in}, limit+1))
+	n, err := io.Copy(out, io.LimitReader(ctxio.Reader{Ctx: ctx, R: in}, limit+1))
 	if err == nil && n > limit {
 		err = fmt.Errorf("%w: %s has more than %d bytes", ErrLimit, from, limit)
 	}
 	return err
-}
-
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r ctxReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // unchanged checks that a file that was read without a lock is still what it was.

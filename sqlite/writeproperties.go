@@ -48,10 +48,6 @@ func (w *rowWriter) property(p declcfg.Property) error {
 		return err
 	}
 	value := string(p.Value)
-	if value == "" {
-		value = "null"
-		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type, Reason: "a property without a value has the value null in a database"})
-	}
 	if !jsontext.Value(value).IsValid() || p.Type == "" {
 		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, quote(p.Type), quote(value))
 	}

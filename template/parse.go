@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // Limits bound a template. A zero field stands for its default.
@@ -88,7 +89,7 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 	} else if _, err := ParseType(string(o.Type)); err != nil {
 		return nil, err
 	}
-	root, err := p.read(contextReader{ctx, r})
+	root, err := p.read(ctxio.Reader{Ctx: ctx, R: r})
 	if err != nil {
 		return nil, err
 	}
@@ -127,19 +128,6 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, p.err()
 	}
 	return t, ctx.Err()
-}
-
-// contextReader ends in the context's error.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(b)
 }
 
 // parser reads one template.

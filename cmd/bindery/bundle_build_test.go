@@ -243,3 +243,21 @@ func TestBuildBundleErrors(t *testing.T) {
 		})
 	}
 }
+
+// Archives have the permissions of every other file of the user.
+func TestArchivesHonourUmask(t *testing.T) {
+	dir := bundleDir(t)
+	for umask, want := range map[string]os.FileMode{"022": 0o644, "077": 0o600, "002": 0o664} {
+		cmd := command(dir, "bindery", "build", "bundle", "bundle", "-t", "x:v1", "--output", "oci-archive:o"+umask+".tar", "--output", "docker-archive:d"+umask+".tar")
+		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", "umask " + umask + `; exec "$@"`, "sh"}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+		if got := finish(t, cmd); got.status != 0 {
+			t.Fatal(got)
+		}
+		for _, name := range []string{"o", "d"} {
+			info, err := os.Stat(filepath.Join(dir, name+umask+".tar"))
+			if err != nil || info.Mode().Perm() != want {
+				t.Errorf("umask %s: %v, %v; want %v", umask, info.Mode(), err, want)
+			}
+		}
+	}
+}

@@ -123,10 +123,7 @@ func (p *program) printObjects(format string, objects ...any) error {
 		if len(objects) > 1 {
 			answer = map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
 		}
-		enc := json.NewEncoder(p.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "    ")
-		return enc.Encode(answer)
+		return p.printJSON(answer)
 	}
 	var out []byte
 	for _, o := range objects {

@@ -12,10 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
-
-// maxBundle is how many bytes the layers of a bundle may have, uncompressed, unless a flag says otherwise.
-const maxBundle = 256 << 20
 
 func (p *program) bundleUnpackCommand() *cli.Command {
 	return &cli.Command{
@@ -25,7 +23,7 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Description: "All files of the image are written, with --bundle-only those in its manifests and metadata. The bundle is validated before.\n" +
 			"A directory that is there keeps what it has: nothing in it is replaced. Files get the mode 0644; an image with links or\n" +
 			"devices is refused." +
-			examples("bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
+			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked", "bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
@@ -65,7 +63,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 		return err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = maxBundle
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err

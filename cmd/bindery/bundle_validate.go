@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,7 +46,7 @@ func (p *program) bundleValidateCommand() *cli.Command {
 			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
 			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
 			"Validators that run when they are selected:" + names.String() +
-			examples("bindery bundle validate bundle", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
+			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
 	}
@@ -139,10 +138,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 	if report.Size.Limit > 0 {
 		v.Size = &report.Size
 	}
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "    ")
-	if err := enc.Encode(v); err != nil {
+	if err := p.printJSON(v); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -209,7 +205,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 		return nil, err
 	}
 	if limits.Uncompressed == 0 {
-		limits.Uncompressed = 256 << 20
+		limits.Uncompressed = render.MaxBundleImage
 	}
 	o.Labels = img.Config.Config.Labels
 	if err := notBundle(ref, o.Labels); err != nil && !p.opm {

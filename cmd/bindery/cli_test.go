@@ -284,7 +284,7 @@ func TestBashCompletes(t *testing.T) {
 
 func TestManualPage(t *testing.T) {
 	got := runProgram(t, ".", "bindery", "man")
-	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages", ".B \\-o, \\-\\-output"} {
+	for _, want := range []string{".TH BINDERY 1", ".SH NAME\nbindery \\- ", ".SS \"bindery list packages", ".B \\-o, \\-\\-output", ".SH EXIT STATUS\n.TP\n.B 0\n", ".SH FILES\n"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -41,6 +41,31 @@ func (p *program) manCommand() *cli.Command {
 		Name:        "man",
 		Usage:       "print the manual page",
 		Description: "The page is in roff, for man -l and for packages." + examples("bindery man"),
-		Action:      exactly(0, func(c *cli.Context) error { return cliutil.WriteMan(p.stdout, c.App) }),
+		Action:      exactly(0, func(c *cli.Context) error { return cliutil.WriteMan(p.stdout, c.App, manSections()...) }),
+	}
+}
+
+// manSections are what the manual page has besides the commands.
+func manSections() []cliutil.ManSection {
+	return []cliutil.ManSection{
+		{Title: "EXIT STATUS", Items: [][2]string{
+			{"0", "Done. diff: the catalogs are the same. probe: the server is serving."},
+			{"1", "Any error. validate, bundle validate: there are errors. diff: the catalogs differ, if there is an answer on standard output. migrate --verify: something was lost. probe: invalid arguments."},
+			{"2, 3, 4", "probe: no connection, the call failed, not serving. migrate --keep-going: 4 if packages were left out."},
+			{"129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind."},
+			{"141", "Nobody reads standard output any more."},
+		}},
+		{Title: "ENVIRONMENT", Items: [][2]string{
+			{"BINDERY_*", "Values of the flags beside which they stand above; a flag wins over its variable."},
+			{"REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR, DOCKER_CONFIG", "Where credentials are looked for, as by podman(1) and docker(1)."},
+			{"CONTAINERS_REGISTRIES_CONF, CONTAINERS_POLICY_JSON", "Files in place of registries.conf and policy.json."},
+			{"SOURCE_DATE_EPOCH", "The time in images that are built, in seconds since 1970."},
+			{"KUBECONFIG", "The cluster of bundle extract."},
+			{"NO_COLOR", "diff prints no colours."},
+		}},
+		{Title: "FILES", Items: [][2]string{
+			{"$XDG_CACHE_HOME/bindery/blobs, $HOME/.cache/bindery/blobs", "Blobs of images from registries; see cache info and cache prune."},
+			{"auth.json, registries.conf, policy.json, certs.d", "Those of containers-auth.json(5), containers-registries.conf(5), containers-policy.json(5) and containers-certs.d(5)."},
+		}},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
 // helpExamples finds the examples in the descriptions of all commands.
@@ -94,6 +95,9 @@ func TestHelpExamples(t *testing.T) {
 				port := freePort(t)
 				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
 				args := strings.Fields(line)[1:]
+				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
+					args = append(args, exampleRegistry(t, dir)...)
+				}
 				switch {
 				case args[0] == "probe":
 					stop := serveUntilStopped(t, dir, port, "serve", "catalog", "-p", port)
@@ -111,6 +115,17 @@ func TestHelpExamples(t *testing.T) {
 			})
 		}
 	}
+}
+
+// exampleRegistry is a registry with the images of the examples, and the flags by which it is registry.example.com.
+func exampleRegistry(t *testing.T, dir string) []string {
+	t.Helper()
+	registry := testregistry.New(t)
+	for _, args := range []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2", "bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
+		"catalog index.db --server none --cache none -t " + registry.Host() + "/acme/catalog:v1"} {
+		done(t, dir, "bindery", append([]string{"build", "--push", "--use-http"}, strings.Fields(args)...)...)
+	}
+	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
 }
 
 // serveUntilStopped starts the program as a server on a port, waits until it is healthy, and returns a function that

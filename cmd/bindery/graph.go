@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/graph"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -23,7 +23,7 @@ func (p *program) graphCommand() *cli.Command {
 		Name:      "graph",
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
+		Description: catalogHelp + "\n\n" +
 			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
 			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
 			"also shows what is wrong." +
@@ -64,7 +64,7 @@ func (p *program) graph(c *cli.Context) error {
 		return err
 	}
 	o := graph.Options{Package: c.String("package"), Channels: c.StringSlice("channel")}
-	write := func(w io.Writer) error { return draw(cancelled{c.Context, w}, catalog, o) }
+	write := func(w io.Writer) error { return draw(ctxio.Writer{Ctx: c.Context, W: w}, catalog, o) }
 	if c.IsSet("out") {
 		return writeFileAtomically(file, write)
 	}
@@ -163,17 +163,4 @@ func writeFileAtomically(name string, write func(io.Writer) error) error {
 		return errors.Join(err, f.Abort())
 	}
 	return nil
-}
-
-// cancelled is a writer that fails once its context is done.
-type cancelled struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (c cancelled) Write(b []byte) (int, error) {
-	if err := context.Cause(c.ctx); err != nil {
-		return 0, err
-	}
-	return c.w.Write(b)
 }

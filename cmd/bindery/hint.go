@@ -47,7 +47,7 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
-		text = "a file must be an SQLite database; a file-based catalog is given by its directory"
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory, and a template is for \"template render\""
 	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
 		text, object = bundleHint(reference.Reference), reference.Reference
 	default:

@@ -24,7 +24,12 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 	return serve.FileSystem(ref, files.Configs, files.Cache), files.Close, nil
 }
 
-// referenceHelp is the paragraph about references in the help of commands that read them.
+// catalogHelp is the paragraph about references in the help of commands that read catalogs and no bundles.
+const catalogHelp = "A reference is a catalog directory, an index database, or an image of a catalog or of a database: NAME or docker://NAME\n" +
+	"in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR. What is on the disk wins over\n" +
+	"an image of the same name."
+
+// referenceHelp is that paragraph where a reference may also be a bundle.
 const referenceHelp = "A reference is a catalog directory, a bundle directory, an index database, or an image of a catalog, of a database or\n" +
 	"of a bundle: NAME or docker://NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR.\n" +
 	"What is on the disk wins over an image of the same name."

@@ -16,7 +16,7 @@ func (p *program) listCommand() *cli.Command {
 			Name:        what,
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
-			Description: referenceHelp + "\nThe catalog must be valid." + examples(example, example+" -o json"),
+			Description: catalogHelp + " The catalog must be valid." + examples(example, example+" -o json"),
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"},
 				compatFlag(),

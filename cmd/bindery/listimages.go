@@ -14,10 +14,11 @@ func (p *program) listImagesCommand() *cli.Command {
 		Name:      "images",
 		Usage:     "list the images that a catalog needs",
 		ArgsUsage: "REF [PACKAGE]",
-		Description: referenceHelp + "\nThe catalog must be valid.\n\n" +
+		Description: catalogHelp + " The catalog must be valid.\n\n" +
 			"These are the images of the bundles and those that the bundles name as related images: what a mirror must have, one\n" +
 			"in a line, sorted, each once." +
-			examples("bindery list images catalog", "bindery list images index.db etcd --channel alpha --by bundle", "bindery list images catalog --heads-only -o json"),
+			examples("bindery list images catalog", "bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
+				"bindery list images index.db etcd --channel alpha --by bundle", "bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of lines (json): each image with what needs it"},
 			&cli.StringFlag{Name: "by", Usage: "list the images of every `GROUP` (package|channel|bundle), as a table"},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ const (
 func main() {
 	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
 		os.Setenv("HOME", home)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // a tenth less memory for a tenth more processor time
 	}
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

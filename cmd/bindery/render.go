@@ -17,7 +17,7 @@ import (
 func (p *program) renderCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "render",
-		Usage:     "print catalogs as one stream of blobs",
+		Usage:     "print bundles and catalogs as one stream of blobs",
 		ArgsUsage: "REF...",
 		Description: referenceHelp + "\n\n" +
 			"Images and bundles are fetched several at a time; the answer is in the same order whatever comes first. It is\n" +
@@ -25,7 +25,8 @@ func (p *program) renderCommand() *cli.Command {
 			"registry has no image reference, unless --image-ref-template makes one." +
 			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render bundle index.db catalog -o ndjson",
 				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --migrate",
-				"bindery render oci:catalog.oci:v1"),
+				"bindery render oci:catalog.oci:v1",
+				"bindery render registry.example.com/acme/etcd:v0.9.2 registry.example.com/acme/etcd:v0.9.4 --lock images.lock --resolve-digests"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the blobs (json|yaml|ndjson); ndjson is one in a line"},
 			migrateLevelFlag(""),

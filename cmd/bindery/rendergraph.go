@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // renderGraphCommand is opm's name for drawing mermaid, with opm's answer to the byte.
@@ -14,7 +15,7 @@ func (p *program) renderGraphCommand() *cli.Command {
 		Name:      "render-graph",
 		Usage:     "draw upgrade graphs as mermaid, as opm draws them",
 		ArgsUsage: "REF...",
-		Description: referenceHelp + "\n\n" +
+		Description: catalogHelp + "\n\n" +
 			"The drawing is that of opm. Where a catalog has several packages, \"bindery graph -o mermaid\" marks deprecations more exactly." +
 			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
@@ -34,7 +35,7 @@ func (p *program) renderGraph(c *cli.Context) error {
 		return err
 	}
 	return p.spooled(c.Context, func(w io.Writer) error {
-		return graph.WriteMermaid(cancelled{c.Context, w}, catalog, graph.MermaidOptions{
+		return graph.WriteMermaid(ctxio.Writer{Ctx: c.Context, W: w}, catalog, graph.MermaidOptions{
 			Package: c.String("package-name"), MinimumEdge: c.String("minimum-edge"), V0Semantics: c.Bool("draw-v0-semantics"), Warn: p.warnGraph,
 		})
 	})

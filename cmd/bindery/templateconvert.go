@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -49,6 +51,10 @@ func (p *program) templateConvert(c *cli.Context) error {
 		file = c.Args().Get(1)
 	}
 	catalog, err := p.loadCatalog(c.Context, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: err,
+			Hint: fmt.Sprintf("the argument is a file or a directory; what is elsewhere: bindery render REF | bindery template convert %s", c.Args().First())}
+	}
 	if err != nil {
 		return p.opmMessage(err)
 	}

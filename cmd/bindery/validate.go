@@ -59,7 +59,8 @@ func (p *program) validate(c *cli.Context) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir)}
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
+			Hint: "a catalog is given by its directory; \"bindery migrate\" makes one of a database or an image"}
 	}
 	if _, err := render.Classify(dir); err != nil {
 		return err

@@ -27,7 +27,7 @@ func tempName(target string) string {
 }
 
 // begin removes what dead writers of target have left, and calls create. Both happen under a lock of the directory, or
-// else a file between its creation and its own lock would pass for dead.
+// else a file between its creation and its own lock would pass for dead. Who cannot get the lock removes nothing.
 func begin(target string, create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {

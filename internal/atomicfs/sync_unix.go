@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,12 +30,19 @@ func tryLock(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// lock waits for the lock of an open directory and takes it, until it is closed. It reports false where there are no
-// locks.
+// How long, and how often, a writer tries to get the lock of a directory.
+const (
+	lockWait = time.Second
+	lockPoll = 5 * time.Millisecond
+)
+
+// lock takes the lock of an open directory, until it is closed. Other writers hold it for a moment only; but every user who
+// can read the directory can hold it for ever, so it is not waited for longer than [lockWait]. It reports false if the lock
+// could not be had, also where there are no locks.
 func lock(f *os.File) bool {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR {
+	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || err != unix.EINTR && err != unix.EWOULDBLOCK || time.Now().After(end) {
 			return err == nil
 		}
 	}

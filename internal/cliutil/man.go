@@ -9,8 +9,16 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// WriteMan writes the manual page (section 1) of the whole tree, in roff with the man macros.
-func WriteMan(out io.Writer, app *cli.App) error {
+// ManSection is a further section of the manual page.
+type ManSection struct {
+	Title string
+	// Items are terms and what they mean.
+	Items [][2]string
+}
+
+// WriteMan writes the manual page (section 1) of the whole tree, in roff with the man macros. The further sections come
+// after the commands.
+func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName), roffArg(app.HelpName+" "+app.Version))
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(app.HelpName), roff(app.Usage))
@@ -21,6 +29,12 @@ func WriteMan(out io.Writer, app *cli.App) error {
 	manFlags(w, app.Flags)
 	fmt.Fprintf(w, ".SH COMMANDS\n")
 	manCommands(w, app, nil, app.Commands)
+	for _, s := range sections {
+		fmt.Fprintf(w, ".SH %s\n", roff(s.Title))
+		for _, item := range s.Items {
+			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(item[0]), roff(item[1]))
+		}
+	}
 	return w.Flush()
 }
 

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // Spool collects an answer and writes it only when it is complete, so that a failure half-way leaves nothing on standard
@@ -23,8 +24,7 @@ type Spool struct {
 
 	buf    bytes.Buffer // the answer, or the compressed answer
 	packer *s2.Writer
-	file   *os.File
-	named  bool
+	file   *atomicfs.Scratch
 }
 
 // packBlock is what is compressed at once. It holds several bundles, which resemble each other.
@@ -77,14 +77,11 @@ func (p packed) Write(b []byte) (int, error) {
 }
 
 func (s *Spool) spill() error {
-	f, err := os.CreateTemp(s.Dir, "bindery-answer-*")
+	f, err := atomicfs.NewScratch(s.Dir, "bindery-answer-*")
 	if err != nil {
 		return fmt.Errorf("hold back the answer until it is complete: %w", err)
 	}
 	s.file = f
-	// Without its name the file is gone whatever happens to the process. Where an open file cannot be removed, Close
-	// does it.
-	s.named = os.Remove(f.Name()) != nil
 	_, err = f.Write(s.buf.Bytes())
 	s.buf = bytes.Buffer{}
 	return err
@@ -134,9 +131,6 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	err := s.file.Close()
-	if s.named {
-		err = errors.Join(err, os.Remove(s.file.Name()))
-	}
 	s.file = nil
 	return err
 }

@@ -1,0 +1,231 @@
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// MergeOptions say what becomes of packages that more than one catalog has.
+type MergeOptions struct {
+	// Replace lets the package of a later catalog take the place of an earlier one as a whole. Without it the two are
+	// joined.
+	Replace bool
+}
+
+// Merge joins catalogs. A package that is in several of them has the channels, entries and bundles of all. Two bundles of
+// one name must be the same, and two entries of one bundle in a channel must not replace different bundles; their skips
+// are joined. What there can be only one of is that of the first catalog that has it: the default channel, the icon and
+// the description. Of two deprecations of the same thing the later message counts.
+//
+// The account tells what was done to the first catalog.
+func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Account, error) {
+	out := &declcfg.Catalog{}
+	account := &Account{Origins: Origins{}}
+	if len(catalogs) == 0 {
+		return out, account, nil
+	}
+	names := map[string]bool{}
+	for _, c := range catalogs[1:] {
+		for name := range packagesOf(c) {
+			names[name] = true
+		}
+	}
+	before, problems := split(catalogs[0], names)
+	first := packagesOf(catalogs[0])
+	merged := map[string]*part{}
+	there := map[string]bool{}
+	for name := range names {
+		if there[name] = first[name]; there[name] && before[name] != nil {
+			merged[name] = before[name].clone()
+		}
+	}
+	others := slices.Clone(catalogs[0].Others)
+	for _, c := range catalogs[1:] {
+		parts, found := split(c, packagesOf(c))
+		problems = append(problems, found...)
+		for _, name := range sorted(packagesOf(c)) {
+			p := parts[name]
+			if p == nil {
+				continue // it has other blobs only
+			}
+			if merged[name] == nil || o.Replace {
+				if o.Replace {
+					others = slices.DeleteFunc(others, func(m declcfg.Meta) bool { return m.Package == name })
+				}
+				merged[name] = p.clone()
+				continue
+			}
+			problems = append(problems, merged[name].merge(p)...)
+		}
+		others = append(others, c.Others...)
+	}
+	for _, name := range sorted(merged) {
+		if len(problems) == 0 {
+			problems = append(problems, merged[name].check()...)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, nil, asError(problems)
+	}
+	for name, p := range merged {
+		account.compare(before[name], p, nil)
+		if before[name] != nil {
+			account.overwritten(before[name], p)
+		}
+	}
+	account.finish()
+	out = join(catalogs[0], merged)
+	out.Others = once(others)
+	return out, account, nil
+}
+
+// overwritten tells of bundles that have the same name and image, but another content.
+func (a *Account) overwritten(before, after *part) {
+	for name, m := range after.bundles {
+		if old := before.bundles[name]; old != nil && old.blob.Image == m.blob.Image && old.blob != m.blob && !sameBundle(old.blob, m.blob) {
+			a.Changes = append(a.Changes, Change{Action: Changed, Kind: KindBundle, Package: after.name, Bundle: name, From: m.blob.Image, To: m.blob.Image, Why: "its properties or related images are others"})
+		}
+	}
+}
+
+// once leaves out blobs that were there before.
+func once(blobs []declcfg.Meta) []declcfg.Meta {
+	seen := map[string]bool{}
+	var out []declcfg.Meta
+	for _, m := range blobs {
+		if key := string(m.Blob); !seen[key] {
+			seen[key] = true
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// merge joins another part of the same package to p.
+func (p *part) merge(q *part) []Problem {
+	var problems []Problem
+	conflict := func(channel, bundle, format string, args ...any) {
+		problems = append(problems, Problem{Package: p.name, Channel: channel, Bundle: bundle, Kind: ErrConflict,
+			Message: fmt.Sprintf("package %q: ", p.name) + fmt.Sprintf(format, args...)})
+	}
+	p.pkg.Name = p.name
+	if p.pkg.DefaultChannel == "" {
+		p.pkg.DefaultChannel = q.pkg.DefaultChannel
+	}
+	if p.pkg.Icon == nil {
+		p.pkg.Icon = q.pkg.Icon
+	}
+	if p.pkg.Description == "" {
+		p.pkg.Description = q.pkg.Description
+	}
+	p.pkg.Properties = union(p.pkg.Properties, q.pkg.Properties)
+	for _, name := range sorted(q.bundles) {
+		m := q.bundles[name]
+		if have := p.bundles[name]; have == nil {
+			p.bundles[name] = m
+		} else if !sameBundle(have.blob, m.blob) {
+			conflict("", name, "bundle %q is not the same in both catalogs: %s and %s", name, orNoImage(have.blob.Image), orNoImage(m.blob.Image))
+		}
+	}
+	for _, name := range sorted(q.channels) {
+		d := q.channels[name]
+		c := p.channels[name]
+		if c == nil {
+			p.channels[name] = d
+			continue
+		}
+		c.blob.Properties = union(c.blob.Properties, d.blob.Properties)
+		for _, bundle := range sorted(d.entries) {
+			e := d.entries[bundle]
+			have, ok := c.entries[bundle]
+			if !ok {
+				c.entries[bundle] = e
+				continue
+			}
+			if have.Replaces != "" && e.Replaces != "" && have.Replaces != e.Replaces {
+				conflict(name, bundle, "channel %q: bundle %q replaces %q in one catalog and %q in another", name, bundle, have.Replaces, e.Replaces)
+			}
+			if have.SkipRange != "" && e.SkipRange != "" && have.SkipRange != e.SkipRange {
+				conflict(name, bundle, "channel %q: bundle %q has the skipRange %q in one catalog and %q in another", name, bundle, have.SkipRange, e.SkipRange)
+			}
+			if have.Replaces == "" {
+				have.Replaces = e.Replaces
+			}
+			if have.SkipRange == "" {
+				have.SkipRange = e.SkipRange
+			}
+			have.Skips = clean(append(slices.Clone(have.Skips), e.Skips...))
+			c.entries[bundle] = have
+		}
+	}
+	for _, d := range q.deprecations {
+		for _, e := range d.Entries {
+			p.deprecate(e)
+		}
+	}
+	return problems
+}
+
+// union appends the properties that are not there yet.
+func union(a, b []declcfg.Property) []declcfg.Property {
+	out := slices.Clone(a)
+	for _, p := range b {
+		if !slices.ContainsFunc(out, func(q declcfg.Property) bool { return sameProperty(p, q) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sameBundle reports whether two blobs say the same, in whatever order.
+func sameBundle(a, b *declcfg.Bundle) bool {
+	if a.Name != b.Name || a.Package != b.Package || a.Image != b.Image || len(a.Properties) != len(b.Properties) || len(a.RelatedImages) != len(b.RelatedImages) {
+		return false
+	}
+	left := map[string]int{}
+	for _, p := range a.Properties {
+		left[propertyKey(p)]++
+	}
+	for _, p := range b.Properties {
+		left[propertyKey(p)]--
+	}
+	for _, r := range a.RelatedImages {
+		left["image\x00"+r.Name+"\x00"+r.Image]++
+	}
+	for _, r := range b.RelatedImages {
+		left["image\x00"+r.Name+"\x00"+r.Image]--
+	}
+	for _, n := range left {
+		if n != 0 {
+			return false
+		}
+	}
+	return reflect.DeepEqual(a.Unknown, b.Unknown)
+}
+
+func sameProperty(a, b declcfg.Property) bool {
+	return a.Type == b.Type && (bytes.Equal(a.Value, b.Value) || propertyKey(a) == propertyKey(b))
+}
+
+// propertyKey is the same for properties that differ in the order of keys only. Numbers count as they are written.
+func propertyKey(p declcfg.Property) string {
+	if p.Type == declcfg.PropertyBundleObject {
+		return p.Type + "\x00" + string(p.Value)
+	}
+	dec := json.NewDecoder(bytes.NewReader(p.Value))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return p.Type + "\x00" + string(p.Value)
+	}
+	value, err := json.Marshal(v)
+	if err != nil {
+		value = p.Value
+	}
+	return p.Type + "\x00" + string(value)
+}

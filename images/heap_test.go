@@ -1,0 +1,35 @@
+package images
+
+import (
+	"io/fs"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// What of an image does not fit into memory has no name while it is used: nothing of it stays if the program is killed.
+func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
+	temp := t.TempDir()
+	f, text := large(t, 100<<10)
+	img, err := OpenSource(t.Context(), f, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	tree, err := img.Extract(t.Context(), []string{"configs"}, ExtractOptions{Limits: Limits{Memory: 1}, Temp: temp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 && runtime.GOOS != "windows" {
+		t.Errorf("there is %v (%v)", left, err)
+	}
+	if got, err := fs.ReadFile(tree, "configs/a/catalog.yaml"); err != nil || string(got) != text {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if err := tree.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,452 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// TestMain runs the test binary as another program if it is told so.
+func TestMain(m *testing.M) {
+	if job := os.Getenv("SQLITE_TEST_JOB"); job != "" {
+		if err := runJob(job, os.Getenv("SQLITE_TEST_FILE")); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		fmt.Println("done")
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// runJob is what the other program does.
+func runJob(job, path string) error {
+	ctx := context.Background()
+	name, argument, _ := strings.Cut(job, " ")
+	switch name {
+	case "create": // a database of as many packages
+		_, err := sqlite.Create(ctx, path, manyPackages(argument).Blobs(), sqlite.WriteOptions{})
+		return err
+	case "create-limited": // on a file system with as much room
+		limit, err := strconv.ParseUint(argument, 10, 64)
+		if err != nil {
+			return err
+		}
+		if err := limitFileSize(limit); err != nil {
+			return err
+		}
+		_, err = sqlite.Create(ctx, path, manyPackages("60").Blobs(), sqlite.WriteOptions{})
+		return err
+	case "add": // a package of that name
+		_, err := sqlite.Replace(ctx, path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, adding(argument))
+		return err
+	case "hold": // SQLite's lock, until standard input ends
+		db, err := openForWriting(path)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		fmt.Println("held")
+		_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+		return errors.Join(db.Close(), ignoreEOF(err))
+	case "lock": // take SQLite's lock, if it is free
+		db, err := openForWriting(path)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		_, err = db.Exec("BEGIN IMMEDIATE")
+		return err
+	}
+	return fmt.Errorf("no job %q", job)
+}
+
+func manyPackages(n string) *declcfg.Catalog {
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		panic(err)
+	}
+	c := &declcfg.Catalog{}
+	for i := range count {
+		p := pkg(fmt.Sprintf("p%04d", i), channel("a", fmt.Sprintf("p%04d.v1", i), fmt.Sprintf("p%04d.v2 p%04d.v1", i, i)))
+		for j := range p.Bundles {
+			p.Bundles[j].Properties = append(p.Bundles[j].Properties, declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":"`+strings.Repeat("x", 3000)+`"}`)))
+		}
+		c.Append(p)
+	}
+	return c
+}
+
+// adding adds a package to a database.
+func adding(name string) func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+	return func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+		c, err := declcfg.Collect(db.Blobs(ctx))
+		if err != nil {
+			return nil, err
+		}
+		c.Append(pkg(name, channel("a", name+".v1")))
+		return c.Blobs(), nil
+	}
+}
+
+func job(name, path string) *osexec.Cmd {
+	cmd := osexec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SQLITE_TEST_JOB="+name, "SQLITE_TEST_FILE="+path)
+	return cmd
+}
+
+func fileBytes(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A writer that is killed leaves the old file or the new one, and the next one cleans up.
+func TestKilledWriter(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.db")
+	newer, _ := create(t, manyPackages("300").Blobs(), sqlite.WriteOptions{})
+	older, _ := create(t, manyPackages("1").Blobs(), sqlite.WriteOptions{})
+	want, old := fileBytes(t, newer), fileBytes(t, older)
+	start := time.Now()
+	if out, err := job("create 300", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !bytes.Equal(fileBytes(t, path), want) {
+		t.Fatal("another process made other bytes of the same catalog")
+	}
+	took := time.Since(start)
+	const rounds = 30
+	var killed, finished, left int
+	for i := range rounds {
+		if err := os.WriteFile(path, old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := job("create 300", path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(took*time.Duration(i)/rounds, func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err != nil {
+			killed++
+		} else {
+			finished++
+		}
+		if got := fileBytes(t, path); !bytes.Equal(got, want) && (err == nil || !bytes.Equal(got, old)) {
+			t.Errorf("killed after %d/%d: the file is neither the old one nor the new one", i, rounds)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 {
+			left++
+		}
+	}
+	if killed == 0 || left == 0 {
+		t.Errorf("%d were killed, %d finished, %d left something", killed, finished, left)
+	}
+	if _, err := sqlite.Create(context.Background(), path, simple(nil).Blobs(), sqlite.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	nothingIn(t, dir, "index.db")
+	t.Logf("%d killed, %d finished, %d left something for the next one to clean up", killed, finished, left)
+}
+
+// Wherever the disk is full, the old file stays and nothing is left beside it.
+func TestFullDisk(t *testing.T) {
+	whole, _ := create(t, manyPackages("60").Blobs(), sqlite.WriteOptions{})
+	size := len(fileBytes(t, whole))
+	for room := 0; room < size; room += size/24 + 511 {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "index.db")
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := state(t, dir)
+		out, err := job(fmt.Sprintf("create-limited %d", room), path).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), sqlite.ErrWrite.Error()) {
+			t.Errorf("%d bytes of room: %v: %s", room, err, out)
+		}
+		sameState(t, before, state(t, dir))
+	}
+}
+
+// Every one of several programs adds a package, and none is lost.
+func TestConcurrentReplace(t *testing.T) {
+	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
+	var wg sync.WaitGroup
+	const each = 4
+	for i := range each {
+		wg.Go(func() {
+			if out, err := job(fmt.Sprintf("add process%d", i), path).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+		wg.Go(func() {
+			_, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, adding(fmt.Sprintf("goroutine%d", i)))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	c, _, err := read(t, path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Packages) != 1+2*each {
+		t.Errorf("%d packages", len(c.Packages))
+	}
+	nothingIn(t, filepath.Dir(path), "index.db")
+}
+
+func TestConcurrentCreate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.db")
+	var wg sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		wg.Go(func() {
+			_, results[i] = sqlite.Create(context.Background(), path, manyPackages(strconv.Itoa(i+1)).Blobs(), sqlite.WriteOptions{Wait: time.Minute})
+		})
+	}
+	wg.Wait()
+	succeeded := map[int]bool{}
+	for i, err := range results {
+		if succeeded[i+1] = err == nil; err != nil && !errors.Is(err, sqlite.ErrLocked) {
+			t.Error(err)
+		}
+	}
+	c, _, err := read(t, path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !succeeded[len(c.Packages)] {
+		t.Errorf("the file is that of writer %d, which failed", len(c.Packages))
+	}
+	nothingIn(t, dir, "index.db")
+}
+
+// A program that writes into the file keeps the writer out, and the other way round.
+func TestOtherProgram(t *testing.T) {
+	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
+	before := fileBytes(t, path)
+	cmd := job("hold", path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }() // it has ended by then, unless the test failed
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || line != "held\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	short := sqlite.WriteOptions{Wait: 50 * time.Millisecond}
+	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(), short); !errors.Is(err, sqlite.ErrLocked) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, short, adding("q")); !errors.Is(err, sqlite.ErrLocked) {
+		t.Errorf("error %v", err)
+	}
+	if !bytes.Equal(before, fileBytes(t, path)) {
+		t.Error("the file was changed")
+	}
+	time.AfterFunc(100*time.Millisecond, func() { in.Close() })
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{Wait: time.Minute}, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+		// It has waited for the other program, which has to wait now.
+		if out, err := job("lock", path).CombinedOutput(); err == nil || !strings.Contains(string(out), "locked") {
+			t.Errorf("another program has got the lock: %s", out)
+		}
+		return adding("q")(ctx, db)
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if out, err := job("lock", path).CombinedOutput(); err != nil {
+		t.Errorf("the lock is not given up: %v: %s", err, out)
+	}
+	if c, _, err := read(t, path, sqlite.Options{}); err != nil || len(c.Packages) != 2 {
+		t.Errorf("%v %v", c, err)
+	}
+	nothingIn(t, filepath.Dir(path), "index.db")
+}
+
+func TestReplace(t *testing.T) {
+	path := recorded.Part(t).Database(t, "small")
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before := state(t, filepath.Dir(path))
+	replace := func(change func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error)) (*sqlite.Written, error) {
+		return sqlite.Replace(context.Background(), path, sqlite.Options{Reuse: true}, sqlite.WriteOptions{}, change)
+	}
+	refusal := errors.New("not this")
+	for name, change := range map[string]func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error){
+		"no change": func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) { return nil, nil },
+		"an error":  func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) { return nil, refusal },
+		"a loss": func(context.Context, *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+			return simple(func(c *declcfg.Catalog) { c.Packages[0].Description = "text" }).Blobs(), nil
+		},
+	} {
+		written, err := replace(change)
+		if written != nil || (name == "no change") != (err == nil) || name == "an error" && !errors.Is(err, refusal) || name == "a loss" && !errors.Is(err, sqlite.ErrLoss) {
+			t.Errorf("%s: %v %v", name, written, err)
+		}
+		sameState(t, before, state(t, filepath.Dir(path)))
+	}
+	first, _, err := read(t, path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The manifests pass through, one bundle at a time.
+	if _, err := replace(func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+		return db.Blobs(ctx), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := read(t, path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCatalog(t, first, second)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v %v", info.Mode(), err)
+	}
+	nothingIn(t, filepath.Dir(path), filepath.Base(path))
+	if _, err := sqlite.Replace(context.Background(), path+"x", sqlite.Options{}, sqlite.WriteOptions{}, adding("q")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no such file: %v", err)
+	}
+	nothingIn(t, filepath.Dir(path), filepath.Base(path))
+}
+
+// What is at the path and beside it is looked at before anything is written.
+func TestPlaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(t *testing.T, path string) error
+		text string // empty: it is replaced
+	}{
+		"nothing":          {func(*testing.T, string) error { return nil }, ""},
+		"text":             {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte("text"), 0o600) }, ""},
+		"an empty file":    {func(_ *testing.T, p string) error { return os.WriteFile(p, nil, 0o600) }, ""},
+		"part of a header": {func(_ *testing.T, p string) error { return os.WriteFile(p, []byte(sqlite.Magic+"\x10"), 0o600) }, ""},
+		"a damaged header": {func(_ *testing.T, p string) error {
+			return os.WriteFile(p, append([]byte(sqlite.Magic), make([]byte, 5000)...), 0o600)
+		}, ""},
+		"a damaged body": {func(t *testing.T, p string) error {
+			return os.WriteFile(p, append(fileBytes(t, recorded.Part(t).Database(t, "small"))[:100], make([]byte, 8092)...), 0o600)
+		}, ""},
+		"a link":      {func(_ *testing.T, p string) error { return os.Symlink(filepath.Join(filepath.Dir(p), "target"), p) }, "symbolic link"},
+		"a directory": {func(_ *testing.T, p string) error { return os.Mkdir(p, 0o700) }, "not a regular file"},
+		"a journal": {func(_ *testing.T, p string) error {
+			return errors.Join(os.WriteFile(p, []byte("text"), 0o600), os.WriteFile(p+"-journal", hotJournal(), 0o600))
+		}, "-journal"},
+		"a log":             {func(_ *testing.T, p string) error { return os.WriteFile(p+"-wal", []byte("log"), 0o600) }, "-wal"},
+		"an empty log":      {func(_ *testing.T, p string) error { return os.WriteFile(p+"-wal", nil, 0o600) }, ""},
+		"no such directory": {func(_ *testing.T, p string) error { return os.Remove(filepath.Dir(p)) }, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "d")
+			path := filepath.Join(dir, "index.db")
+			if err := errors.Join(os.Mkdir(dir, 0o700), c.make(t, path)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := sqlite.Create(context.Background(), path, simple(nil).Blobs(), sqlite.WriteOptions{})
+			if c.text != "" {
+				if err == nil || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			nothingIn(t, dir, "index.db", "index.db-wal")
+			if back, _, err := read(t, path, sqlite.Options{}); err != nil || len(back.Packages) != 1 {
+				t.Errorf("%v %v", back, err)
+			}
+		})
+	}
+}
+
+// hotJournal begins like a journal of a transaction that was interrupted.
+func hotJournal() []byte {
+	return append([]byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}, make([]byte, 1000)...)
+}
+
+func TestCancelledWriter(t *testing.T) {
+	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
+	before := state(t, filepath.Dir(path))
+	for _, at := range []int{0, 1, 100} {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := sqlite.Create(ctx, path, func(yield func(declcfg.Blob, error) bool) {
+			n := 0
+			for b := range manyPackages("50").Blobs() {
+				if n == at {
+					cancel()
+				}
+				n++
+				if !yield(b, nil) {
+					return
+				}
+			}
+		}, sqlite.WriteOptions{})
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		sameState(t, before, state(t, filepath.Dir(path)))
+	}
+}
+
+// Debian's sqlite3 finds nothing wrong with what was written.
+func TestOfficialProgram(t *testing.T) {
+	program, err := osexec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("there is no program sqlite3 here; Create has made the same checks with its own library")
+	}
+	for _, name := range []string{"small", "medium", "deprec-v1.2.0", "subs", "schema-0"} {
+		catalog, _, err := read(t, recorded.Part(t).Database(t, name), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, _ := create(t, catalog.Blobs(), sqlite.WriteOptions{})
+		out, err := osexec.Command(program, "-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check; PRAGMA page_size; PRAGMA auto_vacuum; PRAGMA freelist_count; PRAGMA journal_mode; PRAGMA user_version; PRAGMA application_id").CombinedOutput()
+		if got := string(out); err != nil || got != "ok\n4096\n0\n0\ndelete\n0\n0\n" {
+			t.Errorf("%s: %v %q", name, err, got)
+		}
+		// With foreign keys on, packages and bundles can be deleted as opm does it.
+		out, err = osexec.Command(program, path, "PRAGMA foreign_keys=ON; DELETE FROM operatorbundle; SELECT (SELECT count(*) FROM package) + (SELECT count(*) FROM channel_entry) + (SELECT count(*) FROM properties) + (SELECT count(*) FROM api)").CombinedOutput()
+		if got := string(out); err != nil || got != "0\n" {
+			t.Errorf("%s: deleting: %v %q", name, err, got)
+		}
+	}
+}
