@@ -2,6 +2,7 @@ package edit_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -142,8 +145,12 @@ func tagOf(t *testing.T, image string) string {
 
 // database reads the catalog of a recorded database.
 func database(t *testing.T, name string) *declcfg.Catalog {
+	return databaseOf(t, recorded.All(t), name)
+}
+
+func databaseOf(t *testing.T, from recorded.Collection, name string) *declcfg.Catalog {
 	t.Helper()
-	db, err := sqlite.Open(context.Background(), recorded.All(t).Database(t, name), sqlite.Options{TempDir: t.TempDir()})
+	db, err := sqlite.Open(context.Background(), from.Database(t, name), sqlite.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +346,42 @@ var sequences = []struct {
 	{database: "deprec-v2.0.0", from: "deprec-base", steps: []step{
 		truncate(edit.TruncateOptions{}, "synth/synth-deprec: v2.0.0").fails(1, edit.ErrDefaultChannel,
 			"error deprecating bundle 127.0.0.1:5056/synth/synth-deprec:v2.0.0: Bundle deprecation causing default channel removal")}, objects: true},
+	{database: "skippatch", steps: each(edit.AddOptions{Mode: edit.SemVerSkipPatch}, health, cross, kairos, etcd, rhoas), edit: onlyHeads,
+		why: "eleven of the adds failed in opm (\"Invalid graph\") and cut the channels off all the same; only heads and default channels are those that they should be",
+		also: func(t *testing.T, c *declcfg.Catalog) {
+			got := show(c)
+			for _, want := range []string{
+				"etcd/clusterwide-alpha: etcdoperator.v0.9.0, etcdoperator.v0.9.2-clusterwide, etcdoperator.v0.9.4-clusterwide !etcdoperator.v0.9.0 !etcdoperator.v0.9.2-clusterwide",
+				"etcd/singlenamespace-alpha: etcdoperator.v0.9.0, etcdoperator.v0.9.2, etcdoperator.v0.9.4 !etcdoperator.v0.9.0 !etcdoperator.v0.9.2",
+				"kairos-operator/stable: 2.0.1, 2.1.0, 2.1.1 >2.0.1 !2.1.0, 2.2.0 >2.1.1",
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s\nis not in\n%s", want, got)
+				}
+			}
+		}},
 	{database: "semver", steps: each(edit.AddOptions{Mode: edit.SemVer}, health, cross, rhoas, kairos, etcd)},
+}
+
+// onlyHeads leaves of catalogs what opm's mode semver-skippatch got right.
+func onlyHeads(theirs, ours *declcfg.Catalog) {
+	for _, c := range []*declcfg.Catalog{theirs, ours} {
+		g, err := declcfg.NewGraph(c)
+		if err != nil {
+			panic(err)
+		}
+		var channels []declcfg.Channel
+		for _, p := range g.Packages {
+			for _, ch := range p.Channels {
+				head, err := ch.Head()
+				if err != nil {
+					panic(err)
+				}
+				channels = append(channels, declcfg.Channel{Name: ch.Name, Package: p.Name, Entries: []declcfg.ChannelEntry{{Name: head.Name}}})
+			}
+		}
+		c.Channels, c.Bundles = channels, nil
+	}
 }
 
 func TestRecordedSequences(t *testing.T) {
@@ -352,10 +394,10 @@ func TestRecordedSequences(t *testing.T) {
 				c = database(t, s.from)
 			}
 			for i, step := range s.steps {
-				before := lines(c, false)
+				before := show(c)
 				next, account, err := step.do(t, c)
-				if d := differences(lines(c, false), before); d != "" {
-					t.Fatalf("step %d changed its input:\n%s", i, d)
+				if after := show(c); after != before {
+					t.Fatalf("step %d changed its input:\n%s", i, after)
 				}
 				if step.kind != nil {
 					var e *edit.Error
@@ -383,6 +425,135 @@ func TestRecordedSequences(t *testing.T) {
 			}
 			if d := differences(lines(c, !s.objects), lines(want, !s.objects)); d != "" {
 				t.Errorf("%s\n%s", s.why, d)
+			}
+		})
+	}
+}
+
+// TestRecordedBundles adds all recorded bundles of each package in every mode, in ways of which nothing was recorded: what
+// comes of it is valid, and does not depend on whether they come at once or one by one.
+func TestRecordedBundles(t *testing.T) {
+	packages := map[string][]edit.Addition{}
+	for _, name := range testbundles.Names(t) {
+		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)), bundle.ReadOptions{})
+		if err != nil {
+			continue // there are broken ones among them
+		}
+		a, err := edit.NewAddition(b, registry+"all/"+name)
+		if err != nil {
+			continue
+		}
+		p, err := a.Bundle.PackageProperty()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := semver.Parse(p.Version); err == nil && !strings.HasPrefix(name, "etcd-overwrite") {
+			packages[b.Package] = append(packages[b.Package], a)
+		}
+	}
+	bundles, whole, same := 0, 0, 0
+	for _, list := range packages {
+		slices.SortFunc(list, func(a, b edit.Addition) int {
+			x, _ := a.Bundle.PackageProperty()
+			y, _ := b.Bundle.PackageProperty()
+			v, w := semver.MustParse(x.Version), semver.MustParse(y.Version)
+			return cmp.Or(v.Compare(w), cmp.Compare(x.Version, y.Version))
+		})
+		bundles += len(list)
+		for _, mode := range edit.Modes() {
+			o := edit.AddOptions{Mode: mode, SubstitutesFor: true}
+			all, _, err := edit.Add(&declcfg.Catalog{}, list, o)
+			o.Permissive = true
+			lenient, account, lenientErr := edit.Add(&declcfg.Catalog{}, list, o)
+			if lenientErr != nil || (err == nil) != (len(account.Problems) == 0) {
+				t.Errorf("%s: %v, %v, %v", list[0].Bundle.Package, err, lenientErr, account)
+				continue
+			}
+			if err := declcfg.Validate(lenient); err != nil {
+				t.Errorf("%s in mode %s: %v", list[0].Bundle.Package, mode, err)
+			}
+			if err != nil {
+				continue
+			}
+			whole++
+			one := &declcfg.Catalog{}
+			for _, a := range list {
+				if one, _, err = edit.Add(one, []edit.Addition{a}, edit.AddOptions{Mode: mode, SubstitutesFor: true}); err != nil {
+					break
+				}
+			}
+			if err != nil {
+				continue
+			}
+			if show(all) != show(one) {
+				// A bundle that is cut off by a later one is gone from a catalog, and its like cannot come back.
+				t.Logf("%s in mode %s: one by one\n%s\nat once\n%s", list[0].Bundle.Package, mode, show(one), show(all))
+				continue
+			}
+			same++
+		}
+	}
+	t.Logf("%d bundles of %d packages, %d of %d batches are added whole, %d of them as well one by one", bundles, len(packages), whole, 3*len(packages), same)
+	if bundles < 100 || whole < len(packages) || same < len(packages) {
+		t.Errorf("%d bundles, %d whole, %d same", bundles, whole, same)
+	}
+}
+
+// TestTakenApart takes the bundles of databases out and adds them again, by what their manifests wish for.
+func TestTakenApart(t *testing.T) {
+	for _, name := range []string{"small", "medium", "constraint", "subs"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := databaseOf(t, recorded.Part(t), name)
+			defaults := map[string]string{}
+			for _, p := range c.Packages {
+				defaults[p.Name] = p.DefaultChannel
+			}
+			var list []edit.Addition
+			for i := range c.Bundles {
+				b := &c.Bundles[i]
+				a := edit.Addition{Bundle: b, DefaultChannel: defaults[b.Package]}
+				for _, ch := range c.Channels {
+					for _, e := range ch.Entries {
+						if ch.Package == b.Package && e.Name == b.Name {
+							a.Channels = append(a.Channels, ch.Name)
+						}
+					}
+				}
+				manifest, err := b.CSV()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var csv struct {
+					Metadata struct{ Annotations map[string]string }
+					Spec     struct {
+						Replaces string
+						Skips    []string
+					}
+				}
+				if err := json.Unmarshal(manifest, &csv); err != nil {
+					t.Fatal(err)
+				}
+				a.Replaces, a.Skips, a.SkipRange = csv.Spec.Replaces, csv.Spec.Skips, csv.Metadata.Annotations["olm.skipRange"]
+				a.SubstitutesFor = csv.Metadata.Annotations["olm.substitutesFor"]
+				list = append(list, a)
+			}
+			got, account, err := edit.Add(&declcfg.Catalog{}, list, edit.AddOptions{SubstitutesFor: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.Packages {
+				c.Packages[i].Icon = nil
+			}
+			if d := differences(lines(got, false), lines(c, false)); d != "" {
+				t.Error(d)
+			}
+			if len(account.Notes)+len(account.Problems) > 0 {
+				t.Error(account)
+			}
+			// The same again, upon what is there: nothing has changed, for there is nothing that could be added.
+			if _, _, err := edit.Add(c, list, edit.AddOptions{SubstitutesFor: true}); !errors.Is(err, edit.ErrImageExists) {
+				t.Errorf("got %.200v", err)
 			}
 		})
 	}

@@ -8,6 +8,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
+// maxPatches bounds the bundles of a channel that one bundle skips for being lower patches. Each skips all before it, so
+// that the work is the square of it.
+const maxPatches = 2000
+
 // addSemVer adds bundles by version, from the lowest to the highest, whatever edges they wish for.
 func (e *packageEdit) addSemVer() {
 	news := slices.Clone(e.news)
@@ -79,6 +83,11 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 		}
 		if i, ok := l.find(n.version); ok {
 			f := n.problem(ErrGraph, "Bundle version %s already added to index: %s and %s are in channel %s of package %s", n.version, l.steps[i].blob.Name, n.name, name, p.name)
+			f.Channel = name
+			e.found = append(e.found, f)
+			return
+		} else if e.options.Mode == SemVerSkipPatch && i >= maxPatches && isPatch(l.steps[i-maxPatches].version, n.version) {
+			f := n.problem(ErrLimit, "channel %s of package %s has more than %d patches of the minor version %d.%d", name, p.name, maxPatches, n.version.Major, n.version.Minor)
 			f.Channel = name
 			e.found = append(e.found, f)
 			return

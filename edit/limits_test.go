@@ -1,0 +1,104 @@
+package edit_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+)
+
+// longChain are bundles of which each replaces the one before.
+func longChain(t testing.TB, n int) []edit.Addition {
+	list := make([]edit.Addition, n)
+	for i := range list {
+		list[i] = edit.Addition{Bundle: newBundle(t, "p", fmt.Sprintf("1.%d.0", i)), Channels: []string{"a"}}
+		if i > 0 {
+			list[i].Replaces = list[i-1].Bundle.Name
+		}
+	}
+	return list
+}
+
+// TestLongChains takes seconds where time grows with the size of the input, and far longer where it grows with the square
+// of it.
+func TestLongChains(t *testing.T) {
+	const n = 20_000
+	within := func(what string, f func()) {
+		start := time.Now()
+		f()
+		took := time.Since(start)
+		t.Logf("%s took %v", what, took)
+		if took > time.Minute {
+			t.Errorf("%s took %v", what, took)
+		}
+	}
+	plain := longChain(t, n)
+	var c *declcfg.Catalog
+	for _, mode := range edit.Modes() {
+		within("add in mode "+string(mode), func() {
+			var err error
+			if c, _, err = edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{Mode: mode}); err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Channels[0].Entries) != n {
+				t.Fatalf("got %d entries", len(c.Channels[0].Entries))
+			}
+		})
+	}
+	within("one more", func() {
+		got, _, err := edit.Add(c, additionsOf(t, fmt.Sprintf("p 2.0.0 >1.%d.0 @a", n-1)), edit.AddOptions{})
+		if err != nil || len(got.Bundles) != n+1 {
+			t.Errorf("got %.200v", err)
+		}
+	})
+	within("truncate", func() {
+		got, _, err := edit.DeprecateTruncate(c, []string{imageName("p", "1.15000.0")}, edit.TruncateOptions{})
+		if err != nil || len(got.Bundles) != n-15000 {
+			t.Errorf("got %v", err)
+		}
+	})
+	within("filter", func() {
+		got, _, err := edit.Filter(c, []edit.Selection{{Package: "p", Versions: "<1.10.0 || >1.19000.0"}}, edit.FilterOptions{})
+		if err != nil || len(got.Bundles) != 10+n-19001 {
+			t.Errorf("got %v", err)
+		}
+	})
+	within("merge", func() {
+		if _, _, err := edit.Merge([]*declcfg.Catalog{c, c}, edit.MergeOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	within("a circle", func() {
+		plain[0].Replaces = plain[n-1].Bundle.Name
+		if _, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{}); err == nil || !strings.Contains(err.Error(), "Cycle detected, p.v1.0.0 replaces p.v1.19999.0") {
+			t.Errorf("got %.200v", err)
+		}
+	})
+	within("bundles that replace nothing that is there, permissively", func() {
+		for i := range plain {
+			plain[i].Replaces = fmt.Sprintf("p.v1.%d.1", i)
+			plain[i].Channels = []string{"a", fmt.Sprintf("b%d", i%5000)}
+		}
+		got, account, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{Permissive: true})
+		if err != nil || len(got.Bundles) != 0 || len(account.Problems) < 5000 {
+			t.Errorf("got %v, %v", err, len(got.Bundles))
+		}
+	})
+	within("patches", func() {
+		for i := range plain {
+			plain[i] = edit.Addition{Bundle: newBundle(t, "p", fmt.Sprintf("1.0.%d", i)), Channels: []string{"a"}}
+		}
+		_, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{Mode: edit.SemVerSkipPatch})
+		if !errors.Is(err, edit.ErrLimit) || !strings.Contains(err.Error(), "channel a of package p has more than 2000 patches of the minor version 1.0") {
+			t.Errorf("got %.200v", err)
+		}
+		got, _, err := edit.Add(&declcfg.Catalog{}, plain[:200], edit.AddOptions{Mode: edit.SemVerSkipPatch})
+		if err != nil || len(got.Bundles) != 200 || len(got.Channels[0].Entries[199].Skips) != 199 {
+			t.Errorf("got %.200v", err)
+		}
+	})
+}
