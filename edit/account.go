@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
@@ -35,6 +37,7 @@ const (
 	KindSkip           Kind = "skip"    // an edge: Bundle skips From, then To
 	KindSkipRange      Kind = "skipRange"
 	KindDeprecation    Kind = "deprecation" // From and To are messages
+	KindIcon           Kind = "icon"        // From and To are media types and digests
 )
 
 // Change is one thing that an edit did. What was added has no From, and what was removed no To.
@@ -131,6 +134,9 @@ func flatten(p *part) flat {
 	}
 	f[reasonKey{kind: KindPackage}] = p.name
 	f[reasonKey{kind: KindDefaultChannel}] = p.pkg.DefaultChannel
+	if i := p.pkg.Icon; i != nil {
+		f[reasonKey{kind: KindIcon}] = fmt.Sprintf("%s %s", i.MediaType, digest.FromBytes(i.Data))
+	}
 	for name, c := range p.channels {
 		f[reasonKey{kind: KindChannel, channel: name}] = ""
 		if heads := c.heads(); len(heads) == 1 {

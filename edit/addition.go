@@ -52,17 +52,30 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 		Origin:         Origin{Replaces: b.CSV.Replaces, Skips: slices.Clone(b.CSV.Skips), SubstitutesFor: b.CSV.SubstitutesFor},
 		SkipRange:      b.CSV.SkipRange,
 	}
-	if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(b.CSV.IconData), "")); err == nil && len(data) > 0 {
-		a.Icon = &declcfg.Icon{Data: data, MediaType: b.CSV.IconMediaType}
-	}
+	a.Icon = newIcon(b.CSV.IconData, b.CSV.IconMediaType)
 	return a, nil
 }
 
-// wish reads what a bundle in a catalog wants of itself from its manifests, if the catalog has them.
-func wish(b *declcfg.Bundle) (Origin, bool) {
+// newIcon makes an icon of what a ClusterServiceVersion has; nil if it cannot be decoded.
+func newIcon(encoded, mediaType string) *declcfg.Icon {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return &declcfg.Icon{Data: data, MediaType: mediaType}
+}
+
+// wished is what a bundle in a catalog wants of itself.
+type wished struct {
+	Origin
+	icon *declcfg.Icon
+}
+
+// wish reads what a bundle in a catalog wants of itself from its manifests; nil if the catalog does not have them.
+func wish(b *declcfg.Bundle) *wished {
 	csv, err := b.CSV()
 	if err != nil || csv == nil {
-		return Origin{}, false
+		return nil
 	}
 	var v struct {
 		Metadata struct {
@@ -71,11 +84,20 @@ func wish(b *declcfg.Bundle) (Origin, bool) {
 		Spec struct {
 			Replaces string   `json:"replaces"`
 			Skips    []string `json:"skips"`
+			Icon     []struct {
+				Data      string `json:"base64data"`
+				MediaType string `json:"mediatype"`
+			} `json:"icon"`
 		} `json:"spec"`
 	}
 	if json.Unmarshal(csv, &v) != nil {
-		return Origin{}, false
+		return nil
 	}
-	substitutes, _ := v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
-	return Origin{v.Spec.Replaces, v.Spec.Skips, substitutes}, true
+	w := &wished{}
+	w.Replaces, w.Skips = v.Spec.Replaces, clean(v.Spec.Skips)
+	w.SubstitutesFor, _ = v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
+	if len(v.Spec.Icon) > 0 {
+		w.icon = newIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
+	}
+	return w
 }

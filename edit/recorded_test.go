@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,7 +172,11 @@ func lines(c *declcfg.Catalog, without bool) []string {
 	var out []string
 	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, p := range c.Packages {
-		line("package %s default %s icon %v description %q", p.Name, p.DefaultChannel, p.Icon != nil, p.Description)
+		icon := "none"
+		if p.Icon != nil {
+			icon = fmt.Sprintf("%s %x", p.Icon.MediaType, sha256.Sum256(p.Icon.Data))
+		}
+		line("package %s default %s icon %s description %q", p.Name, p.DefaultChannel, icon, p.Description)
 	}
 	for _, ch := range c.Channels {
 		line("channel %s/%s of %d", ch.Package, ch.Name, len(ch.Entries))
@@ -543,7 +548,7 @@ func TestTakenApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range c.Packages {
-				c.Packages[i].Icon = nil
+				c.Packages[i].Icon = nil // the additions were given none
 			}
 			if d := differences(lines(got, false), lines(c, false)); d != "" {
 				t.Error(d)

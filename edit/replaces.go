@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -337,10 +338,11 @@ func (b *rebuild) elsewhere(bundle string) Origin {
 	if isEnd {
 		return Origin{}
 	}
-	w, ok := wish(b.part.bundles[bundle].blob)
-	if !ok {
+	manifest := wish(b.part.bundles[bundle].blob)
+	if manifest == nil {
 		return Origin{}
 	}
+	w := manifest.Origin
 	if b.part.bundles[w.Replaces] == nil {
 		w.Replaces = ""
 	}
@@ -453,14 +455,46 @@ func (e *packageEdit) chooseDefault() {
 	e.chooseIcon()
 }
 
-// chooseIcon gives a new package the icon of the head of its default channel.
+// chooseIcon gives the package the icon of the head of its default channel, if the package is new or has had the icon of
+// the former head. Whoever chose another icon wanted that.
 func (e *packageEdit) chooseIcon() {
-	if !e.old.empty() {
+	icon, known := e.part.headIcon()
+	if !known {
 		return
 	}
-	for _, head := range e.part.channels[e.part.pkg.DefaultChannel].heads() {
-		if n := e.added(head); n != nil {
-			e.part.pkg.Icon = n.Icon
+	if !e.old.empty() {
+		former, known := e.old.headIcon()
+		if !known || !sameIcon(former, e.part.pkg.Icon) {
+			return
 		}
 	}
+	e.part.pkg.Icon = icon
+}
+
+// headIcon is the icon of the head of the default channel; known is false where nothing tells it.
+func (p *part) headIcon() (icon *declcfg.Icon, known bool) {
+	c := p.channels[p.pkg.DefaultChannel]
+	if c == nil {
+		return nil, false
+	}
+	heads := c.heads()
+	if len(heads) != 1 || p.bundles[heads[0]] == nil {
+		return nil, false
+	}
+	m := p.bundles[heads[0]]
+	if m.added != nil {
+		return m.added.Icon, true
+	}
+	w := wish(m.blob)
+	if w == nil {
+		return nil, false
+	}
+	return w.icon, true
+}
+
+func sameIcon(a, b *declcfg.Icon) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.MediaType == b.MediaType && bytes.Equal(a.Data, b.Data)
 }
