@@ -84,10 +84,12 @@ func (f Finding) text() string {
 
 // Create writes an index database of schema version 13 with the blobs of a catalog, in place of the file at path or of
 // nothing. The blobs come in writing order, such as those of [declcfg.Catalog.Blobs] and [DB.Blobs]; one package is in
-// memory at a time, and of its manifests those of one bundle. The same blobs make the same bytes.
+// memory at a time, and of its manifests those of one bundle. The same blobs make the same bytes, with the same version
+// of the SQLite library.
 //
 // The database appears whole or not at all: after an error the old file is what it was, and nothing is left beside it.
-// A symbolic link at path is refused. While a database is being written, it is locked against other writers.
+// A symbolic link at path is refused. While a database is being replaced, it is locked against other writers; of those
+// that make a new file at the same time one wins, and others fail with ErrLocked or are replaced as a whole.
 //
 // The packages must be valid. Errors are joined, so that all invalid packages are named; their kinds are those of
 // [declcfg.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal beside it,

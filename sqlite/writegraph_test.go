@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/diff"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -65,7 +66,12 @@ func checkEdges(t *testing.T, path string, c *declcfg.Catalog) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameCatalog(t, c, back)
+		sections := diff.Sections()
+		if compat == sqlite.CompatOPM {
+			// opm finds the names of images only in the manifests, which a file-based catalog need not have.
+			sections = slices.DeleteFunc(sections, func(s diff.Section) bool { return s == diff.Images })
+		}
+		sameCatalog(t, c, back, sections...)
 	}
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 	if err != nil {

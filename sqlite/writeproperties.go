@@ -56,6 +56,13 @@ func (w *rowWriter) property(p declcfg.Property) error {
 		return nil
 	}
 	w.seen[property{p.Type, value}] = true
+	// Small values recur, and a reader has each only once.
+	const small = 256
+	if len(value) > small {
+		if w.text += int64(len(value)); w.text > w.options.Limits.TextBytes {
+			return fmt.Errorf("%w: more than %d bytes of properties", ErrLimit, w.options.Limits.TextBytes)
+		}
+	}
 	switch p.Type {
 	case declcfg.PropertyGVK, declcfg.PropertyGVKRequired:
 		return w.api(property{p.Type, value})

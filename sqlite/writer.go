@@ -23,6 +23,7 @@ type writer struct {
 	packages map[string]bool   // that are finished
 	bundles  map[string]string // name to package
 	strays   []stray
+	text     int64 // bytes of the values of properties, which readers hold in memory
 	pkg      *packageWriter
 }
 
@@ -253,49 +254,6 @@ func checkText(what, s string) error {
 	}
 	if strings.IndexByte(s, 0) >= 0 {
 		return fmt.Errorf("%w: %s holds a NUL: %s", ErrInvalid, what, quote(s))
-	}
-	return nil
-}
-
-// deprecations writes the tombstones: the rows of table deprecated. To opm a deprecated bundle is the end of its chain,
-// so that only those bundles get such a row that carry opm's property, or a message that only a reader of such a row
-// makes up.
-func (p *packageWriter) deprecations(ctx context.Context) error {
-	messages := map[string]string{}
-	for _, d := range p.part.Deprecations {
-		for _, e := range d.Entries {
-			switch e.Reference.Schema {
-			case declcfg.SchemaBundle:
-				messages[e.Reference.Name] = e.Message
-			case declcfg.SchemaChannel:
-				p.lost(Finding{Channel: e.Reference.Name, Field: declcfg.SchemaDeprecations, Reason: "channels cannot be deprecated in a database"})
-			default:
-				p.lost(Finding{Field: declcfg.SchemaDeprecations, Reason: "packages cannot be deprecated in a database"})
-			}
-		}
-	}
-	for i := range p.part.Bundles {
-		b := &p.part.Bundles[i]
-		message, has := messages[b.Name]
-		tombstone := slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyDeprecated })
-		at := Finding{Bundle: b.Name, Field: declcfg.SchemaDeprecations}
-		switch {
-		case tombstone && !has:
-			at.Reason = "the bundle has the property " + declcfg.PropertyDeprecated + ", so that it is deprecated in the database"
-			p.changed(at)
-		case tombstone && message != deprecationMessage(b.Name):
-			at.Reason = "deprecations have no message in a database"
-			p.lost(at)
-		case !tombstone && has && message != deprecationMessage(b.Name):
-			at.Reason = "the bundle is not deprecated in the database: that would end its channels there"
-			p.lost(at)
-			continue
-		case !tombstone && !has:
-			continue
-		}
-		if err := p.run(ctx, insertDeprecated, b.Name); err != nil {
-			return err
-		}
 	}
 	return nil
 }

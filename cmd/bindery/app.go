@@ -26,6 +26,7 @@ type program struct {
 	bars   bool // progress may be drawn
 	line   cliutil.Line
 	images *images.Client // once a command has asked for it
+	lock   *images.Lock   // until it is written
 	atEnd  []func(done bool) error
 }
 

@@ -37,11 +37,11 @@ func withClass(err error) error {
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
-	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO):
+	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO), errors.Is(err, sqlite.ErrWrite):
 		class = cliutil.ClassLocal
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
 		class = cliutil.ClassInput
-	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrNotDatabase),
+	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):

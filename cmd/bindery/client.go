@@ -107,14 +107,23 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.images = client
+	p.images, p.lock = client, o.Lock
 	p.atEnd = append(p.atEnd, func(done bool) error {
-		if done && o.Lock != nil {
-			if err := o.Lock.Save(); err != nil {
-				return err
-			}
+		if !done {
+			return nil
 		}
-		return nil
+		return p.saveLock()
 	}, func(bool) error { return errors.Join(client.Close(), o.Cache.Close()) })
 	return client, nil
+}
+
+// saveLock writes the lock file, if there is one. A command with an answer of its own does so before it prints that, so that
+// there is none where the lock cannot be written.
+func (p *program) saveLock() error {
+	if p.lock == nil {
+		return nil
+	}
+	err := p.lock.Save()
+	p.lock = nil
+	return err
 }

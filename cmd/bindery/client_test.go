@@ -43,3 +43,13 @@ func TestImageLimitsAreFlags(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Where the lock file cannot be written there is no answer.
+func TestNoAnswerWithoutTheLock(t *testing.T) {
+	dir := t.TempDir()
+	bundleImage(t).WriteLayout(t, filepath.Join(dir, "etcd.oci"), "v1")
+	got := runProgram(t, dir, "bindery", "render", "oci:etcd.oci:v1", "--lock", "/proc/images.lock")
+	if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, "write the lock file") {
+		t.Errorf("status %d, %d bytes of an answer\n%s", got.status, len(got.stdout), got.stderr)
+	}
+}

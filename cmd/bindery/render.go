@@ -77,6 +77,9 @@ func (p *program) render(c *cli.Context) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
 	return answer.Flush(c.Context, p.stdout)
 }
 

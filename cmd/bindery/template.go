@@ -110,6 +110,9 @@ func (p *program) spooled(ctx context.Context, write func(io.Writer) error) (err
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
 	return answer.Flush(ctx, p.stdout)
 }
 

@@ -62,6 +62,9 @@ func removeStale(target string) error {
 		if tryLock(f) {
 			err = os.RemoveAll(path)
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil // what somebody else has left in a directory of all is theirs to remove
+		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
