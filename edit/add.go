@@ -75,7 +75,7 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 }
 
 // Add adds bundles to a catalog. In the mode Replaces each wants an edge to bundles that are there or are added with it;
-// the order of the additions has no meaning. The rules for heads and default channels are in the docs, on the page about editing.
+// the order of the additions has no meaning. The rules for heads and default channels are in docs/edit.md.
 //
 // Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
 // account tells of them.
