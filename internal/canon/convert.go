@@ -3,6 +3,7 @@ package canon
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -28,6 +29,9 @@ func AppendJSON(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]b
 	return c.AppendJSON(dst, doc)
 }
 
+// large is from which size, in bytes, it matters for the memory of the program what becomes of a buffer.
+const large = 1 << 20
+
 // AppendYAML appends the canonical JSON of one YAML document to dst; see [Converter.AppendYAML].
 func AppendYAML(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]byte, error) {
 	c := Converter{Limits: l, Warn: warn}
@@ -37,6 +41,9 @@ func AppendYAML(dst, doc []byte, l Limits, warn func(line int, msg string)) ([]b
 // Append appends the canonical JSON of a document to dst, without a newline at its end. Errors are those of
 // [Converter.AppendJSON] and [Converter.AppendYAML].
 func (c *Converter) Append(dst []byte, d Doc) ([]byte, error) {
+	if n := len(d.Data); n > large && n <= c.Limits.withDefaults().MaxDocument {
+		dst = slices.Grow(dst, n) // canonical JSON is seldom longer; growing step by step would leave as much again behind
+	}
 	if d.JSON {
 		return c.AppendJSON(dst, d.Data)
 	}

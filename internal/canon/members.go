@@ -60,6 +60,8 @@ func (c *Converter) endObject(o object, dst []byte, duplicate func(offset int, k
 		}
 		out = append(out, dst[m.key-1:m.end]...)
 	}
-	c.scratch = out[:0]
+	if c.scratch = out[:0]; cap(out) > large {
+		c.scratch = nil
+	}
 	return append(dst[:start], out...)
 }
