@@ -22,7 +22,7 @@ func directory(ctx context.Context, path string, e Edit, o Options) (_ *Result, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSpool(ctx, fsys, o)
+	s, err := newSpool(ctx, fsys, false, o)
 	if err != nil {
 		return nil, err
 	}
