@@ -20,6 +20,16 @@ type wanted struct {
 	done bool // it has a document
 }
 
+// restored returns the blob with the values that a skeleton load has dropped of it, if it is a bundle that was there.
+func (w *wanted) restored(there declcfg.Blob) (declcfg.Blob, error) {
+	b, ok := w.blob.(*declcfg.Bundle)
+	full, isBundle := there.(*declcfg.Bundle)
+	if !ok || !isBundle {
+		return w.blob, nil
+	}
+	return b.Restored(full)
+}
+
 // wish collects the blobs that the packages are to have, in writing order. Blobs of other packages are not looked at.
 func wish(packages map[string]bool, now *declcfg.Catalog) ([]*wanted, error) {
 	var all []*wanted
@@ -28,19 +38,16 @@ func wish(packages map[string]bool, now *declcfg.Catalog) ([]*wanted, error) {
 		if !packages[b.BlobPackage()] {
 			continue
 		}
-		reduced := false
-		switch b := b.(type) {
-		case *declcfg.Bundle:
-			reduced = b.Reduced()
-		case *declcfg.Meta:
-			reduced = b.Blob == nil
-		}
-		if reduced {
-			errs = append(errs, fmt.Errorf("package %q: %s %q was loaded without its content and cannot be written", b.BlobPackage(), b.BlobSchema(), b.BlobName()))
+		if m, ok := b.(*declcfg.Meta); ok && m.Blob == nil {
+			errs = append(errs, withoutContent(b))
 		}
 		all = append(all, &wanted{blob: b})
 	}
 	return all, errors.Join(errs...)
+}
+
+func withoutContent(b declcfg.Blob) error {
+	return fmt.Errorf("package %q: %s %q was loaded without its content and cannot be written", b.BlobPackage(), b.BlobSchema(), b.BlobName())
 }
 
 // match finds the documents of the packages that stay, change and go, and notes it in the edits. The blobs that have no
@@ -78,7 +85,14 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(w *wanted) bool { return w.done }), nil
+	all = slices.DeleteFunc(all, func(w *wanted) bool { return w.done })
+	var errs []error
+	for _, w := range all {
+		if b, ok := w.blob.(*declcfg.Bundle); ok && b.Reduced() {
+			errs = append(errs, withoutContent(b))
+		}
+	}
+	return all, errors.Join(errs...)
 }
 
 // matchFile compares the documents of one file with what is wanted.
@@ -107,7 +121,21 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages map[string]bool, 
 				doc.version = &v
 			}
 		}
-		i := slices.IndexFunc(byKey[doc.key()], func(w *wanted) bool { return !w.done && sameBlob(blob, w.blob) })
+		i := -1
+		for n, w := range byKey[doc.key()] {
+			if w.done {
+				continue
+			}
+			// A bundle whose values were dropped has them again when it is written.
+			want, err := w.restored(blob)
+			if err != nil {
+				return err
+			}
+			if sameBlob(blob, want) {
+				i = n
+				break
+			}
+		}
 		if i < 0 {
 			other[doc.key()] = append(other[doc.key()], doc)
 			continue

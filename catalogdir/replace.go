@@ -26,9 +26,12 @@ func (r Result) Files() []string {
 // Unchanged reports whether it touches nothing.
 func (r Result) Unchanged() bool { return len(r.Changed)+len(r.Created)+len(r.Removed) == 0 }
 
-// Replace makes the directory hold of these packages exactly what now holds of them, with all their content; other packages
-// in now are not looked at. The empty name stands for the blobs of no package. The files of other packages stay as they
-// are, and so do all files if nothing is to be changed.
+// Replace makes the directory hold of these packages exactly what now holds of them; other packages in now are not looked at.
+// The empty name stands for the blobs of no package. The files of other packages stay as they are, and so do all files if
+// nothing is to be changed.
+//
+// Blobs must have all their content, as those of packages have that Load was asked to read whole. Only bundles may have been
+// reduced: the values that were dropped stay as they are in the directory.
 //
 // After an error the directory is as it was. The error is [ErrChanged] if somebody else has changed a file since Load, and
 // [ErrPlace] if a file must not be changed where it is.

@@ -148,6 +148,15 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 		if err != nil {
 			return err
 		}
+		if b, ok := to.(*declcfg.Bundle); ok && b.Reduced() {
+			there, err := r.from.read(r.ctx, doc)
+			if err != nil {
+				return err
+			}
+			if to, err = (&wanted{blob: to}).restored(there); err != nil {
+				return err
+			}
+		}
 		if text, err = r.changed(text, doc.json, to); err != nil {
 			return err
 		}

@@ -162,9 +162,6 @@ func (b *Bundle) SubstitutesFor() string {
 	return ""
 }
 
-// Reduced reports whether [Bundle.Reduce] was applied to the bundle, as by a skeleton load: then it cannot be written.
-func (b *Bundle) Reduced() bool { return b.dropped }
-
 // reduce checks the bundle's heavy properties and drops their values, for a skeleton load.
 func (b *Bundle) reduce() {
 	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
