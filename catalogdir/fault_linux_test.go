@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 //	journal    files are put in place one by one
 //	die=N      it kills itself at the step of that number
 //	limit=N    no file can have more bytes
+//	skeleton   nothing is loaded but skeletons
 func job(dir string, words ...string) *osexec.Cmd {
 	cmd := osexec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "CATALOGDIR_TEST_JOB="+strings.Join(words, " "), "CATALOGDIR_TEST_DIR="+dir)
@@ -49,6 +50,7 @@ func runJob(words []string, dir string) error {
 	if err != nil {
 		return err
 	}
+	var whole func(string) bool
 	for _, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
 		n, err := strconv.Atoi("0" + value)
@@ -58,6 +60,8 @@ func runJob(words []string, dir string) error {
 		switch name {
 		case "journal":
 			d.ByJournal()
+		case "skeleton":
+			whole = func(string) bool { return false }
 		case "die":
 			d.AtStep(func(string) {
 				if n--; n < 0 {
@@ -74,7 +78,7 @@ func runJob(words []string, dir string) error {
 			return fmt.Errorf("no option %q", word)
 		}
 	}
-	c, err := d.Load(context.Background(), nil)
+	c, err := d.Load(context.Background(), whole)
 	if err != nil {
 		return err
 	}
@@ -118,6 +122,10 @@ func change(c *declcfg.Catalog, name string) []string {
 	case "gone": // a directory goes
 		drop("a")
 		return []string{"a"}
+	case "p000": // a package with much in it changes
+		describe("p000")
+		c.Bundles = slices.DeleteFunc(c.Bundles, func(b declcfg.Bundle) bool { return b.Name == "p000.v1.0.3" })
+		return []string{"p000"}
 	case "all":
 		drop("c")
 		describe("b")

@@ -34,7 +34,11 @@ func TestRandomEditsOfRandomLayouts(t *testing.T) {
 		}
 		packages, want := r.edit(start)
 		before, files := state(t, dir), contents(t, dir)
-		result, err := replace(t, dir, packages, want, r.IntN(2) == 0)
+		wish := want
+		if r.IntN(2) == 0 {
+			wish = r.reduced(want, start)
+		}
+		result, err := replace(t, dir, packages, wish, r.IntN(2) == 0)
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%v", seed, err, slices.Sorted(maps.Keys(files)))
 		}
@@ -88,6 +92,47 @@ func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog,
 		t.Errorf("planned %v, done %v", planned, done)
 	}
 	return done, err
+}
+
+// reduced is a catalog in which some blobs are skeletons whose content is that of the catalog before.
+func (r *random) reduced(c, before *declcfg.Catalog) *declcfg.Catalog {
+	out := canonical(c)
+	heavy := func(b *declcfg.Bundle) (values []string) {
+		for _, p := range b.Properties {
+			if p.Type == declcfg.PropertyBundleObject {
+				values = append(values, string(p.Value))
+			}
+		}
+		return values
+	}
+	for i := range out.Bundles {
+		b := &out.Bundles[i]
+		for j := range before.Bundles {
+			if was := &before.Bundles[j]; was.Name == b.Name && was.Package == b.Package && slices.Equal(heavy(was), heavy(b)) {
+				b.Reduce()
+			}
+		}
+	}
+	names := map[string]int{}
+	key := func(m *declcfg.Meta) string { return m.Schema + "\x00" + m.Package + "\x00" + m.Name }
+	for i := range before.Others {
+		names[key(&before.Others[i])]++
+	}
+	for i := range out.Others {
+		m := &out.Others[i]
+		if names[key(m)] == 1 && slices.ContainsFunc(before.Others, func(o declcfg.Meta) bool { return string(o.Blob) == string(m.Blob) }) {
+			count := 0
+			for j := range out.Others {
+				if key(&out.Others[j]) == key(m) {
+					count++
+				}
+			}
+			if count == 1 {
+				m.Blob = nil
+			}
+		}
+	}
+	return out
 }
 
 type random struct{ *rand.Rand }

@@ -25,7 +25,7 @@ type rewriter struct {
 	edit   *fileEdit
 	from   *documentReader // nil for a new file
 	out    *bufio.Writer
-	limits declcfg.Limits
+	parser *parser
 	crlf   bool
 
 	at    int64 // bytes written
@@ -36,7 +36,7 @@ type rewriter struct {
 // rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
 // what gives the form of a new one.
 func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form, l declcfg.Limits) ([]span, error) {
-	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), limits: l}
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser(l)}
 	var err error
 	if e.file == nil {
 		err = r.fresh(like)
@@ -160,8 +160,8 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 		if err != nil {
 			return err
 		}
-		if b, ok := to.(*declcfg.Bundle); ok && b.Reduced() {
-			there, err := r.from.read(r.ctx, doc)
+		if isReduced(to) {
+			there, err := r.from.read(doc)
 			if err != nil {
 				return err
 			}
@@ -258,7 +258,7 @@ func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
 
 // check reads a text that was made of a blob, which must give that blob again.
 func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
-	back, err := parse(r.ctx, text, isJSON, r.edit.name, r.limits)
+	back, err := r.parser.parse(text, isJSON, r.edit.name)
 	if err != nil {
 		return fmt.Errorf("cannot be written so that it can be read again: %w", err)
 	}

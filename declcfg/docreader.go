@@ -152,25 +152,25 @@ func packageOf(m *Meta) string {
 	return m.Package
 }
 
-// detach copies what of a blob shares memory with the reader's buffer.
+// detach copies what of a blob shares memory with the reader's buffer. Of a Meta only the names are kept.
 func detach(blob Blob) {
-	clone := func(ps []Property) {
+	clone := func(ps []Property, unknown []Field) {
 		for i := range ps {
 			ps[i].Value = bytes.Clone(ps[i].Value)
+		}
+		for i := range unknown {
+			unknown[i].Value = bytes.Clone(unknown[i].Value)
 		}
 	}
 	switch b := blob.(type) {
 	case *Package:
-		clone(b.Properties)
-		b.Unknown = nil
+		clone(b.Properties, b.Unknown)
 	case *Channel:
-		clone(b.Properties)
-		b.Unknown = nil
+		clone(b.Properties, b.Unknown)
 	case *Bundle:
-		clone(b.Properties)
-		b.Unknown = nil
+		clone(b.Properties, b.Unknown)
 	case *Deprecations:
-		b.Unknown = nil
+		clone(nil, b.Unknown)
 	case *Meta:
 		b.Blob = nil
 	}
