@@ -19,8 +19,8 @@ func (t *Tree) Skeleton() *declcfg.Catalog {
 	return c
 }
 
-// Blobs yields the catalog in writing order. Its bundles have no image: their manifests are in the catalog, as in an
-// index database that was made of the same directory. One bundle is in memory at a time. The iteration ends after the
+// Blobs yields the catalog in writing order. The manifests of its bundles are in it, and unless [Options.Image] makes them
+// they have no image, as in an index database that was made of the same directory. One bundle is in memory at a time. The iteration ends after the
 // first error; it can be repeated.
 func (t *Tree) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
@@ -37,7 +37,7 @@ func (t *Tree) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
 			for b, err := range t.bundles(ctx, p) {
 				var blob *declcfg.Bundle
 				if err == nil {
-					blob, err = b.Blob("")
+					blob, err = t.blob(b)
 				}
 				if err != nil {
 					yield(nil, err)

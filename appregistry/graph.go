@@ -2,6 +2,7 @@ package appregistry
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,25 @@ type Wish struct {
 	Replaces  string
 	Skips     []string
 	SkipRange string
+}
+
+// WishOf reads the wish of a ClusterServiceVersion, given as JSON. What cannot be read of it is not wished for.
+func WishOf(csv []byte) Wish {
+	var v struct {
+		Metadata struct {
+			Annotations map[string]json.RawMessage `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Replaces json.RawMessage `json:"replaces"`
+			Skips    json.RawMessage `json:"skips"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(csv, &v) // of a part that has another type the rest is there
+	w := Wish{Replaces: textOf(v.Spec.Replaces), SkipRange: textOf(v.Metadata.Annotations[annotationSkipRange])}
+	if json.Unmarshal(v.Spec.Skips, &w.Skips) != nil {
+		w.Skips = nil
+	}
+	return w
 }
 
 // maxEdges bounds the entries and skips of all channels of all packages.

@@ -15,6 +15,9 @@ type Options struct {
 	Quarantined func(pkg string, reason error)
 	// Warn, unless nil, is told what is passed over. Calls do not overlap.
 	Warn func(declcfg.Position, string)
+	// Image, unless nil, makes the references of the images of bundles, which otherwise have none. It may be called by
+	// several goroutines at once.
+	Image func(*bundle.Bundle) (string, error)
 	// Jobs is how many bundles are read at once; 0 means one per processor.
 	Jobs   int
 	Limits Limits

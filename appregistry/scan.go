@@ -175,27 +175,17 @@ func (s *scanner) read(name string) ([]byte, error) {
 
 // csv notes a bundle. What is wrong with it beyond its name is found when the bundle is read.
 func (s *scanner) csv(at declcfg.Position, d document) error {
+	c := csvFile{Position: at, wish: WishOf(d.json)}
 	var v struct {
 		Metadata struct {
-			Name        json.RawMessage            `json:"name"`
-			Annotations map[string]json.RawMessage `json:"annotations"`
+			Name json.RawMessage `json:"name"`
 		} `json:"metadata"`
-		Spec struct {
-			Replaces json.RawMessage `json:"replaces"`
-			Skips    json.RawMessage `json:"skips"`
-		} `json:"spec"`
 	}
-	if err := json.Unmarshal(d.json, &v); err != nil {
-		s.wrong(at, "no ClusterServiceVersion: %v", err)
-		return nil
-	}
-	c := csvFile{Position: at, name: textOf(v.Metadata.Name)}
-	if c.name == "" {
+	_ = json.Unmarshal(d.json, &v)
+	if c.name = textOf(v.Metadata.Name); c.name == "" {
 		s.wrong(at, "the ClusterServiceVersion has no name")
 		return nil
 	}
-	c.wish = Wish{Replaces: textOf(v.Spec.Replaces), SkipRange: textOf(v.Metadata.Annotations[annotationSkipRange])}
-	_ = json.Unmarshal(v.Spec.Skips, &c.wish.Skips) // what is no list of names is told when the bundle is read
 	s.csvs = append(s.csvs, c)
 	if len(s.csvs) > s.limits.Bundles {
 		return s.limit(at, "more than %d bundles", s.limits.Bundles)

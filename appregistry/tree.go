@@ -177,7 +177,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 				}
 				if err == nil {
 					r.icon = icon(b)
-					if r.blob, err = b.Blob(""); err == nil {
+					if r.blob, err = t.blob(b); err == nil {
 						r.blob.Reduce()
 						r.blob.Pos = c.Position
 						return
@@ -231,6 +231,18 @@ func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 		n += int64(len(o.JSON))
 	}
 	return total.Add(n) <= t.options.Limits.Total
+}
+
+// blob makes the blob of a bundle.
+func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
+	image := ""
+	if t.options.Image != nil {
+		var err error
+		if image, err = t.options.Image(b); err != nil {
+			return nil, err
+		}
+	}
+	return b.Blob(image)
 }
 
 // withField is the message of a problem with the field that it is about.
