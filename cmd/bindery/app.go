@@ -64,6 +64,7 @@ func newApp(p *program) *cli.App {
 			p.templateCommand(),
 			p.bundleCommand(),
 			p.registryCommand(),
+			p.indexCommand(),
 			p.alphaCommand(),
 			hidden(p.templateRenderCommand("render-template")),
 			p.versionCommand(),
