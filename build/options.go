@@ -39,6 +39,11 @@ type Options struct {
 	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
 	Labels      map[string]string
 	Annotations map[string]string
+	// Kept, unless nil, tells what the image of a platform takes over of the image that it is made from, and KeptAnnotations
+	// are what the index takes over. These win over the base; what the image says of its catalog, Labels and Annotations
+	// win over them.
+	Kept            func(v1.Platform) Kept
+	KeptAnnotations map[string]string
 	// Created is the time of everything in the image; 1970-01-01T00:00:00Z if zero.
 	Created time.Time
 	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
