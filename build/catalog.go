@@ -37,8 +37,8 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	if both := in.FS != nil && in.Blobs != nil; in.FS == nil && in.Blobs == nil || both && in.Changed == nil || !both && in.Changed != nil {
-		return nil, errors.New("a catalog image needs a directory or blobs, or a directory and the blobs of changed packages")
+	if err := in.check(); err != nil {
+		return nil, err
 	}
 	var s *spool
 	defer func() {
@@ -108,6 +108,15 @@ func serveImage(ctx context.Context, o *Options, own string, content func(below 
 	}
 	img.BaseServer, img.Hidden = baseServer, hidden
 	return img, nil
+}
+
+// check refuses an input that says too little or too much.
+func (in CatalogInput) check() error {
+	both := in.FS != nil && in.Blobs != nil
+	if in.FS == nil && in.Blobs == nil || both != (in.Changed != nil) {
+		return errors.New("a catalog needs a directory or blobs, or a directory and the blobs of changed packages")
+	}
+	return nil
 }
 
 // plan finds out what each package consists of.

@@ -365,6 +365,27 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 			t.Errorf("the layer of package %q is the same: %v", name, same)
 		}
 	}
+	// The same as a directory, which replaces no other.
+	at := filepath.Join(t.TempDir(), "made", "configs")
+	same := CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}
+	if err := WriteCatalog(t.Context(), at, same); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, os.DirFS(at)); !slices.Equal(got, want) {
+		t.Errorf("files %q\nwant  %q", got, want)
+	}
+	for _, name := range want {
+		a, _ := fs.ReadFile(sub, name)
+		if b, err := os.ReadFile(filepath.Join(at, name)); err != nil || string(a) != string(b) {
+			t.Errorf("%s is not what it is in the image: %v", name, err)
+		}
+	}
+	if err := WriteCatalog(t.Context(), at, same); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if left := names(t, os.DirFS(filepath.Dir(at))); len(left) != len(want) {
+		t.Errorf("left behind: %q", left)
+	}
 	if _, err := Catalog(t.Context(), CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo"}}, Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not among those that are changed") {
 		t.Errorf("a package that nobody announced: %v", err)
 	}
