@@ -65,7 +65,7 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	for _, note := range r.Account.Notes {
 		p.log.Info(note.Message)
 	}
-	p.tellFindingsOf(findingsOf(r))
+	p.tellFindingsOf(findingsOf(r), c.String("account"))
 	if !c.Bool("dry-run") {
 		p.tellChanges(r.Account)
 	}
@@ -247,11 +247,18 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 
 // tellFindingsOf says in a line for each kind what is in a database otherwise than in the catalog, or was not in the catalog
 // that is written again.
-func (p *program) tellFindingsOf(list []sqlite.Finding) {
+func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return
 	}
 	where := "--account FILE lists it"
+	switch accountFile {
+	case "":
+	case "-":
+		where = "the account lists it"
+	default:
+		where = fmt.Sprintf("%q lists it", accountFile)
+	}
 	for _, of := range []struct {
 		kind sqlite.FindingKind
 		text string
