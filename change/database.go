@@ -18,8 +18,12 @@ type databaseReader struct{ db *sqlite.DB }
 
 func (databaseReader) kind() Kind { return Database }
 
-func (r databaseReader) skeleton(ctx context.Context) (*declcfg.Catalog, error) {
-	return r.db.Reduced(ctx)
+func (r databaseReader) load(ctx context.Context, w wants) (*declcfg.Catalog, error) {
+	c, err := r.db.Reduced(ctx)
+	if err != nil || w.nothing() {
+		return c, err
+	}
+	return c, w.fill(c, r.db.BlobsOf(ctx, w.any))
 }
 
 func (r databaseReader) blobs(ctx context.Context, wanted func(string) bool) iter.Seq2[declcfg.Blob, error] {
@@ -102,7 +106,9 @@ type empty struct{ of Kind }
 
 func (r empty) kind() Kind { return r.of }
 
-func (empty) skeleton(context.Context) (*declcfg.Catalog, error) { return &declcfg.Catalog{}, nil }
+func (empty) load(context.Context, wants) (*declcfg.Catalog, error) {
+	return &declcfg.Catalog{}, nil
+}
 
 func (empty) blobs(context.Context, func(string) bool) iter.Seq2[declcfg.Blob, error] {
 	return func(func(declcfg.Blob, error) bool) {}

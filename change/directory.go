@@ -1,120 +1,115 @@
 package change
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io/fs"
+	"iter"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/operator-bindery/bindery/catalogdir"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
+
+// directoryReader reads a catalog directory. Its manifests stay in it: only those that an edit wants to see are read.
+type directoryReader struct{ dir *catalogdir.Dir }
+
+func (directoryReader) kind() Kind { return Directory }
+
+func (r directoryReader) load(ctx context.Context, w wants) (*declcfg.Catalog, error) {
+	if w.all {
+		return r.dir.Load(ctx, nil)
+	}
+	c, err := r.dir.Load(ctx, w.any)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		w.look(b)
+		if w.any(b.Package) && !w.whole[b.Package] {
+			b.Reduce()
+		}
+	}
+	return c, nil
+}
+
+func (directoryReader) beyond(context.Context) (*beyond, error) { return &beyond{}, nil }
+
+// blobs is not called: what does not change stays where it is.
+func (directoryReader) blobs(context.Context, func(string) bool) iter.Seq2[declcfg.Blob, error] {
+	return failing(errors.New("a directory is not rewritten"))
+}
+
+func failing(err error) iter.Seq2[declcfg.Blob, error] {
+	return func(yield func(declcfg.Blob, error) bool) { yield(nil, err) }
+}
 
 // directory edits a catalog directory in place.
 func directory(ctx context.Context, path string, e Edit, o Options) (_ *Result, err error) {
-	if _, err := os.Stat(path); isAbsent(err) && o.Create {
-		return newDirectory(ctx, path, e, o)
-	}
-	fsys, err := declcfg.OpenDir(path)
+	dir, made, err := openDirectory(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSpool(ctx, fsys, false, o)
-	if err != nil {
-		return nil, err
+	var r reader = empty{Directory}
+	if dir != nil {
+		r = directoryReader{dir}
+		defer func() { err = errors.Join(err, dir.Close()) }()
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	p, err := apply(ctx, s, e, o)
-	if err != nil {
-		return nil, err
+	if made {
+		// While the lock is held nobody else relies on it. It is not removed if there is something in it.
+		defer func() { _ = os.Remove(path) }()
 	}
-	if p.result.Unchanged {
-		return p.result, nil
+	p, err := apply(ctx, r, e, o)
+	if err != nil || p.result.Unchanged {
+		return resultOf(p, err)
 	}
-	return p.result, rewrite(ctx, path, fsys, s, p, o)
+	now := &declcfg.Catalog{}
+	for name := range p.changed {
+		if c := p.after[name]; c != nil {
+			now.Append(c)
+		}
+	}
+	packages := slices.Sorted(maps.Keys(p.changed))
+	var files catalogdir.Result
+	switch {
+	case dir == nil: // a dry run of what makes a directory
+	case o.DryRun:
+		files, err = dir.Plan(ctx, packages, now)
+	default:
+		files, err = dir.Replace(ctx, packages, now)
+	}
+	p.result.Files = files.Files()
+	return resultOf(p, err)
 }
 
-// newDirectory makes a catalog directory.
-func newDirectory(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
-	p, err := apply(ctx, empty{Directory}, e, o)
+func resultOf(p *plan, err error) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.result.Unchanged || o.DryRun {
-		return p.result, nil
-	}
-	return p.result, declcfg.WriteFS(ctx, path, cmp.Or(o.Format, declcfg.FormatJSON), p.blobs(ctx, nil))
+	return p.result, nil
 }
 
-// rewrite writes the files of the changed packages.
-func rewrite(ctx context.Context, path string, fsys fs.FS, s *spool, p *plan, o Options) error {
-	files := map[string]*declcfg.Catalog{}
-	home := map[string]string{}
-	for _, e := range s.entries {
-		if p.changed[e.pkg] && files[e.pos.File] == nil {
-			f, err := fsys.Open(e.pos.File)
-			if err != nil {
-				return err
-			}
-			c, err := declcfg.Read(ctx, f, e.pos.File, declcfg.LoadOptions{Limits: o.Limits})
-			if err = errors.Join(err, f.Close()); err != nil {
-				return err
-			}
-			out := &declcfg.Catalog{}
-			for b := range c.Blobs() {
-				if !p.changed[b.BlobPackage()] {
-					out.Add(b)
-				}
-			}
-			files[e.pos.File] = out
+// openDirectory opens the directory for an edit. One that is not there is made, if it may be: then made is set, and it is to be
+// removed again if it stays empty. In a dry run there is none then.
+func openDirectory(ctx context.Context, path string, o Options) (_ *catalogdir.Dir, made bool, err error) {
+	for {
+		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{Wait: o.Wait, Jobs: o.Jobs, Limits: o.Limits, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn})
+		if !isAbsent(err) || !o.Create {
+			return dir, made, err
 		}
-		if home[e.pkg] == "" {
-			home[e.pkg] = e.pos.File
-		}
-	}
-	for b, err := range p.blobs(ctx, func(pkg string) bool { return p.changed[pkg] }) {
-		if err != nil {
-			return err
-		}
-		name := cmp.Or(home[b.BlobPackage()], filepath.Join(b.BlobPackage(), "catalog.json"))
-		if files[name] == nil {
-			files[name] = &declcfg.Catalog{}
-		}
-		files[name].Add(b)
-	}
-	for name, c := range files {
-		p.result.Files = append(p.result.Files, name)
-		full := filepath.Join(path, name)
 		if o.DryRun {
-			continue
+			return nil, false, nil
 		}
-		if len(c.Packages)+len(c.Channels)+len(c.Bundles)+len(c.Deprecations)+len(c.Others) == 0 {
-			if err := os.Remove(full); err != nil && !isAbsent(err) {
-				return err
-			}
-			continue
+		// Another edit that made it may remove it again before it is opened here.
+		if err := os.Mkdir(path, 0o777); err == nil {
+			made = true
+		} else if !errors.Is(err, os.ErrExist) {
+			return nil, false, err
 		}
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			return err
-		}
-		format := declcfg.FormatJSON
-		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
-			format = declcfg.FormatYAML
-		}
-		f, err := atomicfs.NewFile(full, 0o644)
-		if err != nil {
-			return err
-		}
-		if err = c.Write(f, format); err == nil {
-			err = f.Commit()
-		}
-		if err = errors.Join(err, f.Abort()); err != nil {
-			return err
+		if err := ctx.Err(); err != nil {
+			return nil, made, context.Cause(ctx)
 		}
 	}
-	slices.Sort(p.result.Files)
-	return nil
 }

@@ -20,12 +20,12 @@ var ErrNoCatalog = errors.New("neither a catalog directory nor an index database
 //
 // Errors of the edit's function are returned as they are; others are those of sqlite.Replace or of reading the files.
 func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
-	path, kind, err := locate(path, o)
+	target, kind, err := locate(path, o)
 	if err != nil {
 		return nil, err
 	}
 	if kind == Database {
-		return database(ctx, path, e, o)
+		return database(ctx, target, e, o)
 	}
 	return directory(ctx, path, e, o)
 }

@@ -86,7 +86,7 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 		}
 		gone[p.name] = true
 		if !o.KeepGoing {
-			errs = append(errs, fmt.Errorf("package %q is broken, and would not be in the new database; remove it, or have broken packages left out: %s", p.name, p.reason))
+			errs = append(errs, &BrokenError{p.name, p.reason})
 		}
 	}
 	without := func(c *declcfg.Catalog) *declcfg.Catalog {

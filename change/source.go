@@ -29,7 +29,7 @@ func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) 
 
 // FromFS reads a file-based catalog into a temporary file.
 func FromFS(ctx context.Context, fsys fs.FS, o Options) (*Source, error) {
-	s, err := newSpool(ctx, fsys, true, o)
+	s, err := newSpool(ctx, fsys, o)
 	if err != nil {
 		return nil, err
 	}

@@ -9,20 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// spool gives the blobs of a file-based catalog again in writing order, whatever file and place they came from. It has the
-// skeleton in memory, and all blobs in a temporary file; or else it reads the files again that have the wanted packages, and
-// holds these packages in memory.
+// spool holds the blobs of a file-based catalog in a temporary file, so that they can be had again in writing order, whatever
+// file and place they came from. In memory there is only the skeleton.
 type spool struct {
-	fsys    fs.FS
-	options Options
-	file    *atomicfs.Scratch // nil if files are read again
+	file    *atomicfs.Scratch
 	size    int64
 	entries []spooled // in writing order
 	catalog *declcfg.Catalog
@@ -36,15 +32,14 @@ type spooled struct {
 	off, len          int64
 }
 
-// newSpool reads a catalog; keep says whether its blobs are kept in a temporary file. Its error is a *declcfg.ValidationError with every blob that cannot be read, unless reading
+// newSpool reads a catalog. Its error is a *declcfg.ValidationError with every blob that cannot be read, unless reading
 // itself fails.
-func newSpool(ctx context.Context, fsys fs.FS, keep bool, o Options) (_ *spool, err error) {
-	s := &spool{fsys: fsys, options: o, catalog: &declcfg.Catalog{}}
-	if keep {
-		if s.file, err = atomicfs.NewScratch(o.TempDir, "bindery-change-*"); err != nil {
-			return nil, fmt.Errorf("hold back the catalog: %w", err)
-		}
+func newSpool(ctx context.Context, fsys fs.FS, o Options) (_ *spool, err error) {
+	f, err := atomicfs.NewScratch(o.TempDir, "bindery-change-*")
+	if err != nil {
+		return nil, fmt.Errorf("hold back the catalog: %w", err)
 	}
+	s := &spool{file: f, catalog: &declcfg.Catalog{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -57,10 +52,8 @@ func newSpool(ctx context.Context, fsys fs.FS, keep bool, o Options) (_ *spool, 
 			invalid.Problems = append(invalid.Problems, declcfg.Problem{Position: m.Pos, Package: m.Package, Rule: declcfg.RuleSyntax, Message: err.Error()})
 			return nil
 		}
-		if keep {
-			if _, err := s.file.WriteAt(m.Blob, s.size); err != nil {
-				return fmt.Errorf("hold back the catalog: %w", err)
-			}
+		if _, err := s.file.WriteAt(m.Blob, s.size); err != nil {
+			return fmt.Errorf("hold back the catalog: %w", err)
 		}
 		s.entries = append(s.entries, spooled{b.BlobSchema(), b.BlobPackage(), b.BlobName(), rank(b), b.Position(), s.size, int64(len(m.Blob))})
 		s.size += int64(len(m.Blob))
@@ -127,19 +120,18 @@ func before(x, y spooled) int {
 
 func (*spool) kind() Kind { return Directory }
 
-// skeleton returns a copy that shares what edits do not change in place.
-func (s *spool) skeleton(context.Context) (*declcfg.Catalog, error) {
+func (s *spool) load(ctx context.Context, w wants) (*declcfg.Catalog, error) {
 	c := *s.catalog
 	c.Packages, c.Bundles = slices.Clone(c.Packages), slices.Clone(c.Bundles)
-	return &c, nil
+	if w.nothing() {
+		return &c, nil
+	}
+	return &c, w.fill(&c, s.blobs(ctx, w.any))
 }
 
 func (*spool) beyond(context.Context) (*beyond, error) { return &beyond{}, nil }
 
 func (s *spool) blobs(ctx context.Context, wanted func(string) bool) iter.Seq2[declcfg.Blob, error] {
-	if s.file == nil {
-		return s.again(ctx, wanted)
-	}
 	return func(yield func(declcfg.Blob, error) bool) {
 		for _, e := range s.entries {
 			if wanted != nil && !wanted(e.pkg) || e.pkg == "" && e.kind != 3 {
@@ -171,52 +163,4 @@ func (s *spool) read(ctx context.Context, e spooled) (declcfg.Blob, error) {
 	return b, nil
 }
 
-// again reads the wanted packages from their files.
-func (s *spool) again(ctx context.Context, wanted func(string) bool) iter.Seq2[declcfg.Blob, error] {
-	return func(yield func(declcfg.Blob, error) bool) {
-		seen := map[string]bool{}
-		c := &declcfg.Catalog{}
-		for _, e := range s.entries {
-			if wanted == nil || wanted(e.pkg) {
-				seen[e.pos.File] = true
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(seen)) {
-			if err := s.readFile(ctx, name, wanted, c); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-		for b := range c.Blobs() {
-			if !yield(b, nil) {
-				return
-			}
-		}
-	}
-}
-
-// readFile adds the wanted blobs of a file to a catalog.
-func (s *spool) readFile(ctx context.Context, name string, wanted func(string) bool, into *declcfg.Catalog) (err error) {
-	f, err := s.fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	c, err := declcfg.Read(ctx, f, name, declcfg.LoadOptions{Limits: s.options.Limits, Lazy: true})
-	if err != nil {
-		return err
-	}
-	for b := range c.Blobs() {
-		if wanted == nil || wanted(b.BlobPackage()) {
-			into.Add(b)
-		}
-	}
-	return nil
-}
-
-func (s *spool) Close() error {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.Close()
-}
+func (s *spool) Close() error { return s.file.Close() }

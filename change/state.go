@@ -16,8 +16,8 @@ import (
 // reader is where a catalog is read from.
 type reader interface {
 	kind() Kind
-	// skeleton returns the catalog with all bundles reduced. It is the caller's own.
-	skeleton(context.Context) (*declcfg.Catalog, error)
+	// load returns the catalog, with what is wanted of it. It is the caller's own, but for what no edit changes in place.
+	load(context.Context, wants) (*declcfg.Catalog, error)
 	// blobs yields the wanted packages with everything in them, in writing order; blobs of no package come last, under the
 	// empty name. A blob is valid until the next one is asked for.
 	blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error]
@@ -36,9 +36,32 @@ type beyond struct {
 // broken is a package that was left out of a catalog.
 type broken struct{ name, reason string }
 
+// wants is what of the bundles an edit wants to see. The others are reduced.
+type wants struct {
+	all              bool
+	whole, manifests map[string]bool // packages
+	see              func(*declcfg.Bundle)
+}
+
+func (w wants) nothing() bool { return !w.all && len(w.whole)+len(w.manifests) == 0 }
+
+func (w wants) any(pkg string) bool { return w.all || w.whole[pkg] || w.manifests[pkg] }
+
+// look shows a bundle whose manifests are wanted.
+func (w wants) look(b *declcfg.Bundle) {
+	if w.manifests[b.Package] {
+		w.see(b)
+	}
+}
+
 // newState reads what an edit wants to see.
 func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
-	c, err := r.skeleton(ctx)
+	s := &State{Manifests: edit.Manifests{}, Kind: r.kind()}
+	icons := icons{}
+	w := wants{all: e.Whole == nil, whole: set(e.Whole), manifests: set(e.Manifests), see: func(b *declcfg.Bundle) {
+		s.Manifests[edit.Name{Package: b.Package, Bundle: b.Name}] = icons.read(b)
+	}}
+	c, err := r.load(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,32 +69,37 @@ func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &State{Catalog: c, Origins: b.origins, Manifests: edit.Manifests{}, Stranded: b.stranded, Kind: r.kind(), MetadataOnly: metadataOnly(c)}
-	if err := s.fill(ctx, r, e); err != nil {
-		return nil, nil, err
-	}
+	s.Catalog, s.Origins, s.Stranded, s.MetadataOnly = c, b.origins, b.stranded, metadataOnly(c)
 	for _, p := range b.broken {
 		c.Packages = append(c.Packages, declcfg.Package{Name: p.name})
 	}
 	return s, b, nil
 }
 
-// fill reads the manifests that the edit needs.
-func (s *State) fill(ctx context.Context, r reader, e Edit) error {
-	whole, manifests := set(e.Whole), set(e.Manifests)
-	wanted := func(pkg string) bool { return whole[pkg] || manifests[pkg] }
-	if e.Whole == nil {
-		wanted = nil
-	} else if len(whole)+len(manifests) == 0 {
-		return nil
+// icons are those of manifests by digest: most bundles of a package have the same.
+type icons map[digest.Digest]*declcfg.Icon
+
+// read reads the manifests of a bundle.
+func (i icons) read(b *declcfg.Bundle) *edit.Manifest {
+	m := edit.ReadManifest(b)
+	if m != nil && m.Icon != nil {
+		d := digest.FromString(m.Icon.MediaType + "\x00" + string(m.Icon.Data))
+		if i[d] == nil {
+			i[d] = m.Icon
+		}
+		m.Icon = i[d]
 	}
+	return m
+}
+
+// fill puts manifests into a skeleton. The blobs need not stay valid.
+func (w wants) fill(c *declcfg.Catalog, blobs iter.Seq2[declcfg.Blob, error]) error {
 	places := map[edit.Name][]int{} // a name may be there twice in a catalog that is broken
-	for i := range s.Catalog.Bundles {
-		b := &s.Catalog.Bundles[i]
-		places[edit.Name{Package: b.Package, Bundle: b.Name}] = append(places[edit.Name{Package: b.Package, Bundle: b.Name}], i)
+	for i := range c.Bundles {
+		name := edit.Name{Package: c.Bundles[i].Package, Bundle: c.Bundles[i].Name}
+		places[name] = append(places[name], i)
 	}
-	icons := map[digest.Digest]*declcfg.Icon{} // most bundles of a package have the same
-	for blob, err := range r.blobs(ctx, wanted) {
+	for blob, err := range blobs {
 		if err != nil {
 			return err
 		}
@@ -79,34 +107,24 @@ func (s *State) fill(ctx context.Context, r reader, e Edit) error {
 		if !ok {
 			continue
 		}
+		w.look(b)
+		if !w.all && !w.whole[b.Package] {
+			continue
+		}
 		name := edit.Name{Package: b.Package, Bundle: b.Name}
-		if manifests[b.Package] {
-			m := edit.ReadManifest(b)
-			if m != nil && m.Icon != nil {
-				d := digest.FromString(m.Icon.MediaType + "\x00" + string(m.Icon.Data))
-				if icons[d] == nil {
-					icons[d] = m.Icon
-				}
-				m.Icon = icons[d]
-			}
-			s.Manifests[name] = m
+		at := places[name]
+		if len(at) == 0 {
+			return fmt.Errorf("package %q: bundle %q was not there before", b.Package, b.Name)
 		}
-		if e.Whole == nil || whole[b.Package] {
-			at := places[name]
-			if len(at) == 0 {
-				return fmt.Errorf("package %q: bundle %q was not there before", b.Package, b.Name)
-			}
-			full := &s.Catalog.Bundles[at[0]]
-			places[name] = at[1:]
-			restored, err := full.Restored(b)
-			if err != nil {
-				return err
-			}
-			*full = *restored
-			for i := range full.Properties {
-				full.Properties[i].Value = slices.Clone(full.Properties[i].Value)
-			}
+		places[name] = at[1:]
+		full, err := c.Bundles[at[0]].Restored(b)
+		if err != nil {
+			return err
 		}
+		for i := range full.Properties {
+			full.Properties[i].Value = slices.Clone(full.Properties[i].Value)
+		}
+		c.Bundles[at[0]] = *full
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -31,6 +32,10 @@ func (p *program) editHint(err error) string {
 	var wrong *edit.Error
 	if errors.Is(err, sqlite.ErrLoss) && p.hasFlag("lossy") {
 		return "--lossy leaves it out; a directory or an image of a file-based catalog can hold it"
+	}
+	var broken *change.BrokenError
+	if errors.As(err, &broken) && p.hasFlag("keep-going") {
+		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
 	}
 	if !errors.As(err, &wrong) {
 		return ""
