@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"os"
 
@@ -69,11 +70,15 @@ func manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 	}
 }
 
-// manifestBundles calls use for each bundle of a directory with package manifests.
+// manifestBundles calls use for each bundle of a directory with package manifests. With [Options.KeepGoing] the error is
+// that of the packages that were left out.
 func manifestBundles(ctx context.Context, dir string, o *Options, use func(FetchedBundle) error) error {
-	tree, err := openManifests(ctx, dir, o)
+	var broken []error
+	also := *o
+	also.Quarantined = func(_ string, reason error) { broken = append(broken, reason) }
+	tree, err := openManifests(ctx, dir, &also)
 	if err != nil {
-		return err
+		return errors.Join(append(broken, err)...)
 	}
 	for b, err := range tree.Bundles(ctx) {
 		if err != nil {
@@ -87,5 +92,5 @@ func manifestBundles(ctx context.Context, dir string, o *Options, use func(Fetch
 			return err
 		}
 	}
-	return nil
+	return errors.Join(broken...)
 }

@@ -87,4 +87,9 @@ func TestBundlesOfPackageManifests(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 1 {
 		t.Errorf("%d bundles, %v", len(got), err)
 	}
+	// Where what is good is wanted, healthy packages are, and the error tells of the broken one.
+	got, err = render.Bundles(t.Context(), []string{dir}, render.Options{KeepGoing: true})
+	if err == nil || !strings.Contains(err.Error(), "replaces nonexistent bundle etcdoperator.v0.9.0") || len(got) != 6 {
+		t.Errorf("%d bundles, %v", len(got), err)
+	}
 }

@@ -18,7 +18,7 @@ func TestIndexExportIsThatOfOpm(t *testing.T) {
 	for args, packages := range map[string][]string{
 		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd -c none -f out --use-http":                      {"etcd"},
 		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd,silicom-sts-operator -c none -f out --use-http": {"etcd", "silicom-sts-operator"},
-		"-i 127.0.0.1:5056/index/small-fbc:v1 -o etcd -c podman -f out":      {"etcd"},
+		"-i 127.0.0.1:5056/index/small-fbc:v1 -o etcd -c podman -f out":                              {"etcd"},
 		"-i docker://127.0.0.1:5056/index/small-fbc:v1 --download-folder below/out --package etcd":   {"etcd"},
 		"--index small.db -f out":                  {"etcd", "silicom-sts-operator"},
 		"--index small.db -f out --jobs 1 -p etcd": {"etcd"},
@@ -197,6 +197,32 @@ func TestDoorsReadPackageManifests(t *testing.T) {
 	}
 	if got := runProgram(t, dir, "bindery", "migrate", "manifests/etcd", "one", "-o", "yaml"); got.status != 0 {
 		t.Errorf("the directory of one package: %+v", got)
+	}
+}
+
+// What is in package manifests can be added to catalogs of both forms, and comes out as it went in. They are not edited
+// themselves.
+func TestAddPackageManifests(t *testing.T) {
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, "bindery", "catalog", "add", "new", "manifests", "--create")
+	done(t, dir, "bindery", "registry", "add", "-d", "new.db", "-b", "manifests")
+	for _, catalog := range []string{"new", "new.db"} {
+		if got := runProgram(t, dir, "bindery", "diff", "manifests", catalog); got.status != 0 {
+			t.Errorf("%s differs: %+v", catalog, got)
+		}
+	}
+	for _, args := range []string{"catalog add manifests manifests", "catalog rm manifests etcd", "registry prune -d manifests -p etcd", "index rm -f manifests -o etcd -t a/b:v1"} {
+		before := snapshot(t, dir)
+		got := runProgram(t, dir, "bindery", strings.Fields(args)...)
+		if got.status != 1 || !strings.Contains(got.stderr, "holds package manifests, not a catalog") {
+			t.Errorf("%s: %+v", args, got)
+		}
+		if after := snapshot(t, dir); after != before {
+			t.Errorf("%s: files before\n%s\nafter\n%s", args, before, after)
+		}
 	}
 }
 

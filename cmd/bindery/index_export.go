@@ -28,28 +28,19 @@ func (p *program) indexExportCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "`NAME` of a package; can be repeated. Without it all are written"},
 			&cli.StringSliceFlag{Name: "xpackage", Aliases: []string{"o"}, Hidden: true, Usage: "as --package"},
 			&cli.StringFlag{Name: "download-folder", Aliases: []string{"f"}, Value: "downloaded", Usage: "`DIR` to write to"},
-			exportToolFlag(),
+			containerToolFlag("none"),
 			&cli.BoolFlag{Name: "debug", Hidden: true, Usage: "as --log-level debug"},
 		}, readFlags()...),
 		Action: exactly(0, p.indexExport),
 	}
 }
 
-// exportToolFlag is accepted where opm would start another program.
-func exportToolFlag() cli.Flag {
-	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: "none", Usage: "accepted and not used: no `TOOL` is needed (none|docker|podman)",
-		Action: func(_ *cli.Context, tool string) error {
-			switch tool {
-			case "none", "docker", "podman":
-				return nil
-			}
-			return cliutil.Usagef("invalid --container-tool value %q, expected (none|docker|podman)", tool)
-		}}
-}
-
 func (p *program) indexExport(c *cli.Context) error {
 	if c.Bool("debug") {
 		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+	}
+	if err := p.checkContainerTool(c); err != nil {
+		return err
 	}
 	if c.String("index") == "" {
 		return cliutil.Usagef(`required flag(s) "index" not set`)
@@ -70,9 +61,6 @@ func (p *program) indexExport(c *cli.Context) error {
 	}
 	if err := checkApart(index, folder); err != nil {
 		return err
-	}
-	if tool := c.String("container-tool"); tool != "none" && !p.opm {
-		p.log.Info(fmt.Sprintf("no container tool is needed: %s is not used", tool))
 	}
 	if p.opm {
 		p.log.Info("export from the index", "index", index, "package", fmt.Sprint(packages))
