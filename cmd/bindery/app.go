@@ -59,6 +59,7 @@ func newApp(p *program) *cli.App {
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),
+			p.catalogCommand(),
 			p.initCommand(),
 			p.generateCommand(),
 			p.templateCommand(),
