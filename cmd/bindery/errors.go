@@ -65,6 +65,7 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 		command == "opm generate dockerfile" && !errors.Is(err, fs.ErrExist),
 		command == "opm registry serve",
 		command == "opm registry add",
+		command == "opm index export",
 		command == "opm alpha bundle validate",
 		strings.HasSuffix(command, " render-template"):
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
