@@ -112,6 +112,8 @@ func (p *program) openSource(c *cli.Context, ref string, o change.Options) (_ *c
 		return src, src.Close, nil
 	case render.BundleDirectory:
 		return nil, nil, notCatalogDirectory(ref)
+	case render.ManifestsDirectory:
+		return nil, nil, notEdited(ref)
 	}
 	ro, err := p.bundleOptions(c)
 	if err != nil {

@@ -128,6 +128,8 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 	switch kind {
 	case render.BundleDirectory:
 		return notCatalogDirectory(from)
+	case render.ManifestsDirectory:
+		return notEdited(from)
 	case render.CatalogDirectory:
 		if e.configs, err = declcfg.OpenDir(from); err != nil {
 			return err
