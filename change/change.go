@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -92,6 +93,11 @@ type Result struct {
 	Files []string
 	// Unchanged is set if the edit changes nothing. Nothing was written then.
 	Unchanged bool
+	// Changed are the packages that are not what they were, new and removed ones included, sorted; the empty name stands for
+	// blobs of no package.
+	Changed []string
+	// ChangedBlobs are the blobs of these packages alone, of an edit of a [Source]. They can be iterated over again.
+	ChangedBlobs iter.Seq2[declcfg.Blob, error]
 	// Origins are what the bundles of the result want of themselves, as far as it is known: for sqlite.WriteOptions.
 	Origins func(pkg, bundle string) (sqlite.Origin, bool)
 }

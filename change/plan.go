@@ -64,6 +64,7 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 	slices.Sort(p.names)
 	own := newOwn(b.origins, account.Origins, then, p.after, p.changed)
 	p.result = &Result{Kind: r.kind(), Account: account, Findings: b.findings, Origins: own.of, Unchanged: len(p.changed) == 0 && !e.Always}
+	p.result.Changed = slices.Sorted(maps.Keys(p.changed))
 	return p, nil
 }
 

@@ -51,6 +51,7 @@ func (s *Source) Apply(ctx context.Context, e Edit) (blobs iter.Seq2[declcfg.Blo
 	if err != nil {
 		return nil, nil, err
 	}
+	p.result.ChangedBlobs = p.blobs(ctx, func(pkg string) bool { return p.changed[pkg] })
 	return p.blobs(ctx, nil), p.result, nil
 }
 

@@ -64,6 +64,7 @@ func newApp(p *program) *cli.App {
 			p.generateCommand(),
 			p.templateCommand(),
 			p.bundleCommand(),
+			p.indexCommand(),
 			p.registryCommand(),
 			p.alphaCommand(),
 			hidden(p.templateRenderCommand("render-template")),

@@ -26,7 +26,8 @@ func (p *program) catalogCommand() *cli.Command {
 }
 
 const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is changed in place, as a whole or not at all. Only files of\n" +
-	"packages that change are written. --dry-run shows what would be done, --explain why."
+	"packages that change are written. It can be an image of either as well: then a new image is made of it, and -t names it.\n" +
+	"--dry-run shows what would be done, --explain why."
 
 func (p *program) catalogAddCommand() *cli.Command {
 	return &cli.Command{
@@ -38,9 +39,10 @@ func (p *program) catalogAddCommand() *cli.Command {
 			"In mode replaces its ClusterServiceVersion says what it replaces and skips; in mode semver a bundle replaces the next lower\n" +
 			"version of its channel, and in mode semver-skippatch it skips lower patch versions as well." +
 			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",
+				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t registry.example.com/acme/catalog:v2",
 				"bindery catalog add new registry.example.com/acme/etcd:v0.9.4 registry.example.com/acme/etcd:v0.9.5 --create --mode semver",
 				"bindery catalog add catalog new-bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain"),
-		Flags: flags(createFlags(), addFlags(false), editFlags(), platformFlags(), imageFlags()),
+		Flags: catalogFlags(createFlags(), addFlags(false)),
 		Action: atLeast(2, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.addEdit(c, c.Args().Tail()) })
 		}),
@@ -52,8 +54,8 @@ func (p *program) catalogRemoveCommand() *cli.Command {
 		Name:        "rm",
 		Usage:       "remove packages from a catalog",
 		ArgsUsage:   "CATALOG PACKAGE...",
-		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd", "bindery catalog rm index.db etcd --dry-run"),
-		Flags:       flags([]cli.Flag{permissiveFlag()}, editFlags()),
+		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd", "bindery catalog rm index.db etcd --dry-run", "bindery catalog rm oci:catalog.oci:v1 etcd -t acme/catalog:v2"),
+		Flags:       catalogFlags([]cli.Flag{permissiveFlag()}),
 		Action: atLeast(2, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.removeEdit(c, c.Args().Tail()) })
 		}),
@@ -66,10 +68,10 @@ func (p *program) catalogPruneCommand() *cli.Command {
 		Usage:       "remove all packages but some from a catalog",
 		ArgsUsage:   "CATALOG --keep PACKAGE",
 		Description: catalogEditHelp + examples("bindery catalog prune index.db --keep etcd,prometheus"),
-		Flags: flags([]cli.Flag{
+		Flags: catalogFlags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "keep", Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
-		}, editFlags()),
+		}),
 		Action: exactly(1, func(c *cli.Context) error {
 			keep, err := requiredList(c, "keep")
 			if err != nil {
@@ -86,7 +88,7 @@ func (p *program) catalogPruneStrandedCommand() *cli.Command {
 		Usage:       "remove the bundles that are in no channel from a catalog",
 		ArgsUsage:   "CATALOG",
 		Description: catalogEditHelp + examples("bindery catalog prune-stranded catalog"),
-		Flags:       editFlags(),
+		Flags:       catalogFlags(),
 		Action: exactly(1, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
 		}),
@@ -102,10 +104,10 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 			"A bundle is given by name, as PACKAGE/NAME, or by image. It becomes the head of the channel, and must be of a higher version\n" +
 			"than the head that the channel has. A channel that is not there is made." +
 			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable", "bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
-		Flags: flags([]cli.Flag{
+		Flags: catalogFlags([]cli.Flag{
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "put the bundles into `CHANNEL`"},
 			&cli.BoolFlag{Name: "default", Usage: "make it the default channel of the package"},
-		}, editFlags()),
+		}),
 		Action: atLeast(2, func(c *cli.Context) error {
 			channels, err := requiredList(c, "channel")
 			if err != nil {
@@ -128,13 +130,13 @@ func (p *program) catalogDeprecateCommand() *cli.Command {
 			examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
 				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
 				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
-		Flags: flags([]cli.Flag{
+		Flags: catalogFlags([]cli.Flag{
 			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` that tells users why, and what to do"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
 			&cli.StringSliceFlag{Name: "package", Usage: "deprecate `PACKAGES`"},
 			&cli.BoolFlag{Name: "undo", Usage: "take deprecations back"},
 			&cli.BoolFlag{Name: "truncate", Usage: "remove what is below the bundles in their channels"},
-		}, truncateFlags(), editFlags()),
+		}, truncateFlags()),
 		Action: atLeast(1, p.catalogDeprecate),
 	}
 }
@@ -176,26 +178,12 @@ func (p *program) catalogMergeCommand() *cli.Command {
 			"deprecations are joined, and it is an error if they contradict each other. With --replace the last one counts." +
 			examples("bindery catalog merge catalog index.db --replace", "bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
 				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),
-		Flags: flags(createFlags(), []cli.Flag{
+		Flags: catalogFlags(createFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "replace", Usage: "take a package that is in several catalogs from the last one, as a whole"},
 			addedLevelFlag(),
-		}, editFlags(), platformFlags(), imageFlags()),
+		}),
 		Action: atLeast(2, func(c *cli.Context) error {
 			return p.catalogEdit(c, func() (change.Edit, error) { return p.mergeEdit(c, c.Args().Tail()) })
 		}),
 	}
-}
-
-// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before anything is
-// fetched.
-func (p *program) catalogEdit(c *cli.Context, make func() (change.Edit, error)) error {
-	ref := c.Args().First()
-	if err := p.checkCatalog(c, ref); err != nil {
-		return err
-	}
-	e, err := make()
-	if err != nil {
-		return err
-	}
-	return p.editCatalog(c, ref, e)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -26,10 +27,10 @@ func (p *program) catalogFilterCommand() *cli.Command {
 				"bindery catalog filter catalog -p etcd@>=0.9.2 --to filtered --catalog-format yaml",
 				"bindery catalog filter index.db --selection selection.yaml --to filtered",
 				"bindery catalog filter index.db -p etcd:clusterwide-alpha --default-channel etcd=clusterwide-alpha --dry-run --explain"),
-		Flags: flags(filterFlags(), []cli.Flag{
+		Flags: catalogFlags(filterFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "write the result to `DIR`, which must be absent or empty"},
 			newFilesFlag(),
-		}, editFlags(), platformFlags(), imageFlags()),
+		}),
 		Action: exactly(1, p.catalogFilter),
 	}
 }
@@ -38,6 +39,9 @@ func (p *program) catalogFilter(c *cli.Context) error {
 	to := c.String("to")
 	if to == "" {
 		return p.catalogEdit(c, func() (change.Edit, error) { return p.filterEdit(c) })
+	}
+	if makesImage(c) {
+		return cliutil.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
 	}
 	ref := c.Args().First()
 	o, err := p.changeOptions(c, to)
@@ -109,17 +113,22 @@ func (p *program) openSource(c *cli.Context, ref string, o change.Options) (_ *c
 	case render.BundleDirectory:
 		return nil, nil, notCatalogDirectory(ref)
 	}
-	ro, err := p.renderOptions(c)
+	ro, err := p.bundleOptions(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := render.OpenCatalogImage(c.Context, ref, ro)
+	index, err := render.OpenIndex(c.Context, ref, ro)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.opmMessage(err)
 	}
-	src, err := change.FromFS(c.Context, files.Configs, o)
+	var src *change.Source
+	if index.Kind == render.DatabaseImage {
+		src, err = change.FromDatabase(c.Context, index.Database, o)
+	} else {
+		src, err = change.FromFS(c.Context, index.Configs, o)
+	}
 	if err != nil {
-		return nil, nil, errors.Join(err, files.Close())
+		return nil, nil, errors.Join(err, index.Close())
 	}
-	return src, func() error { return errors.Join(src.Close(), files.Close()) }, nil
+	return src, func() error { return errors.Join(src.Close(), index.Close()) }, nil
 }

@@ -112,11 +112,6 @@ func notCatalogDirectory(path string) error {
 		Hint: "the catalog comes first, bundles behind it"}
 }
 
-// editCatalog does an edit where the reference says, which [program.checkCatalog] has accepted.
-func (p *program) editCatalog(c *cli.Context, ref string, e change.Edit) error {
-	return p.editInPlace(c, ref, e)
-}
-
 // editInPlace does an edit of a directory or a database file, and tells of it.
 func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error {
 	if err := p.checkAccount(c); err != nil {
