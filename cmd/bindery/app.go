@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
@@ -26,8 +27,11 @@ type program struct {
 	bars   bool // progress may be drawn
 	line   cliutil.Line
 	images *images.Client // once a command has asked for it
-	lock   *images.Lock   // until it is written
-	atEnd  []func(done bool) error
+	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
+	readPlatform v1.Platform
+	readAny      bool
+	lock         *images.Lock // until it is written
+	atEnd        []func(done bool) error
 }
 
 // newApp is the whole tree of commands.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +111,7 @@ type place struct {
 // checkOutputs finds outputs that are the same or lie in each other, that are or hold a source, or that lead out of the
 // directory for outputs.
 func checkOutputs(lines []Line, o ListOptions, p *problems) {
+	resolved := resolver{}
 	root := ""
 	if o.OutDir != "" {
 		var err error
@@ -135,13 +135,13 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 		if _, err := os.Lstat(path); err != nil {
 			continue // an image, or nothing
 		}
-		if path, err := Resolve(path); err == nil {
+		if path, err := resolved.resolve(path); err == nil {
 			sources[path] = append(sources[path], place{line: l.Number, text: l.Source})
 		}
 	}
 	var all []place
 	for _, l := range lines {
-		for _, out := range places(&l, p) {
+		for _, out := range places(&l, resolved, p) {
 			if out.path != "" && root != "" && !inside(root, out.path) {
 				p.add(out.line, "the output %q leads out of the directory for outputs %q through a link", out.text, o.OutDir)
 				continue
@@ -168,10 +168,10 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 }
 
 // places are what a line writes.
-func places(l *Line, p *problems) []place {
+func places(l *Line, r resolver, p *problems) []place {
 	var out []place
 	local := func(text, path, tag string) {
-		resolved, err := Resolve(path)
+		resolved, err := r.resolve(path)
 		if err != nil {
 			p.add(l.Number, "the output %q: %w", text, err)
 			return
@@ -237,6 +237,28 @@ func inside(dir, path string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
+// resolver resolves many paths of few directories.
+type resolver map[string]string
+
+func (r resolver) resolve(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(abs); err == nil && info.Mode()&os.ModeSymlink != 0 || filepath.Dir(abs) == abs {
+		return Resolve(abs)
+	}
+	parent := filepath.Dir(abs)
+	real, ok := r[parent]
+	if !ok {
+		if real, err = Resolve(parent); err != nil {
+			return "", err
+		}
+		r[parent] = real
+	}
+	return filepath.Join(real, filepath.Base(abs)), nil
+}
+
 // Resolve is the absolute path without links. Elements at the end need not exist.
 func Resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
@@ -250,7 +272,7 @@ func Resolve(path string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
-			return "", fmt.Errorf("%w", err)
+			return "", err
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}
