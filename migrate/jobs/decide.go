@@ -23,9 +23,11 @@ func (t *Task) decide(ctx context.Context) (done bool, err error) {
 		what  string
 		other bool
 	}{
-		{"another source or another content of it", w.Input != t.source.Input},
-		{"other settings", w.Settings != t.run.o.Settings},
-		{"release " + w.Tool, w.Tool != t.run.o.Tool},
+		{"from another source or another content of it", w.Input != t.source.Input},
+		{"with other settings", w.Settings != t.run.o.Settings(t.Line)},
+		{"by release " + w.Tool, w.Tool != t.run.o.Tool},
+		{"without being verified", t.run.o.Verify && (w.Report == nil || w.Report.Verification == nil)},
+		{"without packages that are broken", !t.run.o.KeepGoing && w.incomplete()},
 	} {
 		if d.other {
 			differ = append(differ, d.what)
@@ -77,7 +79,8 @@ func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence,
 		return absent, nil
 	}
 	entries, err := os.ReadDir(t.Directory)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+	switch empty := w.Directory != nil && w.Directory.Files == 0; {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0 && !empty:
 		return absent, nil
 	}
 	if err != nil {
@@ -130,7 +133,7 @@ func (t *Task) replace(there presence, w *Written) error {
 }
 
 // ErrOther is what is wrong with outputs that hold the result of something else.
-var ErrOther = errors.New("the outputs are there, but were made from something else")
+var ErrOther = errors.New("the outputs are there, but were made otherwise")
 
 // changed is about a directory that somebody has changed: it is theirs now.
 func (t *Task) changed() error {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -72,6 +73,11 @@ type Written struct {
 	Before *Tree `json:"before,omitempty"`
 	// Report is the account of the migration.
 	Report *migrate.Report `json:"report"`
+}
+
+// incomplete tells whether packages were left out.
+func (w *Written) incomplete() bool {
+	return w.Report != nil && slices.ContainsFunc(w.Report.Packages, func(p migrate.PackageReport) bool { return p.Quarantined != "" })
 }
 
 // recordName is the name of a line's record: it depends on the line's outputs alone, so that lines can be added to a list.

@@ -22,11 +22,14 @@ type Options struct {
 	// KeepGoing does the other lines although one has failed. Without it no further line is begun then, and those that
 	// have been begun are done.
 	KeepGoing bool
+	// Verify says that only what was verified is done.
+	Verify bool
 	// Overwrite makes outputs anew that hold the result of another input, of other settings or of another release.
 	Overwrite bool
-	// Settings and Tool are part of what a line is done by: a digest of everything but the source that the outputs depend
-	// on, and the program's release.
-	Settings, Tool string
+	// Settings is a digest of everything but the source that the outputs of a line depend on, and Tool is the program's
+	// release.
+	Settings func(*Line) string
+	Tool     string
 	// Images opens images.
 	Images *images.Client
 	// Migrate does one line. It is called concurrently.
@@ -228,10 +231,8 @@ func (t *Task) complete() error {
 	w := t.record.Written
 	w.Complete, w.Before = true, nil
 	t.record.Error, t.record.State = nil, Done
-	for _, p := range w.Report.Packages {
-		if p.Quarantined != "" {
-			t.record.State = Incomplete
-		}
+	if w.incomplete() {
+		t.record.State = Incomplete
 	}
 	return t.record.write(t.path)
 }
@@ -243,7 +244,7 @@ func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.
 	if err := t.source.check(ctx, report.Image); err != nil {
 		return err
 	}
-	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings, Tool: t.run.o.Tool, Image: image, Before: t.before, Report: report}
+	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings(t.Line), Tool: t.run.o.Tool, Image: image, Before: t.before, Report: report}
 	if t.Directory != "" {
 		tree, err := SumTree(ctx, dir)
 		if err != nil {
