@@ -11,7 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere. Set FS or Blobs.
+// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which some
+// packages were changed. Set FS or Blobs, or both and Changed.
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
@@ -20,8 +21,12 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty.
+	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most of
+	// its files have.
 	Format declcfg.Format
+	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
+	// blobs of no others. Files of FS with other packages are taken without their part.
+	Changed []string
 }
 
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
@@ -32,8 +37,8 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	if (in.FS == nil) == (in.Blobs == nil) {
-		return nil, errors.New("a catalog image needs a directory or blobs, and not both")
+	if err := in.check(); err != nil {
+		return nil, err
 	}
 	var s *spool
 	defer func() {
@@ -105,17 +110,19 @@ func serveImage(ctx context.Context, o *Options, own string, content func(below 
 	return img, nil
 }
 
+// check refuses an input that says too little or too much.
+func (in CatalogInput) check() error {
+	both := in.FS != nil && in.Blobs != nil
+	if in.FS == nil && in.Blobs == nil || both != (in.Changed != nil) {
+		return errors.New("a catalog needs a directory or blobs, or a directory and the blobs of changed packages")
+	}
+	return nil
+}
+
 // plan finds out what each package consists of.
 func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]content, error) {
-	if in.Blobs != nil {
-		format := in.Format
-		if format == "" {
-			format = declcfg.FormatJSON
-		}
-		return planBlobs(ctx, in.Blobs, format, s)
-	}
 	files := in.Files
-	if files == nil {
+	if files == nil && in.FS != nil {
 		c, err := declcfg.Load(ctx, in.FS, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs})
 		if err != nil {
 			return nil, err
@@ -124,7 +131,47 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]conten
 			return nil, err
 		}
 	}
-	return planFiles(ctx, in.FS, files, s)
+	p := planner{fsys: in.FS, s: s, at: newPlaces(), changed: map[string]bool{}, entries: map[string][]layers.Entry{}}
+	for _, pkg := range in.Changed {
+		p.changed[pkg] = true
+	}
+	if err := p.files(ctx, files); err != nil {
+		return nil, err
+	}
+	if in.Blobs != nil {
+		format := in.formats(files)
+		if err := p.blobs(ctx, in.Blobs, format); err != nil {
+			return nil, err
+		}
+	}
+	return sortedContents(p.entries)
+}
+
+// formats tells the format for the blobs of each package.
+func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
+	usual := in.Format
+	if usual == "" {
+		usual = declcfg.FormatJSON
+	}
+	yaml := map[string]int{} // files in YAML less those in JSON
+	for _, f := range files {
+		for _, pkg := range f.Packages {
+			if strings.HasSuffix(f.Path, ".json") {
+				yaml[pkg]--
+			} else {
+				yaml[pkg]++
+			}
+		}
+	}
+	return func(pkg string) declcfg.Format {
+		switch n, known := yaml[pkg]; {
+		case !known:
+			return usual
+		case n > 0:
+			return declcfg.FormatYAML
+		}
+		return declcfg.FormatJSON
+	}
 }
 
 // catalogParts are the layers of the catalog, without base and server.

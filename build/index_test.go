@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -322,4 +323,70 @@ func addIndex(t testing.TB, dir string, index v1.Index) string {
 		t.Fatal(err)
 	}
 	return "all"
+}
+
+// Of a catalog in which packages were changed, the others keep their files byte for byte, and their layers.
+func TestCatalogWithChangedPackages(t *testing.T) {
+	in := sampleFS()
+	in["foo/deep/more.yaml"] = file("---\nschema: example.com/y\npackage: foo\nname: deep\n")
+	before := catalog(t, CatalogInput{FS: in}, Options{})
+	changed := fstest.MapFS{"all.yaml": file(strings.ReplaceAll(pkg("foo"), "1.0.0", "2.0.0") + strings.ReplaceAll(pkg("two"), "1.0.0", "2.0.0") + pkg("new"))}
+	c, err := declcfg.Load(t.Context(), changed, declcfg.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := catalog(t, CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}, Options{})
+	dir := filepath.Join(t.TempDir(), "out")
+	push(t, img, "oci:"+dir)
+	_, tr := tree(t, "oci:"+dir, v1.Platform{}, "configs")
+	sub, _ := fs.Sub(tr, "configs")
+	want := []string{"foo/catalog.yaml", "new/catalog.json", "one/teams/both.yaml", "teams/both.yaml", "two/catalog.yaml"}
+	if got := names(t, sub); !slices.Equal(got, want) {
+		t.Errorf("files %q\nwant  %q", got, want)
+	}
+	var all strings.Builder
+	for _, name := range want {
+		text, err := fs.ReadFile(sub, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	if n := strings.Count(all.String(), "v2.0.0"); n != 4 || strings.Contains(all.String(), "bar.v1") {
+		t.Errorf("%d mentions of v2.0.0 in\n%s", n, &all)
+	}
+	old := map[string]digest.Digest{}
+	for _, l := range before.Layers {
+		old[strings.Join(l.Packages, ",")] = l.Digest
+	}
+	for _, l := range img.Layers {
+		name := strings.Join(l.Packages, ",")
+		if same := l.Digest == old[name]; same != (name == "one" || name == "") {
+			t.Errorf("the layer of package %q is the same: %v", name, same)
+		}
+	}
+	// The same as a directory, which replaces no other.
+	at := filepath.Join(t.TempDir(), "made", "configs")
+	same := CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}
+	if err := WriteCatalog(t.Context(), at, same); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, os.DirFS(at)); !slices.Equal(got, want) {
+		t.Errorf("files %q\nwant  %q", got, want)
+	}
+	for _, name := range want {
+		a, _ := fs.ReadFile(sub, name)
+		if b, err := os.ReadFile(filepath.Join(at, name)); err != nil || string(a) != string(b) {
+			t.Errorf("%s is not what it is in the image: %v", name, err)
+		}
+	}
+	if err := WriteCatalog(t.Context(), at, same); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if left := names(t, os.DirFS(filepath.Dir(at))); len(left) != len(want) {
+		t.Errorf("left behind: %q", left)
+	}
+	if _, err := Catalog(t.Context(), CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo"}}, Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not among those that are changed") {
+		t.Errorf("a package that nobody announced: %v", err)
+	}
 }

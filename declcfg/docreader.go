@@ -35,8 +35,9 @@ type docReader struct {
 	split    *canon.Splitter
 	conv     canon.Converter
 	name     string
-	line     int // of the document that was read last
-	count    int // of documents
+	line     int       // of the document that was read last
+	doc      canon.Doc // that was read last, without its data
+	count    int       // of documents
 	comments bool
 	options  LoadOptions
 	scratch  []byte
@@ -76,6 +77,7 @@ func (d *docReader) next() ([]byte, error) {
 		return nil, errNoObject
 	}
 	d.line = doc.Line
+	d.doc = canon.Doc{Start: doc.Start, End: doc.End, JSON: doc.JSON}
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +108,17 @@ func (d *docReader) blob() (Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.options.Skeleton {
+	skeleton := d.options.Skeleton
+	if !skeleton {
 		doc = bytes.Clone(doc)
 	}
 	m, err := newMeta(doc)
 	if err != nil {
 		return nil, err
+	}
+	if skeleton && d.options.Whole != nil && d.options.Whole(packageOf(m)) {
+		skeleton = false
+		m.Blob = bytes.Clone(m.Blob)
 	}
 	m.Pos = Position{File: d.name, Line: d.line}
 	blob, err := Parse(m)
@@ -119,42 +126,65 @@ func (d *docReader) blob() (Blob, error) {
 		return nil, err
 	}
 	if b, ok := blob.(*Bundle); ok {
-		if d.options.Lazy && !d.options.Skeleton {
+		if d.options.Lazy && !skeleton {
 			b.HasObjects = slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == PropertyBundleObject })
 		} else if d.object, err = b.checkObjects(d.object); err != nil {
 			return nil, &objectError{m, err}
 		}
-		if d.options.Skeleton {
+		if skeleton {
 			b.reduce()
 		}
 	}
-	if d.options.Skeleton {
-		detach(blob)
+	if skeleton {
+		detach(blob, d.options.Unknown)
+	}
+	if d.options.Document != nil {
+		d.options.Document(blob, Document{Position: m.Pos, Start: d.doc.Start, End: d.doc.End, JSON: d.doc.JSON})
 	}
 	return blob, nil
 }
 
-// detach copies what of a blob shares memory with the reader's buffer.
-func detach(blob Blob) {
+// packageOf is the package that a blob belongs to.
+func packageOf(m *Meta) string {
+	if m.Schema == SchemaPackage {
+		return m.Name
+	}
+	return m.Package
+}
+
+// detach copies what of a blob shares memory with the reader's buffer. What the specification does not define is copied or
+// dropped.
+func detach(blob Blob, unknown bool) {
 	clone := func(ps []Property) {
 		for i := range ps {
 			ps[i].Value = bytes.Clone(ps[i].Value)
 		}
 	}
+	fields := func(list *[]Field) {
+		if !unknown {
+			*list = nil
+		}
+		for i := range *list {
+			(*list)[i].Value = bytes.Clone((*list)[i].Value)
+		}
+	}
 	switch b := blob.(type) {
 	case *Package:
 		clone(b.Properties)
-		b.Unknown = nil
+		fields(&b.Unknown)
 	case *Channel:
 		clone(b.Properties)
-		b.Unknown = nil
+		fields(&b.Unknown)
 	case *Bundle:
 		clone(b.Properties)
-		b.Unknown = nil
+		fields(&b.Unknown)
 	case *Deprecations:
-		b.Unknown = nil
+		fields(&b.Unknown)
 	case *Meta:
-		b.Blob = nil
+		if !unknown {
+			b.Blob = nil
+		}
+		b.Blob = bytes.Clone(b.Blob)
 	}
 }
 

@@ -31,6 +31,27 @@ func OpenDir(dir string) (fs.FS, error) {
 // whatever it is called. These are the files that [Load] reads.
 func Files(fsys fs.FS) ([]string, error) { return catalogFiles(fsys) }
 
+// Ignored reports whether [Load] would pass over a file of that slash-separated name, if it were in fsys: because it is an
+// ignore file, or one of those ignores it.
+func Ignored(fsys fs.FS, name string) (bool, error) {
+	if path.Base(name) == IgnoreFile {
+		return true, nil
+	}
+	var ig ignorer
+	for i := range len(name) {
+		dir := name[:i]
+		if i == 0 {
+			dir = "."
+		} else if name[i] != '/' {
+			continue
+		}
+		if err := ig.read(fsys, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return ig.ignores(name), nil
+}
+
 // catalogFiles lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file
 // ignores, whatever it is called.
 func catalogFiles(fsys fs.FS) ([]string, error) {

@@ -44,6 +44,12 @@ func TestIgnoreFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for _, f := range files {
+				ignored, err := Ignored(fsys, f)
+				if loaded := slices.Contains(got, f); err != nil || ignored == loaded {
+					t.Errorf("%s: ignored is %v, %v, but the file is loaded: %v", f, ignored, err, loaded)
+				}
+			}
 			want := slices.Sorted(slices.Values(tt.loaded))
 			slices.Sort(got)
 			if !slices.Equal(got, want) {

@@ -51,12 +51,20 @@ type LoadOptions struct {
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
 	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
 	Skeleton bool
+	// Unknown keeps in a skeleton load what the specification does not define: unknown fields, and the content of blobs of
+	// unknown schemas. All but the manifests of bundles can be written again then.
+	Unknown bool
+	// Whole, unless nil, names packages of which a skeleton load drops nothing. It is called from several goroutines.
+	Whole func(pkg string) bool
 	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for whoever will decode
 	// all of them anyway. A skeleton load checks them all the same.
 	Lazy bool
 	// Warn is told of what is accepted but surely not meant, such as a key that stands twice in a mapping. It may be
 	// called from several goroutines.
 	Warn func(Position, string)
+	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
+	// from several goroutines, each of which reads another file. [Walk] does not call it.
+	Document func(Blob, Document)
 }
 
 // Load reads the catalog in fsys: every file of the tree that no ignore file ignores, each a sequence of JSON or YAML

@@ -1,5 +1,52 @@
 package declcfg
 
+import "fmt"
+
 // Reduce drops the values of the bundle's olm.bundle.object and olm.csv.metadata properties after checking them, as a
 // skeleton load does: the bundle still validates as before, but cannot be written any more.
 func (b *Bundle) Reduce() { b.reduce() }
+
+// Reduced reports whether values of the bundle were dropped, by [Bundle.Reduce] or a skeleton load. A bundle that had none to
+// drop is complete.
+func (b *Bundle) Reduced() bool {
+	if !b.dropped {
+		return false
+	}
+	for i := range b.Properties {
+		if isHeavy(b.Properties[i].Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// Restored returns the bundle with the values that were dropped of it, which full has. Whatever else was changed since then
+// stays. The two share memory. A bundle that is complete is returned as it is.
+func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
+	if !b.Reduced() {
+		return b, nil
+	}
+	values := map[string][]Property{}
+	for _, p := range full.Properties {
+		if isHeavy(p.Type) {
+			values[p.Type] = append(values[p.Type], p)
+		}
+	}
+	out := *b
+	out.dropped, out.droppedSubstitutes, out.droppedErr = false, "", nil
+	out.Properties = make([]Property, len(b.Properties))
+	for i, p := range b.Properties {
+		if isHeavy(p.Type) {
+			if len(values[p.Type]) == 0 {
+				return nil, fmt.Errorf("package %q, bundle %q: property[%d] of type %q has no value any more", b.Package, b.Name, i, p.Type)
+			}
+			p.Value = values[p.Type][0].Value
+			values[p.Type] = values[p.Type][1:]
+		}
+		out.Properties[i] = p
+	}
+	return &out, nil
+}
+
+// isHeavy reports whether properties of the type are dropped from skeletons.
+func isHeavy(typ string) bool { return typ == PropertyBundleObject || typ == PropertyCSVMetadata }

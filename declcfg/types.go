@@ -50,6 +50,16 @@ func (p Position) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
+// Document is the text of a blob in a file.
+type Document struct {
+	Position
+	// Start and End are offsets in the file, in bytes: of the object in a file of JSON, or of a YAML document between its
+	// separator lines, with the comments that are there.
+	Start, End int64
+	// JSON says that the file is read as JSON where the document is.
+	JSON bool
+}
+
 // Package is an olm.package blob.
 type Package struct {
 	Name           string

@@ -96,7 +96,8 @@ type Account struct {
 	// Problems are what was left out of a permissive edit, and Notes what is worth knowing of one that was done.
 	Problems []Problem `json:"problems,omitempty"`
 	Notes    []Problem `json:"notes,omitempty"`
-	// Origins are what the bundles of the changed packages want of themselves, for formats that store it.
+	// Origins are what the added bundles want of themselves, and those whose wishes an addition changed, for formats that
+	// store it. In the modes semver and semver-skippatch wishes do not count, and none are told.
 	Origins Origins `json:"-"`
 }
 

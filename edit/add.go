@@ -44,6 +44,8 @@ type AddOptions struct {
 	Permissive bool
 	// Origins are what is known of the bundles in the catalog beyond their channel entries. They may be nil.
 	Origins Origins
+	// Manifests are what is known of bundles of which the catalog has the skeleton only. They may be nil.
+	Manifests Manifests
 }
 
 // maxRounds is how often a permissive edit of a package is tried again without the bundles that were found wanting.

@@ -65,22 +65,30 @@ func newIcon(encoded, mediaType string) *declcfg.Icon {
 	return &declcfg.Icon{Data: data, MediaType: mediaType}
 }
 
-// wished is what a bundle in a catalog wants of itself.
-type wished struct {
+// Manifest is what the manifests of a bundle in a catalog say, as far as additions to its package need it.
+type Manifest struct {
 	Origin
-	icon *declcfg.Icon
+	Icon *declcfg.Icon
+	// CSV is set if there is a ClusterServiceVersion. Where the catalog has only the metadata of one, nothing but
+	// SubstitutesFor is known.
+	CSV bool
 }
 
-// wish reads what a bundle in a catalog wants of itself from its manifests; nil if the catalog does not have them.
-func wish(b *declcfg.Bundle) *wished {
+// Manifests are what is known of bundles whose manifests a catalog lacks, because only its skeleton was read.
+type Manifests map[Name]*Manifest
+
+// ReadManifest reads what a bundle in a catalog says of itself; nil if it says nothing.
+func ReadManifest(b *declcfg.Bundle) *Manifest {
+	m := &Manifest{}
+	m.SubstitutesFor = b.SubstitutesFor()
 	csv, err := b.CSV()
 	if err != nil || csv == nil {
-		return nil
+		if m.SubstitutesFor == "" {
+			return nil
+		}
+		return m
 	}
 	var v struct {
-		Metadata struct {
-			Annotations map[string]any `json:"annotations"`
-		} `json:"metadata"`
 		Spec struct {
 			Replaces string   `json:"replaces"`
 			Skips    []string `json:"skips"`
@@ -93,11 +101,17 @@ func wish(b *declcfg.Bundle) *wished {
 	if json.Unmarshal(csv, &v) != nil {
 		return nil
 	}
-	w := &wished{}
-	w.Replaces, w.Skips = v.Spec.Replaces, clean(v.Spec.Skips)
-	w.SubstitutesFor, _ = v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
+	m.CSV, m.Replaces, m.Skips = true, v.Spec.Replaces, clean(v.Spec.Skips)
 	if len(v.Spec.Icon) > 0 {
-		w.icon = newIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
+		m.Icon = newIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
 	}
-	return w
+	return m
+}
+
+// manifest is what is known of a bundle that the catalog has; nil if nothing is.
+func (a *adder) manifest(b *declcfg.Bundle) *Manifest {
+	if m, ok := a.options.Manifests[Name{b.Package, b.Name}]; ok {
+		return m
+	}
+	return ReadManifest(b)
 }

@@ -48,12 +48,12 @@ func (e *packageEdit) chooseDefault() {
 // chooseIcon gives the package the icon of the head of its default channel, if the package is new or has had the icon of
 // the former head. Whoever chose another icon wanted that.
 func (e *packageEdit) chooseIcon() {
-	icon, known := e.part.headIcon()
+	icon, known := e.headIcon(e.part)
 	if !known {
 		return
 	}
 	if !e.old.empty() {
-		former, known := e.old.headIcon()
+		former, known := e.headIcon(e.old)
 		if !known || !sameIcon(former, e.part.pkg.Icon) {
 			return
 		}
@@ -62,7 +62,7 @@ func (e *packageEdit) chooseIcon() {
 }
 
 // headIcon is the icon of the head of the default channel; known is false where nothing tells it.
-func (p *part) headIcon() (icon *declcfg.Icon, known bool) {
+func (e *packageEdit) headIcon(p *part) (icon *declcfg.Icon, known bool) {
 	c := p.channels[p.pkg.DefaultChannel]
 	if c == nil {
 		return nil, false
@@ -75,11 +75,11 @@ func (p *part) headIcon() (icon *declcfg.Icon, known bool) {
 	if m.added != nil {
 		return m.added.Icon, true
 	}
-	w := wish(m.blob)
-	if w == nil {
+	said := e.manifest(m.blob)
+	if said == nil || !said.CSV {
 		return nil, false
 	}
-	return w.icon, true
+	return said.Icon, true
 }
 
 func sameIcon(a, b *declcfg.Icon) bool {

@@ -209,13 +209,10 @@ func (b *rebuild) onlySkipped(c *channel, bundle string) bool {
 	return in.skipped[bundle] && !in.replaced[bundle]
 }
 
-// elsewhere finds the edges of a bundle that has none in a channel, or is not in it: what is known of the bundle beyond
-// the catalog; else those of its entry in another channel, the default channel first; else those that its manifests name,
-// if the catalog has them and the replaced bundle.
+// elsewhere finds the edges of a bundle that has none in a channel, or is not in it: those of its entry in another
+// channel, the default channel first; else what is known of the bundle beyond the catalog; else what its manifests name,
+// if the catalog has them. The last two only if the replaced bundle is there.
 func (b *rebuild) elsewhere(bundle string) Origin {
-	if w, ok := b.options.Origins[Name{b.part.name, bundle}]; ok {
-		return w
-	}
 	isEnd := false
 	for _, name := range b.part.channelsDefaultFirst() {
 		c := b.part.channels[name]
@@ -231,11 +228,15 @@ func (b *rebuild) elsewhere(bundle string) Origin {
 	if isEnd {
 		return Origin{}
 	}
-	manifest := wish(b.part.bundles[bundle].blob)
-	if manifest == nil {
-		return Origin{}
+	w, ok := b.options.Origins[Name{b.part.name, bundle}]
+	if !ok {
+		m := b.manifest(b.part.bundles[bundle].blob)
+		if m == nil {
+			return Origin{}
+		}
+		w = m.Origin
 	}
-	w := manifest.Origin
+	w.Skips = clean(w.Skips)
 	if b.part.bundles[w.Replaces] == nil {
 		w.Replaces = ""
 	}

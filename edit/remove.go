@@ -121,8 +121,12 @@ func without(c *declcfg.Catalog, names map[string]bool) (*declcfg.Catalog, *Acco
 	gone := map[string]*part{}
 	for name := range names {
 		gone[name] = nil
+		told := len(account.Changes)
 		if p := before[name]; p != nil {
 			account.compare(p, nil, nil)
+		}
+		if len(account.Changes) == told { // a broken package may have nothing but its name
+			account.Changes = append(account.Changes, Change{Action: Removed, Kind: KindPackage, Package: name})
 		}
 	}
 	account.finish()

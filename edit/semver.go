@@ -95,7 +95,6 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 	}
 	m := &member{blob: n.Bundle, version: n.version, added: n}
 	p.bundles[n.name] = m
-	e.origins[Name{p.name, n.name}] = n.wish
 	for _, name := range n.channels {
 		if ladders[name] == nil {
 			p.channels[name] = newChannel(p.name, name)

@@ -43,7 +43,8 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 		w.Replaces, w.Skips = e.redirect(name, w.Replaces, w.Skips, at, wishes, false)
 		wishes[name] = w
 	}
-	for channelName, c := range e.part.channels {
+	for _, channelName := range e.part.channelsDefaultFirst() {
+		c := e.part.channels[channelName]
 		for _, name := range sorted(c.entries) {
 			entry := c.entries[name]
 			if entry.Replaces == "" && len(entry.Skips) == 0 {
@@ -54,7 +55,9 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 				entry.Replaces, entry.Skips = replaces, skips
 				c.entries[name] = entry
 				touched[channelName] = true
-				e.origins[Name{e.part.name, name}] = Origin{replaces, skips, targets[name]}
+				if _, ok := e.origins[Name{e.part.name, name}]; !ok {
+					e.origins[Name{e.part.name, name}] = Origin{replaces, skips, targets[name]}
+				}
 			}
 		}
 	}
@@ -78,7 +81,9 @@ func (e *packageEdit) targets(wishes map[string]Origin) map[string]string {
 		} else if o, ok := e.options.Origins[Name{e.part.name, name}]; ok {
 			out[name] = o.SubstitutesFor
 		} else if skipping[name] {
-			out[name] = m.blob.SubstitutesFor()
+			if said := e.manifest(m.blob); said != nil {
+				out[name] = said.SubstitutesFor
+			}
 		}
 		if out[name] == "" {
 			delete(out, name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -18,6 +17,15 @@ const MaxBundleImage = 256 << 20
 
 // bundleImage renders the bundle in an image.
 func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
+	b, err := readBundleImage(ctx, img, o)
+	if err != nil {
+		return nil, err
+	}
+	return o.blob(b, o.imageName(img, ref))
+}
+
+// readBundleImage reads the bundle in an image.
+func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
 	if limits.Uncompressed == 0 {
@@ -35,14 +43,7 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 		return nil, err
 	}
 	o.warnOf(img.Name, b)
-	name := ""
-	switch {
-	case o.ResolveDigests && img.InRegistry():
-		name = img.Reference()
-	case img.InRegistry():
-		name = strings.TrimPrefix(ref, "docker://")
-	}
-	return o.blob(b, name)
+	return b, nil
 }
 
 func extractBundle(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions, o *Options) (_ *bundle.Bundle, err error) {
@@ -85,6 +86,15 @@ func (o *Options) warnOf(name string, b *bundle.Bundle) {
 
 // bundleDirectory renders the bundle in a directory.
 func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bundle, error) {
+	b, err := readBundleDirectory(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return o.blob(b, "")
+}
+
+// readBundleDirectory reads the bundle in a directory.
+func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.Bundle, error) {
 	fsys, err := declcfg.OpenDir(dir)
 	if err != nil {
 		return nil, err
@@ -94,16 +104,14 @@ func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bund
 		return nil, err
 	}
 	o.warnOf(dir, b)
-	return o.blob(b, "")
+	return b, nil
 }
 
 // blob is the olm.bundle blob. A bundle that comes from no registry gets the name that the template makes.
 func (o *Options) blob(b *bundle.Bundle, image string) (*declcfg.Bundle, error) {
-	if image == "" && o.ImageTemplate != nil && b.CSV != nil {
-		var err error
-		if image, err = o.ImageTemplate.Execute(b.Package, b.CSV.Name, b.CSV.Version); err != nil {
-			return nil, err
-		}
+	f, err := o.named(FetchedBundle{Image: image, Bundle: b})
+	if err != nil {
+		return nil, err
 	}
-	return b.Blob(image)
+	return b.Blob(f.Image)
 }

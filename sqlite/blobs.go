@@ -18,11 +18,19 @@ import (
 // is yielded. One bundle's manifests are in memory at a time, and those of the next ones that are being read ahead.
 // The iteration ends after the first error. It can be repeated, and run concurrently with others.
 func (db *DB) Blobs(ctx context.Context) iter.Seq2[declcfg.Blob, error] {
+	return db.BlobsOf(ctx, nil)
+}
+
+// BlobsOf is [DB.Blobs] for the packages that are wanted; a nil function wants all.
+func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		packages, err := db.loaded(ctx)
 		if err != nil {
 			yield(nil, db.wrap(err))
 			return
+		}
+		if wanted != nil {
+			packages = slices.DeleteFunc(slices.Clone(packages), func(a *assembled) bool { return !wanted(a.catalog.Packages[0].Name) })
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		s := &stream{ctx: ctx, items: make(chan item), free: make(chan []byte, 3)}

@@ -36,7 +36,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 			}
 		})
 	}
-	columns := []string{"name", "version", "bundlepath", "skiprange", "rowid", "csv", "bundle"}
+	columns := []string{"name", "version", "bundlepath", "skiprange", "rowid", "csv", "bundle", "replaces", "skips", "substitutesfor"}
 	err := r.each(db.schema, "operatorbundle", columns, func(row []sql.RawBytes) error {
 		b := &bundle{hasCSV: len(row[5]) > 0}
 		var name text
@@ -57,6 +57,9 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 			return fmt.Errorf("%w: bundle %s appears twice", ErrInvalid, quote(b.name))
 		}
 		bundles[b.name] = b
+		if err := db.readOwn(r, b, columns[7:], row[7:]); err != nil {
+			return err
+		}
 		buf := <-free
 		buf = append(append(buf[:0], row[5]...), row[6]...)
 		select {

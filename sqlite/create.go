@@ -16,6 +16,11 @@ type WriteOptions struct {
 	// Lossy writes a catalog of which a database cannot hold everything. What it cannot hold is left out, and each piece
 	// is a finding of kind Lost. Without it such a catalog is refused with a *[LossError].
 	Lossy bool
+	// Origins, unless nil, tells what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
+	// their channels and their ClusterServiceVersions do.
+	Origins func(pkg, bundle string) (Origin, bool)
+	// New lets [Replace] make a database where there is none, or an empty file.
+	New bool
 	// Limits are what the database will be read with: what exceeds them is not written.
 	Limits Limits
 	// Wait is how long to wait for another writer of the same file; default 10 seconds.
@@ -89,7 +94,7 @@ func (f Finding) text() string {
 //
 // The database appears whole or not at all: after an error the old file is what it was, and nothing is left beside it.
 // A symbolic link at path is refused. While a database is being replaced, it is locked against other writers; of those
-// that make a new file at the same time one wins, and others fail with ErrLocked or are replaced as a whole.
+// that make a new file at the same time each waits for the one before.
 //
 // The packages must be valid. Errors are joined, so that all invalid packages are named; their kinds are those of
 // [declcfg.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal beside it,
@@ -116,6 +121,9 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 // may read the database until the last blob has been taken. Other writers are kept out in between. If change returns
 // neither blobs nor an error the file stays as it is, and Written is nil.
 //
+// If there is no file, the error is fs.ErrNotExist, or change is given nil, as [WriteOptions.New] says; a second such call waits
+// for the first, and is given what that made.
+//
 // What the database has and its catalog does not, such as bundles in no channel, is not in the new file: [DB.Findings]
 // tells of it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
 func Replace(ctx context.Context, path string, read Options, write WriteOptions, change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
@@ -125,12 +133,14 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	// The database is opened first: closing any file of it after it is locked would end the lock.
-	db, err := Open(ctx, path, read)
-	if err != nil {
-		return nil, err
+	var db *DB
+	if !write.New || lock.stat != nil && lock.stat.Size() > 0 {
+		// The database is opened first: closing any file of it after it is locked would end the lock.
+		if db, err = Open(ctx, path, read); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := lock.keepOut(ctx); err != nil {
 		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
 	}

@@ -55,6 +55,7 @@ type bundle struct {
 	provided        []gvk
 	required        []gvk
 	images          []string
+	own             own
 	inSomeChannel   bool
 	deprecatedByRow bool
 }

@@ -16,6 +16,7 @@ type loadOnce struct {
 	mu       sync.Mutex
 	done     bool
 	packages []*assembled
+	stranded []*bundle // in no channel, by name
 	err      error
 }
 
@@ -80,6 +81,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 		return nil, err
 	}
 	db.derive(g)
+	db.load.stranded = nil
 	var out []*assembled
 	var broken []error
 	for _, name := range sortedKeys(g.packages) {
@@ -97,6 +99,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 	}
 	for _, name := range sortedKeys(g.bundles) {
 		if b := g.bundles[name]; !b.inSomeChannel {
+			db.load.stranded = append(db.load.stranded, b)
 			reason := "the bundle is in no channel of any package"
 			if b.problem != nil {
 				reason += "; " + b.problem.Error()

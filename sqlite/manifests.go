@@ -42,6 +42,7 @@ type csv struct {
 	required       []gvk
 	properties     []property // of the olm.properties annotation; nil if that is not JSON
 	replaces       string
+	skips          []string
 	stub           bool // it installs nothing: it was made of what a catalog knows, see stubCSV
 }
 
@@ -133,6 +134,7 @@ type csvDocument struct {
 	Spec struct {
 		Version       jsontext.Value `json:"version"`
 		Replaces      jsontext.Value `json:"replaces"`
+		Skips         jsontext.Value `json:"skips"`
 		RelatedImages []struct {
 			Name  string `json:"name"`
 			Image string `json:"image"`
@@ -185,6 +187,7 @@ func readCSV(object []byte) (*csv, error) {
 		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
 		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
 		replaces:       jsonString(d.Spec.Replaces),
+		skips:          jsonStrings(d.Spec.Skips),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
@@ -214,6 +217,15 @@ func jsonString(v jsontext.Value) string {
 	var s string
 	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
 		return ""
+	}
+	return s
+}
+
+// jsonStrings returns the strings that a value is a list of, or nil.
+func jsonStrings(v jsontext.Value) []string {
+	var s []string
+	if v.Kind() != '[' || json.Unmarshal(v, &s) != nil {
+		return nil
 	}
 	return s
 }

@@ -87,6 +87,25 @@ func (p *packageWriter) follow(c *declcfg.Channel, head string) {
 	}
 }
 
+// origin is what the columns of a bundle say of its own edges.
+func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, error) {
+	if p.options.Origins != nil {
+		if o, ok := p.options.Origins(p.name, b.Name); ok {
+			for _, text := range []struct{ what, s string }{{"what it replaces", o.Replaces}, {"what it skips", strings.Join(o.Skips, ",")}, {"what it substitutes for", o.SubstitutesFor}} {
+				if err := checkText(text.what, text.s); err != nil {
+					return Origin{}, err
+				}
+			}
+			return o, nil
+		}
+	}
+	o := Origin{Replaces: p.replaces(b, plan, c), Skips: plan.skips}
+	if c != nil {
+		o.SubstitutesFor = c.substitutesFor
+	}
+	return o, nil
+}
+
 // replaces is what a bundle replaces in all of its channels. Readers have the edges from table channel_entry; this is for
 // opm when it adds bundles to the package, and makes the channels anew.
 func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {

@@ -39,12 +39,12 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 		return err
 	}
 	m := columns.parsed
-	substitutes := ""
-	if m.csv != nil {
-		substitutes = m.csv.substitutesFor
+	own, err := p.origin(b, plan, m.csv)
+	if err != nil {
+		return err
 	}
 	err = p.run(ctx, insertBundle, b.Name, columns.csv, columns.bundle, b.Image, plan.skipRange, property.Version,
-		p.replaces(b, plan, m.csv), strings.Join(plan.skips, ","), substitutes)
+		own.Replaces, strings.Join(own.Skips, ","), own.SubstitutesFor)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -18,8 +19,8 @@ const lockPoll = 20 * time.Millisecond
 type writeLock struct {
 	path string
 	wait time.Duration
-	stat fs.FileInfo // nil if there is no file yet: then there is nothing to lock
-	file *os.File
+	stat fs.FileInfo // nil if there is no file yet
+	file *os.File    // or the directory that it will be in, if that is there
 	pool *sql.DB
 	conn *sql.Conn
 }
@@ -55,6 +56,9 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 	l := &writeLock{path: path, wait: wait}
 	stat, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if l.file, err = os.Open(filepath.Dir(path)); err != nil {
+			l.file = nil // if that matters, whoever writes the file will tell
+		}
 		return l, nil
 	}
 	if err != nil {
@@ -107,7 +111,7 @@ func (l *writeLock) checkCompanions() error {
 // keepOut takes SQLite's lock of the database, so that nobody writes into the file that is about to be replaced. What is
 // there may also be no database, or one with a log: nobody is writing to that, as the log has no content.
 func (l *writeLock) keepOut(ctx context.Context) error {
-	if l.file == nil {
+	if l.stat == nil {
 		return nil
 	}
 	h, err := readHeader(l.file)

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -31,6 +33,9 @@ type program struct {
 	readPlatform v1.Platform
 	readAny      bool
 	lock         *images.Lock // until it is written
+	// embedded are the servers that have been looked for.
+	embedded     map[string]build.Server
+	embeddedLock sync.Mutex
 	atEnd        []func(done bool) error
 }
 
@@ -63,10 +68,12 @@ func newApp(p *program) *cli.App {
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),
+			p.catalogCommand(),
 			p.initCommand(),
 			p.generateCommand(),
 			p.templateCommand(),
 			p.bundleCommand(),
+			p.indexCommand(),
 			p.registryCommand(),
 			p.alphaCommand(),
 			hidden(p.templateRenderCommand("render-template")),

@@ -64,9 +64,14 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 		command == "opm validate" && cliutil.Classify(err) != cliutil.ClassInput,
 		command == "opm generate dockerfile" && !errors.Is(err, fs.ErrExist),
 		command == "opm registry serve",
+		command == "opm registry add",
 		command == "opm alpha bundle validate",
 		strings.HasSuffix(command, " render-template"):
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
+	}
+	var wrong *opmEditError
+	if errors.As(err, &wrong) && wrong.field {
+		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339), "permissive mode disabled", strconv.Quote(err.Error()))
 	}
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))
 }

@@ -76,6 +76,12 @@ func TestHelpExamples(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
 				}
+				if strings.Contains(line, "new-bundle") || strings.Contains(line, "v0.9.5") {
+					newBundle(t, filepath.Join(dir, "new-bundle"))
+				}
+				if strings.Contains(line, "selection.yaml") {
+					writeFile(t, filepath.Join(dir, "selection.yaml"), "packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")
+				}
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}
@@ -121,8 +127,12 @@ func TestHelpExamples(t *testing.T) {
 func exampleRegistry(t *testing.T, dir string) []string {
 	t.Helper()
 	registry := testregistry.New(t)
-	for _, args := range []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2", "bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
-		"catalog index.db --server none --cache none -t " + registry.Host() + "/acme/catalog:v1"} {
+	images := []string{"bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.2", "bundle bundle -t " + registry.Host() + "/acme/etcd:v0.9.4",
+		"catalog index.db --server none --cache none -t " + registry.Host() + "/acme/catalog:v1"}
+	if _, err := os.Stat(filepath.Join(dir, "new-bundle")); err == nil {
+		images = append(images, "bundle new-bundle -t "+registry.Host()+"/acme/etcd:v0.9.5")
+	}
+	for _, args := range images {
 		done(t, dir, "bindery", append([]string{"build", "--push", "--use-http"}, strings.Fields(args)...)...)
 	}
 	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}

@@ -12,6 +12,10 @@ type Doc struct {
 	Line int    // 1-based line of the stream at which Data starts
 	Data []byte // the document's text, without separators; CR LF is LF in YAML
 	JSON bool   // Data is to be read as JSON, else as YAML
+	// Start and End are offsets in the stream, as it came: of a JSON value, or of the text of a YAML document from behind
+	// the separator line before it, if there is one, to the separator line after it. Comments and blank lines before the
+	// content belong to that text, while they do not to Data.
+	Start, End int64
 }
 
 // Splitter reads the documents of a stream one by one, as opm does: a stream whose first character within 4 KiB is a
@@ -26,8 +30,9 @@ type Splitter struct {
 	conv   Converter
 
 	buf     []byte
-	start   int // of what has not been handed out
-	line    int // of start
+	start   int   // of what has not been handed out
+	line    int   // of start
+	offset  int64 // of start, in the stream
 	eof     bool
 	readErr error
 	mode    mode
@@ -137,6 +142,7 @@ func (s *Splitter) fill() bool {
 func (s *Splitter) consume(n int) {
 	s.line += bytes.Count(s.buf[s.start:s.start+n], []byte{'\n'})
 	s.start += n
+	s.offset += int64(n)
 	s.first = false
 }
 
@@ -181,6 +187,7 @@ func (s *Splitter) nextJSON() (Doc, error) {
 		}
 	}
 	s.count++
+	d.Start, d.End = s.offset+int64(at), s.offset+int64(end)
 	s.consume(end)
 	return d, nil
 }

@@ -10,70 +10,72 @@ var separator = []byte("\n---")
 
 func (s *Splitter) nextYAML() (Doc, error) {
 	for {
-		first, line := s.first, s.line
-		data, err := s.readYAML()
+		first, line, offset := s.first, s.line, s.offset
+		data, begin, end, err := s.readYAML()
 		if err != nil {
 			return Doc{Line: line}, err
 		}
 		if first {
-			data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+			if rest, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf")); marked {
+				data, begin = rest, begin+len(data)-len(rest)
+			}
 		}
 		if lead := leading(data); lead < len(data) {
 			line += bytes.Count(data[:lead], []byte{'\n'})
-			return Doc{Line: line, Data: data[lead:]}, nil
+			return Doc{Line: line, Data: data[lead:], Start: offset + int64(begin), End: offset + int64(end)}, nil
 		}
 	}
 }
 
 // readYAML returns the text up to the next separator and consumes it and the separator. A separator at its very start
-// is part of it.
-func (s *Splitter) readYAML() ([]byte, error) {
+// is part of it. What begins behind that one, and ends before the next, are the offsets in what was consumed.
+func (s *Splitter) readYAML() (text []byte, begin, end int, err error) {
 	for len(s.window()) < 4 && s.fill() {
 	}
 	if len(s.window()) == 0 {
-		return nil, s.end()
+		return nil, 0, 0, s.end()
 	}
 	from := 0
 	if bytes.HasPrefix(s.window(), separator[1:]) {
-		end, err := s.separatorEnd(0)
-		if err != nil {
-			return nil, err
+		if begin, err = s.separatorEnd(0); err != nil {
+			return nil, 0, 0, err
 		}
-		from = max(end-1, 0) // its line end may begin the next separator
+		from = max(begin-1, 0) // its line end may begin the next separator
 	}
 	for {
 		w := s.window()
 		if i := bytes.Index(w[from:], separator); i >= 0 {
 			at := from + i + 1
-			end, err := s.separatorEnd(at)
+			behind, err := s.separatorEnd(at)
 			if err != nil {
-				return nil, err
+				return nil, 0, 0, err
 			}
 			data := s.window()[:at:at]
 			if len(data) > s.limits.MaxDocument {
-				return nil, s.tooLarge()
+				return nil, 0, 0, s.tooLarge()
 			}
-			s.consume(end)
-			return unixLines(data), nil
+			s.consume(behind)
+			return unixLines(data), begin, at, nil
 		}
 		from = max(from, len(w)-len(separator)+1)
 		if len(w) > s.limits.MaxDocument {
-			return nil, s.tooLarge()
+			return nil, 0, 0, s.tooLarge()
 		}
 		if !s.fill() {
 			break
 		}
 	}
 	if s.readErr != nil {
-		return nil, s.readErr
+		return nil, 0, 0, s.readErr
 	}
 	data := s.window()
-	s.consume(len(data))
+	end = len(data)
+	s.consume(end)
 	data = unixLines(data)
 	if data[len(data)-1] != '\n' {
 		data = append(data, '\n')
 	}
-	return data, nil
+	return data, begin, end, nil
 }
 
 // separatorEnd returns the end of the separator line at offset at of the window, behind which only a comment may stand.

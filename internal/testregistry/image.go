@@ -22,8 +22,9 @@ type Image struct {
 	// Platform is linux/amd64 if it is empty.
 	Platform v1.Platform
 	Labels   map[string]string
-	Cmd      []string
-	Layers   []map[string]string
+	// Entrypoint and Cmd are what it starts.
+	Entrypoint, Cmd []string
+	Layers          []map[string]string
 	// Annotations are those of the manifest.
 	Annotations map[string]string
 }
@@ -31,7 +32,7 @@ type Image struct {
 // blobs are the image's manifest, and every blob it names.
 func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	t.Helper()
-	config := v1.Image{Platform: i.platform(), Config: v1.ImageConfig{Labels: i.Labels, Cmd: i.Cmd}}
+	config := v1.Image{Platform: i.platform(), Config: v1.ImageConfig{Labels: i.Labels, Entrypoint: i.Entrypoint, Cmd: i.Cmd}}
 	config.RootFS.Type = "layers"
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Annotations: i.Annotations, Layers: []v1.Descriptor{}}
 	for _, files := range i.Layers {

@@ -1,0 +1,197 @@
+package catalogdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+var (
+	// ErrLocked is about a directory that another edit has not let go of.
+	ErrLocked = errors.New("another edit is changing the catalog directory")
+	// ErrChanged is about files that somebody else has changed since they were read.
+	ErrChanged = errors.New("changed while it was being edited")
+	// ErrPlace is about files that must not be changed where they are: links, volumes, read-only files, and names that
+	// cannot be given.
+	ErrPlace = errors.New("cannot be changed here")
+)
+
+// Options say how a directory is edited. The zero value is good for most.
+type Options struct {
+	// Wait is how long another edit of the directory is waited for; 10 seconds by default.
+	Wait time.Duration
+	// Jobs is how many files are parsed at once; 0 means one per processor.
+	Jobs   int
+	Limits declcfg.Limits
+	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
+	Format declcfg.Format
+	// ReadOnly is for those who will call [Dir.Load] and [Dir.Plan] only. Nothing is swept then.
+	ReadOnly bool
+	// Warn is that of [declcfg.LoadOptions].
+	Warn func(declcfg.Position, string)
+}
+
+const defaultWait = 10 * time.Second
+
+// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for concurrent
+// use.
+type Dir struct {
+	name    string // as the user calls it
+	path    string // absolute, without links
+	options Options
+	root    *os.Root
+	lock    *os.File
+	index   *index // nil until the directory is read, and after it was changed
+	steps   steps
+}
+
+// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for that, and
+// returns [ErrLocked] in the end. It removes what a killed edit has left, or completes it if it was killed while its files
+// were put in place.
+func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
+	if o.Wait == 0 {
+		o.Wait = defaultWait
+	}
+	if o.Format == "" {
+		o.Format = declcfg.FormatJSON
+	}
+	d := &Dir{name: dir, options: o}
+	if err := d.open(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// open takes the lock and sweeps.
+func (d *Dir) open(ctx context.Context) error {
+	err := d.take(ctx)
+	if err == nil {
+		err = d.sweep()
+	}
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	return nil
+}
+
+// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for it, and
+// nothing of it is left.
+func (d *Dir) take(ctx context.Context) error {
+	deadline := time.Now().Add(d.options.Wait)
+	for {
+		path, err := filepath.Abs(d.name)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		if err != nil {
+			return err
+		}
+		if d.root, err = os.OpenRoot(path); err != nil {
+			return err
+		}
+		if d.lock, err = d.root.Open("."); err != nil {
+			return err
+		}
+		if err := waitForLock(ctx, d.lock, deadline); err != nil {
+			if errors.Is(err, ErrLocked) {
+				err = fmt.Errorf("%s: %w", d.name, err)
+			}
+			return err
+		}
+		same, err := isFile(path, d.lock)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if same {
+			d.path = path
+			return nil
+		}
+		// The edit that was waited for has put another directory in its place.
+		if err := d.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+// isFile reports whether a path names an open file.
+func isFile(path string, f *os.File) (bool, error) {
+	open, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(open, named), nil
+}
+
+// waitForLock takes the lock of an open file or directory.
+func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
+	const poll = 20 * time.Millisecond
+	for !flock(f) {
+		if !time.Now().Before(deadline) {
+			return ErrLocked
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+// sweep removes what killed edits have left, in the directory and beside it, and completes what has to be.
+func (d *Dir) sweep() error {
+	if d.options.ReadOnly {
+		return d.checkFinished()
+	}
+	if parent, base := filepath.Split(d.path); base != "" && parent != d.path {
+		// Whoever may not write beside the directory has left nothing there.
+		_ = atomicfs.Sweep(d.path)
+	}
+	return d.sweepStages()
+}
+
+// Close ends the edit. It may be called more than once.
+func (d *Dir) Close() error {
+	var errs []error
+	if d.root != nil {
+		errs = append(errs, d.root.Close())
+		d.root = nil
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+		d.lock = nil
+	}
+	d.index = nil
+	return errors.Join(errs...)
+}
+
+// ready opens the directory anew if a change has put another one in its place, and reads what is in it unless that is
+// known.
+func (d *Dir) ready(ctx context.Context) error {
+	if err := d.reopen(ctx); err != nil {
+		return err
+	}
+	if d.index != nil {
+		return nil
+	}
+	_, err := d.Load(ctx, func(string) bool { return false })
+	return err
+}
+
+func (d *Dir) reopen(ctx context.Context) error {
+	if d.root == nil {
+		return d.open(ctx)
+	}
+	return nil
+}

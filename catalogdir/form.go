@@ -1,0 +1,146 @@
+package catalogdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// form is how a document is written.
+type form struct {
+	json   bool
+	indent string // of JSON; empty for one line
+	spaces bool   // in one line of JSON: behind colons and commas
+	crlf   bool
+}
+
+// maxIndent is the longest indentation that is continued, in bytes.
+const maxIndent = 16
+
+// defaultForm is how declcfg writes.
+func defaultForm(isJSON bool) form { return form{json: isJSON, indent: "    "} }
+
+// formOf recognises the form of a document by its text.
+func formOf(text []byte, isJSON, crlf bool) form {
+	f := defaultForm(isJSON)
+	f.crlf = crlf
+	if !isJSON {
+		return f
+	}
+	text = bytes.TrimSpace(text)
+	rest := bytes.TrimLeft(text[min(1, len(text)):], " \t")
+	if len(rest) == 0 {
+		return f
+	}
+	if i := bytes.IndexByte(text, '\n'); i < 0 {
+		f.indent = ""
+		// The key goes to its quote: what comes behind the colon tells the rest.
+		if colon := bytes.Index(text, []byte(`":`)); colon >= 0 && colon+2 < len(text) {
+			f.spaces = text[colon+2] == ' '
+		}
+		return f
+	}
+	if rest[0] != '\n' && rest[0] != '\r' {
+		return f // a line of its own for nothing, or for everything but the first key
+	}
+	line := rest[bytes.IndexByte(rest, '\n')+1:]
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	if len(indent) > 0 && len(indent) <= maxIndent {
+		f.indent = string(indent)
+	}
+	return f
+}
+
+// encode returns the text of a blob, without a separator; a YAML document ends with a line end, and JSON does not.
+func (f form) encode(b declcfg.Blob) ([]byte, error) {
+	var text []byte
+	switch {
+	case !f.json:
+		var buf bytes.Buffer
+		if err := declcfg.NewEncoder(&buf, declcfg.FormatYAML).Encode(b); err != nil {
+			return nil, err
+		}
+		text = bytes.TrimPrefix(buf.Bytes(), []byte("---\n"))
+	case f.indent == "" && f.spaces:
+		text = spaced(declcfg.AppendJSON(nil, b, false))
+	case f.indent == "":
+		text = declcfg.AppendJSON(nil, b, false)
+	case f.indent == "    ":
+		text = declcfg.AppendJSON(nil, b, true)
+	default:
+		var buf bytes.Buffer
+		if err := json.Indent(&buf, declcfg.AppendJSON(nil, b, false), "", f.indent); err != nil {
+			return nil, err
+		}
+		text = buf.Bytes()
+	}
+	if f.crlf {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	return text, nil
+}
+
+func (f form) lineEnd() string {
+	if f.crlf {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// spaced puts a space behind the colons and commas of compact JSON.
+func spaced(text []byte) []byte {
+	out := make([]byte, 0, len(text)+len(text)/16)
+	inString := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		out = append(out, c)
+		switch {
+		case inString && c == '\\':
+			i++
+			out = append(out, text[i])
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ':' || c == ','):
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
+
+// comments divides the text of a YAML document: comments and blank lines before its content, the content, and comments
+// and blank lines behind it, which stand at the very start of their lines.
+func comments(text []byte) (lead, content, trail []byte) {
+	at := 0
+	for at < len(text) {
+		line := nextLine(text[at:])
+		if t := bytes.TrimLeft(bytes.TrimRight(line, "\r\n"), " "); len(t) > 0 && t[0] != '#' {
+			break
+		}
+		at += len(line)
+	}
+	lead, content = text[:at], text[at:]
+	end, seen := len(content), false
+	for end > 0 {
+		start := bytes.LastIndexByte(content[:end-1], '\n') + 1
+		line := strings.TrimRight(string(content[start:end]), "\r\n")
+		if line != "" && line[0] != '#' {
+			break
+		}
+		seen = seen || line != ""
+		end = start
+	}
+	if !seen {
+		return lead, content, nil // blank lines alone may be a part of the content
+	}
+	return lead, content[:end], content[end:]
+}
+
+// nextLine returns the first line of a text with its end.
+func nextLine(text []byte) []byte {
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return text[:i+1]
+	}
+	return text
+}

@@ -1,0 +1,85 @@
+package catalogdir
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// index is what is in a directory, and where.
+type index struct {
+	files  []*file // in the order in which they are read, those without documents too
+	byName map[string]*file
+}
+
+// file is a file of the catalog as it was read.
+type file struct {
+	name string      // slash-separated, relative to the directory
+	info fs.FileInfo // of the name itself, which may be that of a link
+	docs []*document // in their order
+}
+
+// document is a blob in a file.
+type document struct {
+	file              *file
+	n                 int // its number in the file
+	schema, pkg, name string
+	start, end        int64
+	json              bool
+	version           *declcfg.VersionRelease // of a bundle that was read; nil if it has none
+}
+
+// key is what names a blob. Several blobs of an unknown schema may have the same.
+type key struct{ schema, pkg, name string }
+
+func (d *document) key() key { return key{d.schema, d.pkg, d.name} }
+
+func keyOf(b declcfg.Blob) key { return key{b.BlobSchema(), b.BlobPackage(), b.BlobName()} }
+
+// Load reads the catalog, with everything for the packages that are asked for and the skeletons of others (see
+// [declcfg.LoadOptions]). If whole is nil, everything is read. Errors are those of [declcfg.Load].
+func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.Catalog, error) {
+	if err := d.reopen(ctx); err != nil {
+		return nil, err
+	}
+	d.index = nil
+	fsys := d.root.FS()
+	names, err := declcfg.Files(fsys)
+	if err != nil {
+		return nil, err
+	}
+	ix := &index{files: make([]*file, 0, len(names)), byName: make(map[string]*file, len(names))}
+	for _, name := range names {
+		info, err := d.root.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		f := &file{name: name, info: info}
+		ix.files = append(ix.files, f)
+		ix.byName[name] = f
+	}
+	var strange sync.Map // files that have appeared since
+	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
+	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
+		f := ix.byName[doc.File]
+		if f == nil {
+			strange.Store(doc.File, nil)
+			return
+		}
+		// Each file is read by one goroutine.
+		f.docs = append(f.docs, &document{file: f, n: len(f.docs), schema: b.BlobSchema(), pkg: b.BlobPackage(), name: b.BlobName(),
+			start: doc.Start, end: doc.End, json: doc.JSON})
+	}
+	c, err := declcfg.Load(ctx, fsys, o)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strange.Range {
+		return nil, fmt.Errorf("%s: %w", name, ErrChanged)
+	}
+	d.index = ix
+	return c, nil
+}

@@ -1,0 +1,267 @@
+package catalogdir
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// span is where a document is expected in a file that was written.
+type span struct {
+	start, end int64
+	json       bool
+}
+
+// rewriter writes a file anew: the documents that stay with all that is between them, as they are, and the others.
+type rewriter struct {
+	ctx    context.Context
+	edit   *fileEdit
+	from   *documentReader // nil for a new file
+	out    *bufio.Writer
+	limits declcfg.Limits
+	crlf   bool
+
+	at    int64 // bytes written
+	last  byte  // the last of them
+	spans []span
+}
+
+// rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
+// what gives the form of a new one.
+func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form, l declcfg.Limits) ([]span, error) {
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), limits: l}
+	var err error
+	if e.file == nil {
+		err = r.fresh(like)
+	} else {
+		err = r.all()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.spans, r.out.Flush()
+}
+
+func (r *rewriter) write(text []byte) error {
+	if len(text) > 0 {
+		r.last = text[len(text)-1]
+	}
+	r.at += int64(len(text))
+	_, err := r.out.Write(text)
+	return err
+}
+
+// fresh writes a new file.
+func (r *rewriter) fresh(like form) error {
+	for _, b := range r.edit.added[-1] {
+		if err := r.insert(b, like, like.lineEnd()); err != nil {
+			return err
+		}
+	}
+	if like.json {
+		return r.write([]byte(like.lineEnd()))
+	}
+	return nil
+}
+
+// all writes the documents of a file that was there, one after the other.
+func (r *rewriter) all() error {
+	docs := r.edit.file.docs
+	head, err := r.from.text(0, min(64<<10, r.edit.file.info.Size()))
+	if err != nil {
+		return err
+	}
+	r.crlf = bytes.HasSuffix(nextLine(head), []byte("\r\n"))
+	between := form{crlf: r.crlf}.lineEnd() // of JSON documents
+	if len(docs) > 1 && docs[1].json && docs[1].start-docs[0].end < 64 {
+		gap, err := r.from.text(docs[0].end, docs[1].start)
+		if err != nil {
+			return err
+		}
+		between = string(gap)
+	}
+	end := int64(0)
+	for i, doc := range docs {
+		if err := r.ctx.Err(); err != nil {
+			return context.Cause(r.ctx)
+		}
+		gap, err := r.from.text(end, doc.start)
+		if err != nil {
+			return err
+		}
+		end = doc.end
+		if err := r.document(doc, gap); err != nil {
+			return fmt.Errorf("%s: %s %q: %w", r.edit.name, doc.schema, doc.name, err)
+		}
+		if len(r.edit.added[i]) == 0 {
+			continue
+		}
+		text, err := r.from.text(doc.start, doc.end)
+		if err != nil {
+			return err
+		}
+		f := formOf(text, doc.json, r.crlf)
+		for _, b := range r.edit.added[i] {
+			if err := r.insert(b, f, between); err != nil {
+				return fmt.Errorf("%s: %s %q: %w", r.edit.name, b.BlobSchema(), b.BlobName(), err)
+			}
+		}
+	}
+	tail, err := r.from.text(end, r.edit.file.info.Size())
+	if err != nil {
+		return err
+	}
+	return r.write(tail)
+}
+
+// document writes a document that was there, with the gap before it, unless it is dropped.
+func (r *rewriter) document(doc *document, gap []byte) error {
+	if r.edit.dropped[doc.n] {
+		if !doc.json {
+			// What is in the gap besides the separator are comments that belong to no document.
+			gap = gap[:bytes.LastIndexByte(gap[:max(0, len(gap)-1)], '\n')+1]
+			return r.write(gap)
+		}
+		return nil
+	}
+	if doc.json && len(r.spans) == 0 {
+		// White space between documents is none before the first.
+		first, err := r.from.text(0, r.edit.file.docs[0].start)
+		if err != nil {
+			return err
+		}
+		gap = first
+	}
+	if err := r.write(gap); err != nil {
+		return err
+	}
+	start := r.at
+	if to := r.edit.changed[doc.n]; to != nil {
+		text, err := r.from.text(doc.start, doc.end)
+		if err != nil {
+			return err
+		}
+		if b, ok := to.(*declcfg.Bundle); ok && b.Reduced() {
+			there, err := r.from.read(r.ctx, doc)
+			if err != nil {
+				return err
+			}
+			if to, err = (&wanted{blob: to}).restored(there); err != nil {
+				return err
+			}
+		}
+		if text, err = r.changed(text, doc.json, to); err != nil {
+			return err
+		}
+		if err := r.write(text); err != nil {
+			return err
+		}
+	} else if err := r.copy(doc.start, doc.end); err != nil {
+		return err
+	}
+	r.spans = append(r.spans, span{start, r.at, doc.json})
+	return nil
+}
+
+// copy writes a piece of the file that was there.
+func (r *rewriter) copy(start, end int64) error {
+	if start == end {
+		return nil
+	}
+	n, err := io.Copy(r.out, io.NewSectionReader(r.from, start, end-start))
+	if r.at += n; err != nil {
+		return err
+	}
+	if n != end-start {
+		return ErrChanged
+	}
+	last, err := r.from.text(end-1, end)
+	if err == nil {
+		r.last = last[0]
+	}
+	return err
+}
+
+// changed returns the new text of a document: in its form, and with the comments before and behind it.
+func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, error) {
+	encoded, err := formOf(text, isJSON, r.crlf).encode(to)
+	if err != nil {
+		return nil, err
+	}
+	if isJSON {
+		return encoded, r.check(encoded, true, to)
+	}
+	lead, _, trail := comments(text)
+	whole := slices.Concat(lead, encoded, trail)
+	if r.check(whole, false, to) == nil {
+		return whole, nil
+	}
+	return encoded, r.check(encoded, false, to) // the comments would be taken for content
+}
+
+// insert writes a new document behind what was written last.
+func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
+	text, err := f.encode(b)
+	if err != nil {
+		return err
+	}
+	if err := r.check(text, f.json, b); err != nil {
+		return err
+	}
+	var gap string
+	switch {
+	case f.json && len(r.spans) > 0:
+		gap = between
+	case !f.json:
+		gap = "---" + f.lineEnd()
+		if r.at > 0 && r.last != '\n' {
+			gap = f.lineEnd() + gap
+		}
+	}
+	if err := r.write([]byte(gap)); err != nil {
+		return err
+	}
+	start := r.at
+	if err := r.write(text); err != nil {
+		return err
+	}
+	r.spans = append(r.spans, span{start, r.at, f.json})
+	return nil
+}
+
+// check reads a text that was made of a blob, which must give that blob again.
+func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
+	back, err := parse(r.ctx, text, isJSON, r.edit.name, r.limits)
+	if err != nil {
+		return fmt.Errorf("cannot be written so that it can be read again: %w", err)
+	}
+	if !sameBlob(b, back) {
+		return errors.New("cannot be written so that it says the same when it is read again")
+	}
+	return nil
+}
+
+// verify checks that a file that was written is divided into the documents that are expected. Their texts were copied or
+// checked before.
+func verify(r io.Reader, spans []span, l declcfg.Limits) error {
+	s := canon.NewSplitter(r, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth})
+	for n := 0; ; n++ {
+		doc, err := s.Next()
+		if errors.Is(err, io.EOF) && n == len(spans) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("document %d of %d: %w", n+1, len(spans), err)
+		}
+		if err != nil || n >= len(spans) || spans[n] != (span{doc.Start, doc.End, doc.JSON}) {
+			return fmt.Errorf("its %d documents would not be read as such", len(spans))
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// ErrNoCatalog is returned for a path at which there is neither a catalog directory nor an index database.
+var ErrNoCatalog = errors.New("neither a catalog directory nor an index database")
+
+// InPlace edits the catalog at a path: a database file or a catalog directory. It is done as a whole or not at all. Links at
+// the path are followed. Edits of the same catalog at the same time wait for one another.
+//
+// Errors of the edit's function are returned as they are; others are those of sqlite.Replace or of reading the files.
+func InPlace(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
+	target, kind, err := locate(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if kind == Database {
+		return database(ctx, target, e, o)
+	}
+	return directory(ctx, path, e, o)
+}
+
+// locate finds out what is at a path, and where links lead.
+func locate(path string, o Options) (string, Kind, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if isAbsent(err) && o.Create {
+		if _, lstat := os.Lstat(path); lstat == nil {
+			return "", "", fmt.Errorf("%s: the link leads nowhere: %w", path, err)
+		}
+		if o.New == Directory {
+			return path, Directory, nil
+		}
+		return path, Database, nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err != nil:
+		return "", "", err
+	case info.IsDir():
+		return target, Directory, nil
+	case !info.Mode().IsRegular():
+		return "", "", &fs.PathError{Op: "edit", Path: path, Err: ErrNoCatalog}
+	case info.Size() == 0 && o.Create:
+		return target, Database, nil
+	}
+	f, err := os.Open(target)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	start := make([]byte, len(sqlite.Magic))
+	if _, err := io.ReadFull(f, start); err != nil || !sqlite.IsDatabase(start) {
+		return "", "", &fs.PathError{Op: "edit", Path: path, Err: ErrNoCatalog}
+	}
+	return target, Database, nil
+}

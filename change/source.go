@@ -1,0 +1,66 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// Source is a catalog that is read, edited and written elsewhere, such as that of an image. It is not safe for concurrent use.
+type Source struct {
+	reader  reader
+	options Options
+	close   func() error
+}
+
+// FromDatabase opens a database. Its broken packages are told by [Result.Findings], or are an error: see
+// [Options.KeepGoing].
+func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) {
+	db, err := sqlite.Open(ctx, path, o.readDatabase(o.Reuse))
+	if err != nil {
+		return nil, err
+	}
+	return &Source{databaseReader{db}, o, db.Close}, nil
+}
+
+// FromFS reads a file-based catalog into a temporary file.
+func FromFS(ctx context.Context, fsys fs.FS, o Options) (*Source, error) {
+	s, err := newSpool(ctx, fsys, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{s, o, s.Close}, nil
+}
+
+// Empty is a catalog with nothing in it, of a kind.
+func Empty(kind Kind) *Source {
+	return &Source{empty{kind}, Options{}, func() error { return nil }}
+}
+
+// Kind is what the catalog is kept as.
+func (s *Source) Kind() Kind { return s.reader.kind() }
+
+// Apply applies an edit to the catalog, and yields what comes of it, in writing order. Packages that did not change come from
+// the source, which must be open until the last blob was taken; they can be iterated over again. The source stays as it is.
+func (s *Source) Apply(ctx context.Context, e Edit) (blobs iter.Seq2[declcfg.Blob, error], r *Result, err error) {
+	p, err := apply(ctx, s.reader, e, s.options)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.result.ChangedBlobs = p.blobs(ctx, func(pkg string) bool { return p.changed[pkg] })
+	return p.blobs(ctx, nil), p.result, nil
+}
+
+// Close releases the source. Blobs that were delivered stay valid, but for what [Options.Reuse] says.
+func (s *Source) Close() error {
+	if s.close == nil {
+		return errors.New("the source is closed already")
+	}
+	err := s.close()
+	s.close = nil
+	return err
+}

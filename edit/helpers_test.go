@@ -1,0 +1,21 @@
+package edit_test
+
+import "github.com/operator-bindery/bindery/internal/edittest"
+
+const registry = edittest.Registry
+
+// The helpers of package edittest, by short names.
+var (
+	catalog         = edittest.Catalog
+	show            = edittest.Show
+	addition        = edittest.Addition
+	additionsOf     = edittest.Additions
+	newBundle       = edittest.NewBundle
+	newBundleAs     = edittest.NewBundleAs
+	imageName       = edittest.ImageName
+	randomAdditions = edittest.RandomAdditions
+	names           = edittest.Names
+	databaseOf      = edittest.DatabaseOf
+	lines           = edittest.Lines
+	differences     = edittest.Differences
+)
