@@ -84,6 +84,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		}); err != nil {
 			return err
 		}
+		p.tellBase(c, w.image)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), count(w.image.Totals.Layers, "layer"),
 			megabytes(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c); err != nil {
@@ -98,8 +99,8 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		}
 	}()
 	report, err := migrate.Run(c.Context, src, dir, o)
-	if w.results == nil && w.image == nil {
-		w = nil
+	if w.image == nil {
+		return report, nil, err
 	}
 	return report, w, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // decide tells whether the line is done, given that there is a record of it, and otherwise whether it may be done now:
@@ -49,8 +50,8 @@ func (t *Task) decide(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if !w.Complete && there == intact && len(t.Destinations) == 0 && w.Report != nil {
-		// The run was killed after the directory had got its name.
-		return true, t.complete()
+		// The run was killed after the directory had got its name, perhaps before the older one was gone.
+		return true, errors.Join(atomicfs.Sweep(t.Directory), t.complete())
 	}
 	return false, t.replace(there, w)
 }

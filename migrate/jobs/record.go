@@ -138,3 +138,21 @@ func (r *Record) write(path string) error {
 	}
 	return nil
 }
+
+// sweep removes the beginnings of records that a killed run has left. A record that is not written again would keep them.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, _, unfinished := strings.Cut(strings.TrimPrefix(e.Name(), "."), ".bindery-")
+		if !unfinished || !strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		if err := atomicfs.Sweep(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -114,6 +114,9 @@ func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) 
 		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := sweep(o.Dir); err != nil {
+		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
+	}
 	r := &run{o: o, lines: lines, outcomes: make([]Outcome, len(lines))}
 	for i := range lines {
 		r.outcomes[i] = Outcome{Line: &lines[i], State: NotBegun}
