@@ -39,10 +39,10 @@ func (p *program) indexAddCommand() *cli.Command {
 			"Without --from-index a new index is begun, a file-based catalog unless --output-format says otherwise. With --bundles \"\" it is\n" +
 			"empty. Bundles are images in registries, layouts and archives, or bundle directories. All problems are told at once; the exit\n" +
 			"status is 2 if an image was added before, and 3 if another image of the same bundle was." +
-			examples("bindery index add -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
+			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
 				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t registry.example.com/acme/catalog:v2 --platform linux/amd64",
 				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
-				"bindery index add -b registry.example.com/acme/etcd:v0.9.4 --generate --output-format sqlite"),
+				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate --output-format sqlite"),
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
 		}, addFlags(true)),
