@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -36,7 +37,7 @@ type migrationList struct {
 }
 
 // migrateList does the migrations of a list.
-func (p *program) migrateList(c *cli.Context, m *migration) error {
+func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if c.NArg() > 0 {
 		return cliutil.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
 	}
@@ -50,7 +51,6 @@ func (p *program) migrateList(c *cli.Context, m *migration) error {
 		return cliutil.Usagef("--output %q is for one migration, and --from-file for many: the list says where each goes", m.outputs[0])
 	}
 	l := &migrationList{p: p, c: c, m: m}
-	var err error
 	if l.lines, err = l.read(); err != nil {
 		return err
 	}
@@ -73,6 +73,12 @@ func (p *program) migrateList(c *cli.Context, m *migration) error {
 	if err != nil {
 		return err
 	}
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	m.image.o.ServerLayers = build.NewServerLayers(work.Dir())
 	l.status = cliutil.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Jobs: atOnce, KeepGoing: c.Bool("keep-going"), Verify: m.o.Verify, Overwrite: c.Bool("overwrite"),
