@@ -82,6 +82,18 @@ package: NAME
 	if err != nil {
 		t.Fatal(err)
 	}
+	unknown, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{Skeleton: true, Unknown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range unknown.Bundles {
+		if b := &unknown.Bundles[i]; !b.Reduced() || len(b.Unknown) != 1 || string(b.Unknown[0].Value) != "1" {
+			t.Errorf("%s: unknown fields %v", b.Name, b.Unknown)
+		}
+	}
+	if len(unknown.Others) != 3 || string(unknown.Others[1].Blob) != `{"package":"a","schema":"other"}` {
+		t.Errorf("unknown schemas: %+v", unknown.Others)
+	}
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		objects, err := b.Objects()
