@@ -90,7 +90,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 	only := img.Platforms[0]
 	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
 	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.Annotations)
+		text, err := index(o.Format, img.Platforms, sizes, o.annotations(o.KeptAnnotations))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (i *Image) addPlatform(o *Options, p v1.Platform, b *base, ls []Layer, size
 	if err != nil {
 		return err
 	}
-	text, err := imageManifest(o.Format, config, ls, o.Annotations)
+	text, err := imageManifest(o.Format, config, ls, o.annotations(o.kept(p).Annotations))
 	if err != nil {
 		return err
 	}

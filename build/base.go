@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -76,9 +78,22 @@ func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext) 
 	}
 	instance, err := list.ChooseInstance(choose)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("no image for %s/%s in the index, which has %s", choose.OSChoice, choose.ArchitectureChoice, platformsOf(list))
 	}
 	return image.UnparsedInstance(b.src, &instance).Manifest(ctx)
+}
+
+// platformsOf names the platforms of an index, for a message.
+func platformsOf(list manifest.List) string {
+	var names []string
+	for _, d := range list.Instances() {
+		i, err := list.Instance(d)
+		if p := i.ReadOnly.Platform; err == nil && p != nil && len(names) < 20 {
+			names = append(names, fmt.Sprintf("%.40q", p.OS+"/"+p.Architecture))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {

@@ -3,17 +3,16 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
-	"path"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere. Set FS or Blobs.
+// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which some
+// packages were changed. Set FS or Blobs, or both and Changed.
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
@@ -22,8 +21,12 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty.
+	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most of
+	// its files have.
 	Format declcfg.Format
+	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
+	// blobs of no others. Files of FS with other packages are taken without their part.
+	Changed []string
 }
 
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
@@ -34,10 +37,34 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	if (in.FS == nil) == (in.Blobs == nil) {
-		return nil, errors.New("a catalog image needs a directory or blobs, and not both")
+	if err := in.check(); err != nil {
+		return nil, err
 	}
-	bases, err := openBases(ctx, &o)
+	var s *spool
+	defer func() {
+		if s != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	return serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
+		if s, err = newSpool(o.Dir); err != nil {
+			return nil, err
+		}
+		contents, err := in.plan(ctx, &o, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.flush(); err != nil {
+			return nil, err
+		}
+		return catalogParts(&o, below, contents)
+	})
+}
+
+// serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
+// below them; own is the file that they are, if they are a file.
+func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
+	bases, err := openBases(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -50,36 +77,52 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 			}
 		}
 	}()
-	s, err := newSpool(o.Dir)
+	baseServer, err := o.settleServer(bases)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	contents, err := in.plan(ctx, &o, s)
+	hide, hidden, err := reset(bases, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.flush(); err != nil {
-		return nil, err
+	below := 0
+	for _, b := range bases {
+		if b != nil {
+			below = max(below, len(b.layers))
+		}
 	}
-	common, err := catalogParts(&o, bases, contents)
+	if len(o.Servers) > 0 {
+		below++
+	}
+	var parts []part
+	if len(hide.layer.Entries) > 0 {
+		parts = append(parts, hide)
+	}
+	more, err := content(below + len(parts))
 	if err != nil {
 		return nil, err
 	}
-	return writeImage(ctx, &o, bases, common)
+	img, err := writeImage(ctx, o, bases, append(parts, more...))
+	if err != nil {
+		return nil, err
+	}
+	img.BaseServer, img.Hidden = baseServer, hidden
+	return img, nil
+}
+
+// check refuses an input that says too little or too much.
+func (in CatalogInput) check() error {
+	both := in.FS != nil && in.Blobs != nil
+	if in.FS == nil && in.Blobs == nil || both != (in.Changed != nil) {
+		return errors.New("a catalog needs a directory or blobs, or a directory and the blobs of changed packages")
+	}
+	return nil
 }
 
 // plan finds out what each package consists of.
 func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]content, error) {
-	if in.Blobs != nil {
-		format := in.Format
-		if format == "" {
-			format = declcfg.FormatJSON
-		}
-		return planBlobs(ctx, in.Blobs, format, s)
-	}
 	files := in.Files
-	if files == nil {
+	if files == nil && in.FS != nil {
 		c, err := declcfg.Load(ctx, in.FS, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs})
 		if err != nil {
 			return nil, err
@@ -88,58 +131,65 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]conten
 			return nil, err
 		}
 	}
-	return planFiles(ctx, in.FS, files, s)
+	p := planner{fsys: in.FS, s: s, at: newPlaces(), changed: map[string]bool{}, entries: map[string][]layers.Entry{}}
+	for _, pkg := range in.Changed {
+		p.changed[pkg] = true
+	}
+	if err := p.files(ctx, files); err != nil {
+		return nil, err
+	}
+	if in.Blobs != nil {
+		format := in.formats(files)
+		if err := p.blobs(ctx, in.Blobs, format); err != nil {
+			return nil, err
+		}
+	}
+	return sortedContents(p.entries)
+}
+
+// formats tells the format for the blobs of each package.
+func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
+	usual := in.Format
+	if usual == "" {
+		usual = declcfg.FormatJSON
+	}
+	yaml := map[string]int{} // files in YAML less those in JSON
+	for _, f := range files {
+		for _, pkg := range f.Packages {
+			if strings.HasSuffix(f.Path, ".json") {
+				yaml[pkg]--
+			} else {
+				yaml[pkg]++
+			}
+		}
+	}
+	return func(pkg string) declcfg.Format {
+		switch n, known := yaml[pkg]; {
+		case !known:
+			return usual
+		case n > 0:
+			return declcfg.FormatYAML
+		}
+		return declcfg.FormatJSON
+	}
 }
 
 // catalogParts are the layers of the catalog, without base and server.
-func catalogParts(o *Options, bases []*base, contents []content) ([]part, error) {
-	var parts []part
-	below := 0
-	for _, b := range bases {
-		if b == nil {
-			continue
-		}
-		below = max(below, len(b.layers))
-		if r, ok, err := reset(b); err != nil {
-			return nil, err
-		} else if ok && parts == nil {
-			parts = append(parts, r)
-		}
-	}
-	if len(o.Servers) > 0 {
-		below++
-	}
+func catalogParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
 		// The directory must be there all the same: the server and others look for it.
 		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
-		return append(parts, part{kind: LayerPackages, layer: l}), nil
+		return []part{{kind: LayerPackages, layer: l}}, nil
 	}
-	groups, err := group(contents, o.MaxLayers-below-len(parts))
+	groups, err := group(contents, o.MaxLayers-below)
 	if err != nil {
 		return nil, err
 	}
+	var parts []part
 	for _, g := range groups {
 		parts = append(parts, packagesPart(o, g))
 	}
 	return parts, nil
-}
-
-// reset removes the catalog that a base has already, together with which the new one would be a third, and its cache:
-// a server that insists on a cache without foreign packages would not start.
-func reset(b *base) (part, bool, error) {
-	at, ok := b.config.Config.Labels[ConfigsLabel]
-	if !ok {
-		return part{}, false, nil
-	}
-	name := strings.Trim(path.Clean("/"+at), "/")
-	if name == "" || strings.Contains(at, "..") {
-		return part{}, false, fmt.Errorf("the base image's label %s is %.200q, which is no directory", ConfigsLabel, at)
-	}
-	l := layers.Layer{Name: "reset", Entries: []layers.Entry{layers.Whiteout(cacheDir)}}
-	if name != cacheDir && !strings.HasPrefix(name, cacheDir+"/") {
-		l.Entries = append(l.Entries, layers.Whiteout(name))
-	}
-	return part{kind: LayerReset, layer: l}, true, nil
 }
 
 // packagesPart is the layer of some packages: their catalogs, and their caches.
@@ -186,10 +236,22 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 		}
 	}
 	store := layers.NewStore(o.Dir)
-	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
+	var blobs []layers.Blob
+	if o.ServerLayers != nil {
+		for _, l := range todo[:len(o.Servers)] {
+			b, err := o.ServerLayers.put(ctx, l, o.layerOptions(), store)
+			if err != nil {
+				return nil, err
+			}
+			done(b)
+			blobs = append(blobs, b)
+		}
+	}
+	more, err := store.WriteAll(ctx, todo[len(blobs):], o.layerOptions(), o.Jobs, done)
 	if err != nil {
 		return nil, err
 	}
+	blobs = append(blobs, more...)
 	if ctx.Err() != nil { // cancelled while the last layers were being finished
 		return nil, context.Cause(ctx)
 	}

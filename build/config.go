@@ -28,25 +28,34 @@ const (
 	defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// catalogPurpose is that of catalog images: they serve.
+// catalogPurpose is that of catalog images.
 func catalogPurpose() purpose {
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
 		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
+		delete(c.Labels, DatabaseLabel)
 		c.User = serverUser
-		c.Entrypoint = []string{"/" + serverPath}
+		serving(c, o, b)
 		c.Cmd = []string{"serve", "/" + configsDir}
 		if o.Cache != nil {
 			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
 		}
-		c.ExposedPorts = map[string]struct{}{servePort: {}}
-		if b != nil {
-			maps.Copy(c.ExposedPorts, b.config.Config.ExposedPorts)
-		}
-		// Probes are started by their bare name, and not every runtime has a default for it.
-		if !slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
-			c.Env = append(slices.Clone(c.Env), defaultPath)
-		}
 	}}
+}
+
+// serving is what the configurations of all images that serve have in common.
+func serving(c *v1.ImageConfig, o *Options, b *base) {
+	if c.User == "" {
+		c.User = serverUser
+	}
+	c.Entrypoint = []string{o.program}
+	c.ExposedPorts = map[string]struct{}{servePort: {}}
+	if b != nil {
+		maps.Copy(c.ExposedPorts, b.config.Config.ExposedPorts)
+	}
+	// Probes are started by their bare name, and not every runtime has a default for it.
+	if !slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		c.Env = append(slices.Clone(c.Env), defaultPath)
+	}
 }
 
 // imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base first.
@@ -60,6 +69,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	c.Created = &created
 	c.Platform = p
 	c.Config.WorkingDir = "/"
+	c.Config.Labels = withLabels(c.Config.Labels, o.kept(p).Labels)
 	o.purpose.configure(&c.Config, o, b)
 	c.Config.Labels = withLabels(c.Config.Labels, o.Labels)
 	c.RootFS = v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}
@@ -76,6 +86,8 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:
+		return "/" + l.dir
+	case l.Kind == LayerDatabase:
 		return "/" + l.dir
 	case l.Kind == LayerServer:
 		return "/" + serverPath

@@ -29,6 +29,11 @@ type Image struct {
 	// Layers are all layers, each once, in the order of the first image that has it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
+	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
+	BaseServer string `json:"baseServer,omitempty"`
+	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its lower
+	// layers, which are the base's, still have them.
+	Hidden []string `json:"hiddenInBase,omitempty"`
 
 	manifest  []byte
 	manifests map[digest.Digest][]byte
@@ -69,6 +74,7 @@ const (
 	LayerServer   LayerKind = "server"
 	LayerReset    LayerKind = "reset"
 	LayerPackages LayerKind = "packages"
+	LayerDatabase LayerKind = "database"
 	// Those of a bundle.
 	LayerManifests LayerKind = "manifests"
 	LayerMetadata  LayerKind = "metadata"

@@ -27,11 +27,25 @@ type Options struct {
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
 	// needs a base that has a server, or a cluster that brings its own.
 	Servers []Server
-	// Platform is that of an image without servers; linux/amd64 if empty.
-	Platform v1.Platform
+	// ServerLayers, unless nil, has the layers of the servers that other images have already.
+	ServerLayers *ServerLayers
+	// Platform is that of an image without servers; linux/amd64 if empty. Platforms are several of them.
+	Platform  v1.Platform
+	Platforms []v1.Platform
+	// ServerOf, unless nil, leaves serving to the base: if the base's own server serves on each of Platforms (its
+	// configuration starts a program called opm), the image gets no other one and no cache, which that server would not
+	// know. Otherwise it is called for the server of each of Platforms. Servers must be empty then.
+	ServerOf func(v1.Platform) (Server, error)
+	// BaseServer says that the base has a server at /bin/opm, whatever its configuration starts.
+	BaseServer bool
 	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
 	Labels      map[string]string
 	Annotations map[string]string
+	// Kept, unless nil, tells what the image of a platform takes over of the image that it is made from, and KeptAnnotations
+	// are what the index takes over. These win over the base; what the image says of its catalog, Labels and Annotations
+	// win over them.
+	Kept            func(v1.Platform) Kept
+	KeptAnnotations map[string]string
 	// Created is the time of everything in the image; 1970-01-01T00:00:00Z if zero.
 	Created time.Time
 	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
@@ -45,6 +59,7 @@ type Options struct {
 	Events func(Layer)
 
 	purpose purpose
+	program string // what serves, in the image
 }
 
 // defaultMaxLayers stays below what container engines can mount.
@@ -80,7 +95,12 @@ func (o *Options) normalize() error {
 		return errors.New("the docker format knows gzip only: use --compression gzip, or --format oci for zstd")
 	case o.Format == FormatDocker && len(o.Annotations) > 0:
 		return errors.New("the docker format has no annotations: use labels, or --format oci")
+	case o.ServerOf != nil && len(o.Servers) > 0:
+		return errors.New("servers are given in two ways")
+	case o.BaseServer && o.Base == nil:
+		return errors.New("there is no base image that could have a server")
 	}
+	o.program = "/" + serverPath
 	_, err := layerType(o.Format, o.Compression)
 	return err
 }
@@ -88,6 +108,9 @@ func (o *Options) normalize() error {
 // platforms are the platforms of the image.
 func (o *Options) platforms() []v1.Platform {
 	if len(o.Servers) == 0 {
+		if len(o.Platforms) > 0 {
+			return o.Platforms
+		}
 		return []v1.Platform{o.Platform}
 	}
 	ps := make([]v1.Platform, len(o.Servers))

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,32 +26,47 @@ type content struct {
 // size is the length of the content in bytes.
 func (c content) size() int64 { return layers.Layer{Entries: c.entries}.Size() }
 
-// planFiles divides a catalog directory into packages. A file of one package goes in as it is; one of several is split.
-func planFiles(ctx context.Context, fsys fs.FS, files []File, s *spool) ([]content, error) {
-	entries := map[string][]layers.Entry{}
-	at := newPlaces()
+// planner divides a catalog into packages.
+type planner struct {
+	fsys    fs.FS
+	s       *spool
+	at      *places
+	changed map[string]bool // packages that are not taken from files
+	entries map[string][]layers.Entry
+}
+
+// files adds files of a catalog directory. A file of one package goes in as it is; one of several is split.
+func (p *planner) files(ctx context.Context, files []File) error {
 	for _, f := range inOrderOfPlacing(files) {
-		if len(f.Packages) == 1 {
-			pkg := f.Packages[0]
-			e, err := layers.File(at.take(pkg, f.Path), fsys, f.Path)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Path, err)
-			}
-			entries[pkg] = append(entries[pkg], e)
+		if !slices.ContainsFunc(f.Packages, func(pkg string) bool { return !p.changed[pkg] }) {
 			continue
 		}
-		spans, err := split(ctx, fsys, f.Path, s)
+		if len(f.Packages) == 1 {
+			pkg := f.Packages[0]
+			e, err := layers.File(p.at.take(pkg, f.Path), p.fsys, f.Path)
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.Path, err)
+			}
+			p.entries[pkg] = append(p.entries[pkg], e)
+			continue
+		}
+		spans, err := split(ctx, p.fsys, f.Path, p.s, p.changed)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Path, err)
+			return fmt.Errorf("%s: %w", f.Path, err)
 		}
+		kept := 0
 		for _, pkg := range f.Packages {
-			entries[pkg] = append(entries[pkg], s.entry(at.take(pkg, f.Path), spans[pkg]))
+			if p.changed[pkg] {
+				continue
+			}
+			kept++
+			p.entries[pkg] = append(p.entries[pkg], p.s.entry(p.at.take(pkg, f.Path), spans[pkg]))
 		}
-		if len(spans) != len(f.Packages) {
-			return nil, fmt.Errorf("%s: %w", f.Path, layers.ErrChanged)
+		if len(spans) != kept {
+			return fmt.Errorf("%s: %w", f.Path, layers.ErrChanged)
 		}
 	}
-	return sortedContents(entries)
+	return nil
 }
 
 // inOrderOfPlacing puts the files first that keep their names, so that none of those has to give way to one that moves.
@@ -71,8 +87,8 @@ func inOrderOfPlacing(files []File) []File {
 }
 
 // split writes the blobs of a file to the spool, each in the format of the file, and tells where those of each package
-// are. It holds one document at a time.
-func split(ctx context.Context, fsys fs.FS, name string, s *spool) (_ map[string][]span, err error) {
+// are. Blobs of some packages are passed over. It holds one document at a time.
+func split(ctx context.Context, fsys fs.FS, name string, s *spool, without map[string]bool) (_ map[string][]span, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -101,6 +117,9 @@ func split(ctx context.Context, fsys fs.FS, name string, s *spool) (_ map[string
 				return nil, err
 			}
 			pkg := packageOf(b)
+			if without[pkg] {
+				continue
+			}
 			if spans[pkg], err = s.add(spans[pkg], b, format); err != nil {
 				return nil, err
 			}
@@ -108,26 +127,29 @@ func split(ctx context.Context, fsys fs.FS, name string, s *spool) (_ map[string
 	}
 }
 
-// planBlobs writes a catalog in motion to the spool, one file for each package.
-func planBlobs(ctx context.Context, blobs func(func(declcfg.Blob, error) bool), format declcfg.Format, s *spool) ([]content, error) {
+// blobs writes a catalog in motion to the spool and adds it, one file for each package.
+func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error], format func(pkg string) declcfg.Format) error {
 	spans := map[string][]span{}
 	for b, err := range blobs {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		pkg := packageOf(b)
-		if spans[pkg], err = s.add(spans[pkg], b, format); err != nil {
-			return nil, err
+		if p.fsys != nil && !p.changed[pkg] {
+			return fmt.Errorf("a blob of package %q, which is not among those that are changed", pkg)
+		}
+		if spans[pkg], err = p.s.add(spans[pkg], b, format(pkg)); err != nil {
+			return err
 		}
 	}
-	entries := map[string][]layers.Entry{}
-	for pkg, sp := range spans {
-		entries[pkg] = []layers.Entry{s.entry(path.Join(configsDir, pkg, "catalog."+format.Extension()), sp)}
+	for _, pkg := range slices.Sorted(maps.Keys(spans)) {
+		e := p.s.entry(p.at.take(pkg, "catalog."+format(pkg).Extension()), spans[pkg])
+		p.entries[pkg] = append(p.entries[pkg], e)
 	}
-	return sortedContents(entries)
+	return nil
 }
 
 // sortedContents checks the names of the packages and sorts by them.

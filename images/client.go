@@ -22,6 +22,8 @@ type ClientOptions struct {
 	Registry Registry
 	// Platform is chosen from an index; linux/amd64 by default. An image that is not in an index is taken as it is.
 	Platform v1.Platform
+	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
+	AnyPlatform bool
 	// Retries is how many more times a request is made when the registry is busy or failing or the connection breaks.
 	Retries int
 	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
@@ -162,7 +164,7 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := OpenSource(ctx, src, OpenOptions{Platform: c.o.Platform, cache: c.cacheFor(n)})
+	img, err := OpenSource(ctx, src, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform, cache: c.cacheFor(n)})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type Image struct {
 	MediaType string
 	Config    v1.Image
 	Layers    []v1.Descriptor
+	// Annotations are those of that manifest.
+	Annotations map[string]string
 
 	src        types.ImageSource
 	cache      *BlobCache
@@ -59,6 +61,8 @@ func (i *Image) InRegistry() bool { return i.repository != "" }
 type OpenOptions struct {
 	// Platform is chosen from an index. The image itself is not required to be for it if there is no choice.
 	Platform v1.Platform
+	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
+	AnyPlatform bool
 
 	cache *BlobCache
 }
@@ -134,7 +138,7 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			return img, img.readManifest(ctx, text)
 		}
-		if want, err = choose(text, o.Platform); err != nil {
+		if want, err = choose(text, o.Platform, o.AnyPlatform); err != nil {
 			return nil, err
 		}
 		instance, known = &want.Digest, true
@@ -211,8 +215,8 @@ func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	return v1.Descriptor{}, false
 }
 
-// choose picks the image for the platform. Of several the first is taken.
-func choose(text []byte, p v1.Platform) (v1.Descriptor, error) {
+// choose picks the image for the platform. Of several the first is taken; if there is none, any for Linux where that will do.
+func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
 		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", ErrInvalid, err)
@@ -221,7 +225,8 @@ func choose(text []byte, p v1.Platform) (v1.Descriptor, error) {
 		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, len(index.Manifests), maxIndexEntries)
 	}
 	var seen []string
-	for _, d := range index.Manifests {
+	var other *v1.Descriptor
+	for n, d := range index.Manifests {
 		if err := checkDigest(d.Digest); err != nil {
 			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
 		}
@@ -235,6 +240,12 @@ func choose(text []byte, p v1.Platform) (v1.Descriptor, error) {
 			return d, nil
 		}
 		seen = append(seen, fmt.Sprintf("%.40q", d.Platform.OS+"/"+d.Platform.Architecture))
+		if other == nil && d.Platform.OS == "linux" && isImage(d, len(index.Manifests)) {
+			other = &index.Manifests[n]
+		}
+	}
+	if orAny && other != nil {
+		return *other, nil
 	}
 	slices.Sort(seen)
 	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", ErrInvalid, p.OS, p.Architecture, strings.Join(slices.Compact(seen), ", "))
@@ -262,7 +273,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 			return fmt.Errorf("%w: layer %d: size %d", ErrInvalid, n, l.Size)
 		}
 	}
-	i.Layers = m.Layers
+	i.Layers, i.Annotations = m.Layers, m.Annotations
 	config, err := i.readConfig(ctx, m.Config)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)

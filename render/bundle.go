@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -18,44 +18,61 @@ const MaxBundleImage = 256 << 20
 
 // bundleImage renders the bundle in an image.
 func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options) (*declcfg.Bundle, error) {
+	b, err := readBundleImage(ctx, img, o)
+	if err != nil {
+		return nil, err
+	}
+	return o.blob(b, o.imageName(img, ref))
+}
+
+// readBundleImage reads the bundle in an image.
+func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, error) {
+	b, tree, err := extractBundle(ctx, img, o)
+	if err != nil {
+		return nil, err
+	}
+	return b, tree.Close()
+}
+
+// extractBundle reads the bundle in an image, and returns the files that it was read from too. They must be closed.
+func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, *images.Tree, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
 	if limits.Uncompressed == 0 {
 		limits.Uncompressed = MaxBundleImage
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
-	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
+	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo)
 	if elsewhere(b, err) {
 		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
-		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
-			b, err = whole, nil
+		if whole, files, werr := extractPaths(ctx, img, []string{"."}, eo); werr == nil {
+			err = nil
+			if tree != nil {
+				err = tree.Close()
+			}
+			b, tree = whole, files
 		}
 	}
 	if err != nil {
-		return nil, err
+		if tree != nil {
+			err = errors.Join(err, tree.Close())
+		}
+		return nil, nil, err
 	}
 	o.warnOf(img.Name, b)
-	name := ""
-	switch {
-	case o.ResolveDigests && img.InRegistry():
-		name = img.Reference()
-	case img.InRegistry():
-		name = strings.TrimPrefix(ref, "docker://")
-	}
-	return o.blob(b, name)
+	return b, tree, nil
 }
 
-func extractBundle(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions, o *Options) (_ *bundle.Bundle, err error) {
+func extractPaths(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions) (*bundle.Bundle, *images.Tree, error) {
 	tree, err := img.Extract(ctx, paths, eo)
 	if err != nil {
-		return nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
-	defer func() { err = errors.Join(err, tree.Close()) }()
 	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
 	if err != nil {
-		return nil, err // without what was read
+		return nil, nil, errors.Join(err, tree.Close()) // without what was read
 	}
-	return b, nil
+	return b, tree, nil
 }
 
 // elsewhere tells whether a bundle, as it was read or could not be, names directories that were not among the files.
@@ -85,25 +102,32 @@ func (o *Options) warnOf(name string, b *bundle.Bundle) {
 
 // bundleDirectory renders the bundle in a directory.
 func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bundle, error) {
-	fsys, err := declcfg.OpenDir(dir)
+	b, _, err := readBundleDirectory(ctx, dir, o)
 	if err != nil {
 		return nil, err
+	}
+	return o.blob(b, "")
+}
+
+// readBundleDirectory reads the bundle in a directory, which it opens for that.
+func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.Bundle, fs.FS, error) {
+	fsys, err := declcfg.OpenDir(dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.warnOf(dir, b)
-	return o.blob(b, "")
+	return b, fsys, nil
 }
 
 // blob is the olm.bundle blob. A bundle that comes from no registry gets the name that the template makes.
 func (o *Options) blob(b *bundle.Bundle, image string) (*declcfg.Bundle, error) {
-	if image == "" && o.ImageTemplate != nil && b.CSV != nil {
-		var err error
-		if image, err = o.ImageTemplate.Execute(b.Package, b.CSV.Name, b.CSV.Version); err != nil {
-			return nil, err
-		}
+	f, err := o.named(FetchedBundle{Image: image, Bundle: b})
+	if err != nil {
+		return nil, err
 	}
-	return b.Blob(image)
+	return b.Blob(f.Image)
 }

@@ -7,9 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -140,31 +138,13 @@ func subTree(tree fs.FS, dir string) (fs.FS, error) {
 	return fs.Sub(tree, dir)
 }
 
-// databaseImage copies the database out of an image, into a private directory that is removed in the end.
-func databaseImage(ctx context.Context, img *images.Image, name string, o *Options) (_ content, err error) {
-	work, err := images.NewWorkspace(ctx, nil, o.TempDir)
+// databaseImage is the catalog in the database of an image.
+func databaseImage(ctx context.Context, img *images.Image, name string, o *Options) (content, error) {
+	at, done, err := copyDatabase(ctx, img, name, o)
 	if err != nil {
 		return content{}, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, work.Close())
-		}
-	}()
-	at := filepath.Join(work.Dir(), "index.db")
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return content{}, err
-	}
-	limits := o.ImageLimits
-	if limits.File == 0 {
-		limits.File = maxDatabase
-	}
-	_, err = img.CopyFile(ctx, name, f, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
-	if err = errors.Join(err, f.Close()); err != nil {
-		return content{}, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
-	}
-	return content{blobs: database(ctx, at, *o), done: work.Close}, nil
+	return content{blobs: database(ctx, at, *o), done: done}, nil
 }
 
 // CatalogFiles are the files of a catalog image. Close it after use.

@@ -53,3 +53,6 @@ func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("render reference %.300q: %v", images.WithoutCredentials(e.Reference), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
+
+// IsImageName tells whether a reference is the full name of an image: one with a transport or a registry.
+func IsImageName(ref string) bool { return checkName(ref) == nil }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -66,66 +65,26 @@ type stream struct {
 func newFetcher(o *Options, n int) *fetcher {
 	f := &fetcher{o: o, streams: make([]stream, n)}
 	f.spool.dir = o.TempDir
-	if tell := o.Pulled; tell != nil {
-		var mu sync.Mutex
-		o.Pulled = func(p Pulled) {
-			mu.Lock()
-			defer mu.Unlock()
-			tell(p)
-		}
-	}
+	o.onePulledAtATime()
 	return f
 }
 
 // all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.
 func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
-	bound := f.o.Fetches
-	if bound <= 0 {
-		bound = f.o.Jobs
-	}
-	if bound <= 0 {
-		bound = defaultFetches
-	}
-	errs := make([]error, len(refs))
-	var mu sync.Mutex
-	failed := 0
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, bound)
 	for i, ref := range refs {
 		f.streams[i] = stream{ref: ref, done: nothing}
-		if kinds[i] != Image && kinds[i] != BundleDirectory {
-			blobs, err := reference(ctx, ref, *f.o)
-			if f.streams[i].blobs, errs[i] = blobs, err; err != nil {
-				break
-			}
-			continue
-		}
-		slots <- struct{}{}
-		mu.Lock()
-		enough := failed >= maxFailures
-		mu.Unlock()
-		if enough || ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = f.fetch(ctx, &f.streams[i], kinds[i]); errs[i] != nil {
-				mu.Lock()
-				failed++
-				mu.Unlock()
-			}
-		})
 	}
-	wg.Wait()
+	err := fetchEach(ctx, refs, f.o.fetches(), maxFailures, func(i int) (err error) {
+		if kinds[i] != Image && kinds[i] != BundleDirectory {
+			f.streams[i].blobs, err = reference(ctx, refs[i], *f.o)
+			return err
+		}
+		return f.fetch(ctx, &f.streams[i], kinds[i])
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for i, err := range errs {
-		if err != nil {
-			errs[i] = &ReferenceError{refs[i], err}
-		}
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // fetch renders one reference. A bundle is brought into its final form and put away.

@@ -100,8 +100,9 @@ func (p *program) buildCatalog(c *cli.Context) error {
 }
 
 // makeImage does what is the same for all images that are built: it finds out where the image goes before any work, lets it
-// be made, carries it there and reports. in is what the image is made from; it is not written to.
-func (p *program) makeImage(c *cli.Context, in string, o build.Options, make func(build.Options) (*build.Image, error)) (err error) {
+// be made, carries it there and reports. in is what the image is made from; it is not written to. What tell prints comes
+// first.
+func (p *program) makeImage(c *cli.Context, in string, o build.Options, make func(build.Options) (*build.Image, error), tell ...func() error) (err error) {
 	target, err := readTarget(c)
 	if err != nil {
 		return err
@@ -114,8 +115,10 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if c.Bool("dry-run") {
 		dests = nil
 	}
-	if err := checkDestinations(in, dests); err != nil {
-		return err
+	if in != "" {
+		if err := checkDestinations(in, dests); err != nil {
+			return err
+		}
 	}
 	work, err := images.NewWorkspace(c.Context, dests, "")
 	if err != nil {
@@ -134,6 +137,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	results, err := p.copyImage(c.Context, image, dests, registry, c)
 	if err != nil {
 		return err
+	}
+	for _, f := range tell {
+		if err := f(); err != nil {
+			return err
+		}
 	}
 	return p.report(c, target, image, results)
 }

@@ -7,8 +7,10 @@ import (
 
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/appregistry"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -33,7 +35,8 @@ func withClass(err error) error {
 	// What the machine lacks is not the input's fault, whatever was being read.
 	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 		class = cliutil.ClassLocal
-	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit):
+	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit),
+		errors.Is(err, edit.ErrLimit), errors.Is(err, appregistry.ErrLimit):
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
@@ -42,7 +45,7 @@ func withClass(err error) error {
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
 		class = cliutil.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
-		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.As(err, &invalid):
+		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork
@@ -66,6 +69,8 @@ func withObject(err error) error {
 	walk = func(err error) {
 		var name string
 		switch e := err.(type) {
+		case *edit.Problem:
+			name = editObject(e)
 		case *render.ReferenceError:
 			name = images.WithoutCredentials(e.Reference)
 		case *images.PullError:

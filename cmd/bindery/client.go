@@ -86,11 +86,20 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		},
 	}
 	var err error
-	// Commands that write images for several platforms read them for the machine's.
-	if text, _ := c.Value("platform").(string); text != "" {
-		if o.Platform, err = parsePlatform(text); err != nil {
-			return nil, err
+	// Commands that write images for several platforms read them for the machine's, or for any: catalogs and bundles are
+	// the same for all of them.
+	switch platform := c.Value("platform").(type) {
+	case string:
+		if platform != "" {
+			if o.Platform, err = parsePlatform(platform); err != nil {
+				return nil, err
+			}
 		}
+	case cli.StringSlice:
+		o.AnyPlatform = true
+	}
+	if p.readPlatform.OS != "" {
+		o.Platform, o.AnyPlatform = p.readPlatform, p.readAny
 	}
 	if o.Limits, err = imageLimits(c); err != nil {
 		return nil, err

@@ -34,6 +34,8 @@ func (p *program) withHint(err error) error {
 	var reference *render.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	switch {
+	case p.editHint(err) != "":
+		text = p.editHint(err)
 	case errors.As(err, &missing):
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):

@@ -38,21 +38,18 @@ func (p *program) serveCommand() *cli.Command {
 	}
 }
 
-func (p *program) registryCommand() *cli.Command {
+// registryServeCommand is opm's name for serving a database.
+func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "registry", Usage: "work with index databases, under opm's names", Hidden: !p.opm,
-		Action: p.group,
-		Subcommands: []*cli.Command{{
-			Name:        "serve",
-			Usage:       "serve an index database over gRPC",
-			Description: "The database is only read, whatever the version of its schema is." + examples("bindery registry serve -d index.db -p 50051"),
-			Flags: append(serverFlags(),
-				&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Usage: "`FILE` of the database"},
-				&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "databases are never migrated: nothing is skipped"},
-				&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "end after `SECONDS`"},
-			),
-			Action: exactly(0, p.registryServe),
-		}},
+		Name:        "serve",
+		Usage:       "serve an index database over gRPC",
+		Description: "The database is only read, whatever the version of its schema is.\nStarted as \"registry-server\" the program is this command." + examples("bindery registry serve -d index.db -p 50051"),
+		Flags: append(serverFlags(),
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Usage: "`FILE` of the database"},
+			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "databases are never migrated: nothing is skipped"},
+			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "end after `SECONDS`"},
+		),
+		Action: exactly(0, p.registryServe),
 	}
 }
 
@@ -111,6 +108,13 @@ func (p *program) serveSource(c *cli.Context, ref string) (serve.Source, func() 
 	case kind == render.Database:
 		src, err := p.databaseSource(c, ref)
 		return src, nothing, err
+	case kind == render.ManifestsDirectory:
+		o, err := p.renderOptions(c)
+		if err != nil {
+			return serve.Source{}, nil, err
+		}
+		blobs, err := render.Reference(c.Context, ref, o)
+		return serve.Blobs(ref, blobs), nothing, err
 	}
 	src, err := serve.Directory(ref)
 	return src, nothing, err

@@ -3,6 +3,7 @@
 //	rpc ADDRESS packages          the names of all packages
 //	rpc ADDRESS package NAME      a package's channels and their heads
 //	rpc ADDRESS bundles           one line for each bundle: package, channel, name, bytes of the answer
+//	rpc ADDRESS replay FILE       makes the calls of a recording, and compares the answers
 package main
 
 import (
@@ -29,7 +30,7 @@ func main() {
 
 func ask(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles")
+		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE")
 	}
 	conn, err := grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
 	if err != nil {
@@ -46,6 +47,8 @@ func ask(args []string, out io.Writer) error {
 		return channels(ctx, client, args[2], out)
 	case args[1] == "bundles":
 		return bundles(ctx, client, out)
+	case args[1] == "replay" && len(args) == 3:
+		return replay(ctx, conn, args[2], out)
 	}
 	return fmt.Errorf("unknown question %q", args[1:])
 }

@@ -17,11 +17,14 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Image is a small image for linux/amd64 that a test makes of files. A layer's names are relative to the image's root.
+// Image is a small image that a test makes of files. A layer's names are relative to the image's root.
 type Image struct {
-	Labels map[string]string
-	Cmd    []string
-	Layers []map[string]string
+	// Platform is linux/amd64 if it is empty.
+	Platform v1.Platform
+	Labels   map[string]string
+	// Entrypoint and Cmd are what it starts.
+	Entrypoint, Cmd []string
+	Layers          []map[string]string
 	// Annotations are those of the manifest.
 	Annotations map[string]string
 }
@@ -29,7 +32,7 @@ type Image struct {
 // blobs are the image's manifest, and every blob it names.
 func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	t.Helper()
-	config := v1.Image{Platform: v1.Platform{OS: "linux", Architecture: "amd64"}, Config: v1.ImageConfig{Labels: i.Labels, Cmd: i.Cmd}}
+	config := v1.Image{Platform: i.platform(), Config: v1.ImageConfig{Labels: i.Labels, Entrypoint: i.Entrypoint, Cmd: i.Cmd}}
 	config.RootFS.Type = "layers"
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Annotations: i.Annotations, Layers: []v1.Descriptor{}}
 	for _, files := range i.Layers {
@@ -49,6 +52,32 @@ func (i Image) blobs(t testing.TB) (manifest []byte, blobs [][]byte) {
 	text := marshal(t, config)
 	m.Config = describe(v1.MediaTypeImageConfig, text)
 	return marshal(t, m), append(blobs, text)
+}
+
+func (i Image) platform() v1.Platform {
+	if i.Platform.OS == "" {
+		return v1.Platform{OS: "linux", Architecture: "amd64"}
+	}
+	return i.Platform
+}
+
+// AddIndex stores images for several platforms, and the index of them under REPOSITORY:TAG. Entries that are no images are
+// given as more.
+func (r *Registry) AddIndex(t testing.TB, repository, tag string, annotations map[string]string, of []Image, more ...v1.Descriptor) digest.Digest {
+	t.Helper()
+	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Annotations: annotations}
+	for _, i := range of {
+		manifest, blobs := i.blobs(t)
+		for _, b := range blobs {
+			r.AddBlob(b)
+		}
+		r.AddManifest(repository, "", v1.MediaTypeImageManifest, manifest)
+		d, platform := describe(v1.MediaTypeImageManifest, manifest), i.platform()
+		d.Platform = &platform
+		index.Manifests = append(index.Manifests, d)
+	}
+	index.Manifests = append(index.Manifests, more...)
+	return r.AddManifest(repository, tag, v1.MediaTypeImageIndex, marshal(t, index))
 }
 
 func describe(mediaType string, content []byte) v1.Descriptor {

@@ -1,0 +1,69 @@
+package build
+
+import (
+	"fmt"
+	"path"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// server is the program called opm that the base's configuration starts; empty if it starts another one or none.
+func (b *base) server() string {
+	for _, words := range [][]string{b.config.Config.Entrypoint, b.config.Config.Cmd} {
+		if len(words) == 0 {
+			continue
+		}
+		if path.Base(words[0]) == path.Base(serverPath) {
+			return words[0]
+		}
+		return ""
+	}
+	return ""
+}
+
+// baseServer is the server that the bases of all platforms have; empty if one of them has none or another one.
+func (o *Options) baseServer(bases []*base) string {
+	if o.BaseServer {
+		return "/" + serverPath
+	}
+	found := ""
+	for _, b := range bases {
+		if b == nil {
+			return ""
+		}
+		s := b.server()
+		if s == "" || found != "" && s != found {
+			return ""
+		}
+		found = s
+	}
+	return found
+}
+
+// settleServer finds out who serves: the base, or servers that are put into the image. It returns the base's server if it
+// is that.
+func (o *Options) settleServer(bases []*base) (string, error) {
+	if o.ServerOf == nil && !o.BaseServer {
+		return "", nil
+	}
+	if s := o.baseServer(bases); s != "" {
+		// The native cache is known to the server that comes with it only, and others refuse to start with it.
+		o.program, o.Cache = s, nil
+		return s, nil
+	}
+	for _, p := range o.platforms() {
+		s, err := o.ServerOf(p)
+		if err != nil {
+			return "", err
+		}
+		if !samePlatform(s.Platform, p) {
+			return "", fmt.Errorf("a server for %s/%s in place of one for %s/%s", s.Platform.OS, s.Platform.Architecture, p.OS, p.Architecture)
+		}
+		o.Servers = append(o.Servers, s)
+	}
+	return "", nil
+}
+
+func samePlatform(a, b v1.Platform) bool {
+	return a.OS == b.OS && a.Architecture == b.Architecture && a.Variant == b.Variant
+}

@@ -1,0 +1,61 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// DatabaseLabel is the label that tells where in an image the index database is.
+const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
+
+// databasePath is where an image has its index database.
+const databasePath = "database/index.db"
+
+// IndexInput is the index database that goes into an image.
+type IndexInput struct {
+	// FS and Name say which file it is. It must not change until the image is built.
+	FS   fs.FS
+	Name string
+	// Packages are the packages that are in it, for the account of the image.
+	Packages []string
+}
+
+// databasePurpose is that of images of an index database, as opm's Dockerfile describes them.
+func databasePurpose() purpose {
+	return purpose{"bindery index", func(c *v1.ImageConfig, o *Options, b *base) {
+		c.Labels = withLabels(c.Labels, map[string]string{DatabaseLabel: "/" + databasePath})
+		delete(c.Labels, ConfigsLabel)
+		serving(c, o, b)
+		c.Cmd = []string{"registry", "serve", "--database", "/" + databasePath}
+	}}
+}
+
+// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does not
+// look into the database. The caller must close the image, and keep o.Dir until it has been copied.
+func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
+	o.purpose, o.Cache = databasePurpose(), nil
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	if in.FS == nil {
+		return nil, errors.New("an index image needs a database")
+	}
+	file, err := layers.File(databasePath, in.FS, in.Name)
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	file.Mode = 0o644 // every user of a cluster must be able to read it
+	return serveImage(ctx, &o, databasePath, func(below int) ([]part, error) {
+		if n := below + 1; n > o.MaxLayers {
+			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+		}
+		l := layers.Layer{Name: "database", Entries: []layers.Entry{file}}
+		return []part{{kind: LayerDatabase, packages: in.Packages, dir: databasePath, layer: l}}, nil
+	})
+}

@@ -1,0 +1,66 @@
+package build
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// What is taken over is each platform's own, gives way to what is asked for, and never says that the image is something else.
+func TestWhatIsTakenOver(t *testing.T) {
+	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
+	o := Options{
+		Platforms: platforms, Labels: map[string]string{"both": "asked"}, Annotations: map[string]string{"note": "asked"},
+		KeptAnnotations: map[string]string{"index": "kept", "note": "kept"},
+		Kept: func(p v1.Platform) Kept {
+			return Kept{
+				Labels:      map[string]string{"arch": p.Architecture, "both": "kept", DatabaseLabel: "/x.db", ConfigsLabel: "/elsewhere"},
+				Annotations: map[string]string{"arch": p.Architecture, "note": "kept"},
+			}
+		},
+	}
+	for _, format := range []Format{FormatOCI, FormatDocker} {
+		o := o
+		o.Format = format
+		if format == FormatDocker {
+			o.Annotations = nil
+		}
+		img := catalog(t, CatalogInput{FS: sampleFS()}, o)
+		for i, p := range platforms {
+			var config v1.Image
+			if err := json.Unmarshal(img.configs[img.Platforms[i].Config], &config); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[string]string{"arch": p.Architecture, "both": "asked", ConfigsLabel: "/configs"}; !maps.Equal(config.Config.Labels, want) {
+				t.Errorf("%s, %s: labels %v", format, p.Architecture, config.Config.Labels)
+			}
+			var m v1.Manifest
+			if err := json.Unmarshal(img.manifests[img.Platforms[i].Digest], &m); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"arch": p.Architecture, "note": "asked"}
+			if format == FormatDocker {
+				want = nil
+			}
+			if !maps.Equal(m.Annotations, want) {
+				t.Errorf("%s, %s: annotations %v", format, p.Architecture, m.Annotations)
+			}
+		}
+		var index v1.Index
+		if err := json.Unmarshal(img.manifest, &index); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"index": "kept", "note": "asked"}
+		if format == FormatDocker {
+			want = nil
+		}
+		if !maps.Equal(index.Annotations, want) {
+			t.Errorf("%s: annotations of the index %v", format, index.Annotations)
+		}
+	}
+	if o.Annotations["index"] != "" {
+		t.Error("the options have changed")
+	}
+}

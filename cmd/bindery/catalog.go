@@ -1,0 +1,190 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// catalogCommand is the family of commands that edit catalogs, for those who never knew opm.
+func (p *program) catalogCommand() *cli.Command {
+	return &cli.Command{
+		Name: "catalog", Usage: "edit catalogs: directories and index databases",
+		Action: p.group,
+		Subcommands: []*cli.Command{
+			p.catalogAddCommand(),
+			p.catalogRemoveCommand(),
+			p.catalogPruneCommand(),
+			p.catalogPruneStrandedCommand(),
+			p.catalogPromoteCommand(),
+			p.catalogDeprecateCommand(),
+			p.catalogMergeCommand(),
+			p.catalogFilterCommand(),
+		},
+	}
+}
+
+const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is changed in place, as a whole or not at all. Only files of\n" +
+	"packages that change are written. It can be an image of either as well: then a new image is made of it, and -t names it.\n" +
+	"--dry-run shows what would be done, --explain why."
+
+func (p *program) catalogAddCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "add",
+		Usage:     "add bundles to a catalog",
+		ArgsUsage: "CATALOG BUNDLE...",
+		Description: catalogEditHelp + "\n\n" +
+			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory with package\n" +
+			"manifests, of which all are added. Its annotations name package and channels.\n" +
+			"In mode replaces its ClusterServiceVersion says what it replaces and skips; in mode semver a bundle replaces the next lower\n" +
+			"version of its channel, and in mode semver-skippatch it skips lower patch versions as well." +
+			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",
+				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t registry.example.com/acme/catalog:v2",
+				"bindery catalog add new registry.example.com/acme/etcd:v0.9.4 registry.example.com/acme/etcd:v0.9.5 --create --mode semver",
+				"bindery catalog add catalog new-bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain"),
+		Flags: catalogFlags(createFlags(), addFlags(false)),
+		Action: atLeast(2, func(c *cli.Context) error {
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.addEdit(c, c.Args().Tail()) })
+		}),
+	}
+}
+
+func (p *program) catalogRemoveCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "rm",
+		Usage:       "remove packages from a catalog",
+		ArgsUsage:   "CATALOG PACKAGE...",
+		Description: catalogEditHelp + examples("bindery catalog rm catalog etcd", "bindery catalog rm index.db etcd --dry-run", "bindery catalog rm oci:catalog.oci:v1 etcd -t acme/catalog:v2"),
+		Flags:       catalogFlags([]cli.Flag{permissiveFlag()}),
+		Action: atLeast(2, func(c *cli.Context) error {
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.removeEdit(c, c.Args().Tail()) })
+		}),
+	}
+}
+
+func (p *program) catalogPruneCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "prune",
+		Usage:       "remove all packages but some from a catalog",
+		ArgsUsage:   "CATALOG --keep PACKAGE",
+		Description: catalogEditHelp + examples("bindery catalog prune index.db --keep etcd,prometheus"),
+		Flags: catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "keep", Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
+			permissiveFlag(),
+		}),
+		Action: exactly(1, func(c *cli.Context) error {
+			keep, err := requiredList(c, "keep")
+			if err != nil {
+				return err
+			}
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, keep) })
+		}),
+	}
+}
+
+func (p *program) catalogPruneStrandedCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "prune-stranded",
+		Usage:       "remove the bundles that are in no channel from a catalog",
+		ArgsUsage:   "CATALOG",
+		Description: catalogEditHelp + examples("bindery catalog prune-stranded catalog"),
+		Flags:       catalogFlags(),
+		Action: exactly(1, func(c *cli.Context) error {
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
+		}),
+	}
+}
+
+func (p *program) catalogPromoteCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "promote",
+		Usage:     "put bundles of a catalog into another channel",
+		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
+		Description: catalogEditHelp + "\n\n" +
+			"A bundle is given by name, as PACKAGE/NAME, or by image. It becomes the head of the channel, and must be of a higher version\n" +
+			"than the head that the channel has. A channel that is not there is made." +
+			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable", "bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
+		Flags: catalogFlags([]cli.Flag{
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "put the bundles into `CHANNEL`"},
+			&cli.BoolFlag{Name: "default", Usage: "make it the default channel of the package"},
+		}),
+		Action: atLeast(2, func(c *cli.Context) error {
+			channels, err := requiredList(c, "channel")
+			if err != nil {
+				return err
+			}
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.promoteEdit(c, c.Args().Tail(), channels) })
+		}),
+	}
+}
+
+func (p *program) catalogDeprecateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "deprecate",
+		Usage:     "mark bundles, channels and packages of a catalog as deprecated",
+		ArgsUsage: "CATALOG [BUNDLE...] --message TEXT",
+		Description: catalogEditHelp + "\n\n" +
+			"What is deprecated gets an entry with the message in olm.deprecations, and stays installable. A bundle is given by name, as\n" +
+			"PACKAGE/NAME, or by image. --truncate also ends the upgrade graph at the bundles: what is below them in their channels is\n" +
+			"removed. A database holds no deprecations but those of truncated graphs, and no messages." +
+			examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
+				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
+				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
+		Flags: catalogFlags([]cli.Flag{
+			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` that tells users why, and what to do"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
+			&cli.StringSliceFlag{Name: "package", Usage: "deprecate `PACKAGES`"},
+			&cli.BoolFlag{Name: "undo", Usage: "take deprecations back"},
+			&cli.BoolFlag{Name: "truncate", Usage: "remove what is below the bundles in their channels"},
+		}, truncateFlags()),
+		Action: atLeast(1, p.catalogDeprecate),
+	}
+}
+
+func (p *program) catalogDeprecate(c *cli.Context) error {
+	m := marks{bundles: c.Args().Tail(), message: c.String("message"), truncate: c.Bool("truncate")}
+	var err error
+	if m.channels, err = listFlag(c, "channel"); err != nil {
+		return err
+	}
+	if m.packages, err = listFlag(c, "package"); err != nil {
+		return err
+	}
+	undo := c.Bool("undo")
+	switch {
+	case len(m.bundles)+len(m.channels)+len(m.packages) == 0:
+		return cliutil.Usagef("nothing is named: expected bundles, --channel or --package")
+	case undo && (m.truncate || c.IsSet("message")):
+		return cliutil.Usagef("--undo takes deprecations back: it goes with neither --message nor --truncate")
+	case m.truncate && len(m.bundles) == 0:
+		return cliutil.Usagef("--truncate needs a bundle to end the graph at")
+	case !undo && m.message == "" && (!m.truncate || len(m.channels)+len(m.packages) > 0):
+		e := cliutil.Usagef("required flag(s) \"message\" not set")
+		e.Hint = "--message tells users why, and what to do; --undo takes a deprecation back"
+		return e
+	case c.Bool("allow-package-removal") && !m.truncate, c.Bool("permissive") && !m.truncate:
+		return cliutil.Usagef("--allow-package-removal and --permissive are for --truncate")
+	}
+	return p.catalogEdit(c, func() (change.Edit, error) { return p.deprecateEdit(c, m) })
+}
+
+func (p *program) catalogMergeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "take the packages of other catalogs into a catalog",
+		ArgsUsage: "CATALOG OTHER...",
+		Description: catalogEditHelp + "\n\n" +
+			"OTHER is a catalog directory, an index database, or an image of one. Of a package that several have, channels, bundles and\n" +
+			"deprecations are joined, and it is an error if they contradict each other. With --replace the last one counts." +
+			examples("bindery catalog merge catalog index.db --replace", "bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
+				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),
+		Flags: catalogFlags(createFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "replace", Usage: "take a package that is in several catalogs from the last one, as a whole"},
+			addedLevelFlag(),
+		}),
+		Action: atLeast(2, func(c *cli.Context) error {
+			return p.catalogEdit(c, func() (change.Edit, error) { return p.mergeEdit(c, c.Args().Tail()) })
+		}),
+	}
+}

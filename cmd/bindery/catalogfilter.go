@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) catalogFilterCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "filter",
+		Usage:     "keep packages, channels and versions of a catalog, and nothing else",
+		ArgsUsage: "CATALOG",
+		Description: catalogEditHelp + " With --to the catalog stays as it is, and what is\n" +
+			"kept is written to another directory.\n\n" +
+			"VERSIONS is a range such as \">=1.2.0 <2.0.0\" and holds for a package or for one channel. Upgrade edges are joined where\n" +
+			"bundles between others go, so that every installation of a version that went has a way on. The file of --selection is a\n" +
+			"list \"packages\", of which each has a name and may have versions (or minVersion and maxVersion), headsOnly, defaultChannel and\n" +
+			"a list \"channels\", each with a name and versions of its own." +
+			examples("bindery catalog filter index.db --package etcd:alpha --heads-only",
+				"bindery catalog filter catalog -p etcd@>=0.9.2 --to filtered --catalog-format yaml",
+				"bindery catalog filter index.db --selection selection.yaml --to filtered",
+				"bindery catalog filter index.db -p etcd:clusterwide-alpha --default-channel etcd=clusterwide-alpha --dry-run --explain"),
+		Flags: catalogFlags(filterFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "write the result to `DIR`, which must be absent or empty"},
+			newFilesFlag(),
+		}),
+		Action: exactly(1, p.catalogFilter),
+	}
+}
+
+func (p *program) catalogFilter(c *cli.Context) error {
+	to := c.String("to")
+	if to == "" {
+		return p.catalogEdit(c, func() (change.Edit, error) { return p.filterEdit(c) })
+	}
+	if makesImage(c) {
+		return cliutil.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
+	}
+	ref := c.Args().First()
+	o, err := p.changeOptions(c, to)
+	o.Reuse = true
+	if err != nil {
+		return err
+	}
+	if err := checkApart(ref, to); err != nil {
+		return err
+	}
+	if err := p.checkAccount(c); err != nil {
+		return err
+	}
+	e, err := p.filterEdit(c)
+	if err != nil {
+		return err
+	}
+	return p.editTo(c, ref, to, o, e)
+}
+
+// editTo writes what an edit makes of a catalog to another directory.
+func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e change.Edit) (err error) {
+	src, done, err := p.openSource(c, ref, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	blobs, r, err := src.Apply(c.Context, e)
+	if err != nil {
+		return p.editError(err)
+	}
+	if !c.Bool("dry-run") {
+		if err := declcfg.WriteFS(c.Context, dir, o.Format, blobs); err != nil {
+			return p.editError(err)
+		}
+	}
+	if err := p.tellAccount(c, ref, r); err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		p.log.Info(fmt.Sprintf("wrote %q", dir))
+	}
+	return leftOut(r)
+}
+
+// openSource opens a catalog to read it: a directory, a database file or an image of one.
+func (p *program) openSource(c *cli.Context, ref string, o change.Options) (_ *change.Source, done func() error, err error) {
+	kind, err := render.Classify(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch kind {
+	case render.CatalogDirectory:
+		fsys, err := declcfg.OpenDir(ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		src, err := change.FromFS(c.Context, fsys, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return src, src.Close, nil
+	case render.Database:
+		src, err := change.FromDatabase(c.Context, ref, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return src, src.Close, nil
+	case render.BundleDirectory:
+		return nil, nil, notCatalogDirectory(ref)
+	case render.ManifestsDirectory:
+		return nil, nil, notEdited(ref)
+	}
+	ro, err := p.bundleOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	index, err := render.OpenIndex(c.Context, ref, ro)
+	if err != nil {
+		return nil, nil, p.notAnIndex(ref, err)
+	}
+	var src *change.Source
+	if index.Kind == render.DatabaseImage {
+		src, err = change.FromDatabase(c.Context, index.Database, o)
+	} else {
+		src, err = change.FromFS(c.Context, index.Configs, o)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, index.Close())
+	}
+	return src, func() error { return errors.Join(src.Close(), index.Close()) }, nil
+}

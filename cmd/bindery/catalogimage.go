@@ -1,0 +1,61 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// catalogFlags are the own flags of a command of the family catalog, and those that all of them have.
+func catalogFlags(own ...[]cli.Flag) []cli.Flag {
+	return flags(flags(own...), editFlags(), destinationFlags(), editImageFlags(), resultFlags(), imageFlags())
+}
+
+// makesImage tells whether the command says where an image is to go.
+func makesImage(c *cli.Context) bool {
+	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push")
+}
+
+// isCatalogImage tells whether the catalog of a command is in an image. An image is never changed where it is: a new one
+// is made of it.
+func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return false, err
+	case kind != render.Image && makesImage(c):
+		e := cliutil.Usagef("%q is no image: it is changed in place, and --tag, --push and --output say where a new image goes", ref)
+		e.Object, e.Hint = ref, "\"build catalog\" makes an image of the changed catalog, \"index add -f\" one of a catalog that stays as it is"
+		return false, e
+	case kind != render.Image || !render.IsImageName(ref) || p.begins(c) && !makesImage(c):
+		return false, nil
+	case !makesImage(c):
+		e := cliutil.Usagef("required flag(s) \"tag\" not set: an image is not changed, a new one is made")
+		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, also under the name of the old one"
+		return false, e
+	}
+	return true, nil
+}
+
+// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before anything is
+// fetched.
+func (p *program) catalogEdit(c *cli.Context, make func() (change.Edit, error)) error {
+	ref := c.Args().First()
+	image, err := p.isCatalogImage(c, ref)
+	if err != nil {
+		return err
+	}
+	if image {
+		return p.editImage(c, imageEdit{from: ref, takeOver: true, edit: make})
+	}
+	if err := p.checkCatalog(c, ref); err != nil {
+		return err
+	}
+	e, err := make()
+	if err != nil {
+		return err
+	}
+	return p.editInPlace(c, ref, e)
+}

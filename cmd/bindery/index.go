@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// indexCommand is the family of commands that opm had for index images.
+func (p *program) indexCommand() *cli.Command {
+	return &cli.Command{
+		Name: "index", Usage: "edit index images, under opm's names",
+		Action: p.group,
+		Subcommands: []*cli.Command{
+			p.indexAddCommand(),
+			p.indexRemoveCommand(),
+			p.indexPruneCommand(),
+			p.indexPruneStrandedCommand(),
+			p.indexTruncateCommand(),
+			p.indexExportCommand(),
+		},
+	}
+}
+
+const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image keeps its format unless\n" +
+	"--output-format says otherwise, and is made of new layers: nothing is left in it of what was removed. It goes where --push\n" +
+	"and --output say, or to an OCI layout in the working directory. No container tool is needed. --dry-run shows what would be\n" +
+	"done, --explain why."
+
+func (p *program) indexAddCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "add",
+		Usage: "add bundles to an index image, or begin one",
+		Description: indexHelp + "\n\n" +
+			"Without --from-index a new index is begun, a file-based catalog unless --output-format says otherwise. With --bundles \"\" it is\n" +
+			"empty. Bundles are images in registries, layouts and archives, or bundle directories. All problems are told at once; the exit\n" +
+			"status is 2 if an image was added before, and 3 if another image of the same bundle was." +
+			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
+				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t registry.example.com/acme/catalog:v2 --platform linux/amd64",
+				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
+				"bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 --generate --output-format sqlite"),
+		Flags: indexFlags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
+		}, addFlags(true)),
+		Action: exactly(0, func(c *cli.Context) error {
+			if !c.IsSet("bundles") {
+				return cliutil.Usagef("required flag(s) %q not set", "bundles")
+			}
+			refs, err := listFlag(c, "bundles")
+			if err != nil {
+				return err
+			}
+			return p.indexEdit(c, func() (change.Edit, error) {
+				if len(refs) == 0 {
+					return nothingToEdit(), nil
+				}
+				return p.addEdit(c, refs)
+			})
+		}),
+	}
+}
+
+func (p *program) indexRemoveCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "rm",
+		Usage: "remove packages from an index image",
+		Description: indexHelp +
+			examples("bindery index rm -o etcd -f oci:catalog.oci:v1 -t acme/catalog:v2", "bindery index rm -o etcd -f registry.example.com/acme/catalog:v1 --generate"),
+		Flags: indexFlags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
+			permissiveFlag(),
+		}),
+		Action: exactly(0, func(c *cli.Context) error {
+			packages, err := requiredList(c, "operators")
+			if err != nil {
+				return err
+			}
+			return p.indexEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
+		}),
+	}
+}
+
+func (p *program) indexPruneCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "prune",
+		Usage: "remove all packages but some from an index image",
+		Description: indexHelp +
+			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t acme/catalog:v2", "bindery index prune -p etcd -f index.db -t acme/index:v2 --output-format fbc --output oci-archive:index.tar"),
+		Flags: indexFlags(false, []cli.Flag{
+			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
+			permissiveFlag(),
+		}),
+		Action: exactly(0, func(c *cli.Context) error {
+			packages, err := requiredList(c, "packages")
+			if err != nil {
+				return err
+			}
+			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
+		}),
+	}
+}
+
+func (p *program) indexPruneStrandedCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "prune-stranded",
+		Usage:       "remove the bundles that are in no channel from an index image",
+		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t acme/index:v2"),
+		Flags:       indexFlags(true, []cli.Flag{permissiveFlag()}),
+		Action: exactly(0, func(c *cli.Context) error {
+			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
+		}),
+	}
+}
+
+func (p *program) indexTruncateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "deprecatetruncate", Hidden: p.opm,
+		Usage: "deprecate bundles of an index image and remove what is below them in their channels",
+		Description: indexHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
+			examples("bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t acme/catalog:v2 --explain"),
+		Flags: indexFlags(true, []cli.Flag{
+			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
+		}, truncateFlags()),
+		Action: exactly(0, func(c *cli.Context) error {
+			bundles, err := requiredList(c, "bundles")
+			if err != nil {
+				return err
+			}
+			return p.indexEdit(c, func() (change.Edit, error) { return p.truncateEdit(c, bundles) })
+		}),
+	}
+}
+
+// nothingToEdit is the edit of an index to which no bundles are added.
+func nothingToEdit() change.Edit {
+	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		return s.Catalog, &edit.Account{}, nil
+	}}
+}
+
+// indexEdit does an edit of --from-index, by an image or by the files that one is made of.
+func (p *program) indexEdit(c *cli.Context, make func() (change.Edit, error)) error {
+	if err := p.checkTools(c); err != nil {
+		return err
+	}
+	i := imageEdit{from: c.String("from-index"), edit: make}
+	if i.from == "" && c.Command.Name != "add" {
+		return cliutil.Usagef("required flag(s) %q not set", "from-index")
+	}
+	if c.Bool("generate") {
+		return p.generateIndex(c, i)
+	}
+	if !c.IsSet("tag") {
+		if c.Bool("push") {
+			e := cliutil.Usagef("required flag(s) \"tag\" not set")
+			e.Hint = "name the image with -t NAME"
+			return e
+		}
+		if !c.IsSet("output") {
+			if err := c.Set("tag", defaultIndexTag); err != nil {
+				return err
+			}
+		}
+	}
+	return p.editImage(c, i)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// defaultIndexTag is opm's name for an index that nobody names.
+const defaultIndexTag = "operator-registry-index:latest"
+
+// indexFlags are those of every command of the family index, with opm's letters. tools are opm's flags for the programs that
+// build and pull; prune has one of them only.
+func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
+	const group, accepted = "what", "accepted for opm's sake"
+	all := flags(own...)
+	all = append(all,
+		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"}, Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
+		&cli.BoolFlag{Name: "generate", Usage: "write a Dockerfile and the database or catalog, and make no image", Category: "where to"},
+		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile", Usage: "write the Dockerfile of --generate to `FILE`", Category: "where to"},
+		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Usage: "`TOOL` to build and pull with: " + accepted, Category: accepted},
+	)
+	if tools {
+		all = append(all,
+			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"}, Usage: "`TOOL` to build with: " + accepted, Category: accepted},
+			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"}, Usage: "`TOOL` to pull with: " + accepted, Category: accepted},
+		)
+	}
+	what := editImageFlags()
+	for _, f := range what {
+		if f, ok := f.(*cli.StringFlag); ok && f.Name == "binary-image" {
+			f.Aliases = append(f.Aliases, "i")
+		}
+	}
+	return flags(destinationFlags(), all, what, editFlags(), resultFlags(), imageFlags())
+}
+
+// checkTools reads opm's flags for container tools, and refuses what opm refuses where that has a meaning.
+func (p *program) checkTools(c *cli.Context) error {
+	var named []string
+	for _, flag := range []string{"container-tool", "build-tool", "pull-tool"} {
+		tool := c.String(flag)
+		if !slices.Contains([]string{"", "none", "docker", "podman"}, tool) {
+			return cliutil.Usagef("invalid --%s value %q, expected (none|docker|podman)", flag, tool)
+		}
+		if tool != "" && tool != "none" {
+			named = append(named, tool)
+		}
+	}
+	if c.IsSet("container-tool") && (c.IsSet("build-tool") || c.IsSet("pull-tool")) {
+		return cliutil.Usagef("container-tool cannot be set alongside pull-tool or build-tool")
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	slices.Sort(named)
+	tools := strings.Join(slices.Compact(named), " and ")
+	if c.Bool("generate") || c.Bool("push") || c.IsSet("output") || c.Bool("dry-run") {
+		p.log.Info(tools + ": no tool is needed, images are read and made by the program itself")
+		return nil
+	}
+	p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry", tools))
+	return nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/generate"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build context.
+const generatedCatalog = "configs"
+
+// generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.
+func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
+	for _, flag := range []string{"push", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server"} {
+		if c.IsSet(flag) {
+			return cliutil.Usagef("--generate makes no image: it does not go with --%s", flag)
+		}
+	}
+	if err := p.checkAccount(c); err != nil {
+		return err
+	}
+	dockerfile := c.String("out-dockerfile")
+	if err := generate.CheckDockerfile(dockerfile); err != nil {
+		return dockerfileError(err)
+	}
+	// The files are what scripts for opm go on with.
+	begun := change.Directory
+	if p.opm {
+		begun = change.Database
+	}
+	edited, err := p.editIndex(c, i, begun)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, edited.Close()) }()
+	text, err := indexDockerfile(c, edited.kind)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		if edited.kind == change.Database {
+			err = p.generateDatabase(c, edited)
+		} else {
+			err = generateCatalog(c, edited)
+		}
+		if err != nil {
+			return err
+		}
+		if err := generate.ReplaceDockerfile(dockerfile, text); err != nil {
+			return dockerfileError(err)
+		}
+		p.log.Info("wrote " + dockerfile)
+	}
+	if err := p.tellAccount(c, edited.name, edited.result); err != nil {
+		return err
+	}
+	return leftOut(edited.result)
+}
+
+// indexDockerfile is the Dockerfile for a database or a catalog.
+func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
+	base := c.String("binary-image")
+	if base == "" {
+		base = generate.DefaultImage
+	}
+	if kind == change.Database {
+		return generate.DatabaseDockerfile(base)
+	}
+	labels, err := cliutil.Pairs("label", c.StringSlice("label"))
+	if err != nil {
+		return "", err
+	}
+	builder := base
+	if builder == "scratch" {
+		builder = generate.DefaultImage
+	}
+	return generate.Dockerfile{Dir: generatedCatalog, BaseImage: base, BuilderImage: builder, Labels: labels}.Text()
+}
+
+func dockerfileError(err error) error {
+	if !errors.Is(err, generate.ErrNotGenerated) {
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Err: err, Hint: "-d names another file for the Dockerfile"}
+}
+
+// generateDatabase writes the database to its place. What else is in the directory stays, and so does a file that is no
+// index database.
+func (p *program) generateDatabase(c *cli.Context, e *editedIndex) (err error) {
+	path := filepath.FromSlash(generate.DatabaseFile)
+	dir := filepath.Dir(path)
+	if err := p.checkReplaceable(c, path); err != nil {
+		return err
+	}
+	err = os.Mkdir(dir, 0o777)
+	made := err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	defer func() {
+		if made && err != nil {
+			_ = os.Remove(dir) // another run may have put something into it
+		}
+	}()
+	if _, err := p.writeIndexDatabase(c, e, path); err != nil {
+		return err
+	}
+	p.log.Info("wrote " + path)
+	return nil
+}
+
+// checkReplaceable refuses a file in the place of the database that is none.
+func (p *program) checkReplaceable(c *cli.Context, path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := sqlite.Open(c.Context, path, sqlite.Options{})
+	if err == nil {
+		return db.Close()
+	}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Object: path, Hint: "move it away, or run the command in another directory",
+		Err: fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
+}
+
+// generateCatalog writes the catalog into a directory that is not there yet, or empty.
+func generateCatalog(c *cli.Context, e *editedIndex) error {
+	err := build.WriteCatalog(c.Context, generatedCatalog, e.catalogInput())
+	if errors.Is(err, fs.ErrExist) {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// The commands that edit catalogs are verbs: each makes a [change.Edit] of its flags and arguments (addEdit, removeEdit
+// and so on), and hands it on to where the catalog is. The families registry, index and catalog share the verbs and differ
+// in the names of flags.
+
+// editFlags are those of every command that edits a catalog.
+func editFlags() []cli.Flag {
+	const group = "account"
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done, a line each, and write nothing", Category: group},
+		&cli.BoolFlag{Name: "explain", Usage: "print why each head, default channel and edge of the packages is what it is", Category: group},
+		&cli.StringFlag{Name: "account", Usage: "write a JSON account of what was done to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
+		&cli.BoolFlag{Name: "lossy", Usage: "leave out what a database cannot hold, in place of an error"},
+		&cli.BoolFlag{Name: "keep-going", Usage: "leave out the broken packages of a database, in place of an error; exit status 4"},
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "wait for `DURATION` for another edit of the same catalog to end", Category: "work"},
+		inCategory(jobsFlag(), "work"),
+	}
+}
+
+// permissiveFlag is the flag of the verbs that can do what is good of a batch.
+func permissiveFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "permissive", Usage: "do what can be done, and tell of the rest in warnings"}
+}
+
+// createFlags are those of the verbs that can begin a catalog.
+func createFlags() []cli.Flag {
+	return []cli.Flag{&cli.BoolFlag{Name: "create", Usage: "begin a new catalog where there is none: a database if its name ends in .db, else a directory"}, newFilesFlag()}
+}
+
+// newFilesFlag is the format of a directory that is made.
+func newFilesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "`FORMAT` of the files of a new directory (json|yaml)"}
+}
+
+// changeOptions reads [editFlags] and [createFlags]. path is where a new catalog goes.
+func (p *program) changeOptions(c *cli.Context, path string) (change.Options, error) {
+	o := change.Options{
+		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Wait: c.Duration("wait"),
+		Create: p.begins(c), New: change.Directory, Warn: p.warnAt,
+	}
+	if o.Wait <= 0 {
+		o.Wait = time.Nanosecond // 0 would be the default
+	}
+	if strings.HasSuffix(path, ".db") || !c.Bool("create") && !os.IsPathSeparator(lastByte(path)) {
+		o.New = change.Database
+	}
+	text := c.String("catalog-format")
+	if text == "" {
+		return o, nil
+	}
+	var err error
+	if o.Format, err = declcfg.ParseFormat(text); err != nil || o.Format == declcfg.FormatNDJSON {
+		return o, cliutil.Usagef("invalid --catalog-format value %q, expected (json|yaml)", text)
+	}
+	return o, nil
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+// checkCatalog refuses, before anything is fetched, a reference to a catalog that cannot be edited.
+func (p *program) checkCatalog(c *cli.Context, ref string) error {
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return err
+	case kind == render.BundleDirectory:
+		return notCatalogDirectory(ref)
+	case kind == render.ManifestsDirectory:
+		return notEdited(ref)
+	case kind == render.Image && !p.begins(c):
+		hint := "the catalog is a directory or an index database"
+		if p.hasFlag("create") {
+			hint += "; --create begins a new one"
+		}
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Hint: hint, Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
+	}
+	return nil
+}
+
+// begins tells whether the command makes a catalog where there is none: --create asks for it, and opm's way to begin a
+// database is to add to one.
+func (p *program) begins(c *cli.Context) bool {
+	return c.Bool("create") || strings.HasSuffix(p.line.Name(""), " registry add")
+}
+
+func notCatalogDirectory(path string) error {
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
+		Hint: "the catalog comes first, bundles behind it"}
+}
+
+// notEdited refuses package manifests where a catalog is needed that can be edited.
+func notEdited(path string) error {
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
+		Hint: "\"migrate DIR OUT\" makes a catalog of them; they can be added to another one"}
+}
+
+// editInPlace does an edit of a directory or a database file, and tells of it.
+func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error {
+	if err := p.checkAccount(c); err != nil {
+		return err
+	}
+	o, err := p.changeOptions(c, path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
+		e.Always = true // a catalog without bundles is one as well
+	}
+	r, err := change.InPlace(c.Context, path, e, o)
+	if err != nil {
+		return p.editError(err)
+	}
+	if err := p.tellEdit(c, path, r); err != nil {
+		return err
+	}
+	return leftOut(r)
+}
+
+// leftOut is the exit status of an edit that left out broken packages.
+func leftOut(r *change.Result) error {
+	for _, f := range findingsOf(r) {
+		if f.Kind == sqlite.Quarantined {
+			return &cliutil.ExitStatus{Status: 4}
+		}
+	}
+	return nil
+}
+
+// editError is the error of an edit as the program tells it: under the name opm in opm's words.
+func (p *program) editError(err error) error {
+	var wrong *edit.Error
+	if !p.opm || !errors.As(err, &wrong) {
+		return p.opmMessage(err)
+	}
+	told := &opmEditError{err: err, text: wrong.OpmMessage()}
+	if slices.Contains([]string{"opm registry rm", "opm index rm"}, p.line.Name("opm")) {
+		told.text, told.field = "error deleting packages from database: "+told.text, true
+	}
+	var status *cliutil.ExitStatus
+	if errors.As(err, &status) {
+		return &cliutil.ExitStatus{Status: status.Status, Err: told}
+	}
+	return told
+}
+
+// opmEditError is the error of an edit in opm's words.
+type opmEditError struct {
+	err  error
+	text string
+	// field is set where opm has the text in a field of the message that ends it.
+	field bool
+}
+
+func (e *opmEditError) Error() string { return e.text }
+func (e *opmEditError) Unwrap() error { return e.err }
+
+// addStatus gives the error of an add the exit status that opm has for it.
+func addStatus(err error) error {
+	var wrong *edit.Error
+	if errors.As(err, &wrong) && wrong.ExitStatus() != 1 {
+		return &cliutil.ExitStatus{Status: wrong.ExitStatus(), Err: err}
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// levelAuto adds bundles in the form that the others of their package have.
+const levelAuto = "auto"
+
+// addFlags are those of the commands that add bundles. opm hides two of them.
+func addFlags(hide bool) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "how bundles find their place in a channel (replaces|semver|semver-skippatch)"},
+		permissiveFlag(),
+		&cli.BoolFlag{Name: "overwrite-latest", Usage: "let a bundle take the place of one of its name that nothing replaces", Hidden: hide},
+		&cli.BoolFlag{Name: "enable-alpha", Usage: "let bundles substitute for others (olm.substitutesFor)", Hidden: hide},
+		&cli.StringFlag{Name: "image-ref-template", Usage: "make the image references of bundles from no registry from `TEMPLATE`, which may use {{.Package}}, {{.Name}} and {{.Version}}"},
+		&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of bundles, in place of tags"},
+		addedLevelFlag(),
+	}
+}
+
+// addedLevelFlag is the form of bundles that come into a catalog.
+func addedLevelFlag() cli.Flag {
+	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto,
+		Usage: "form of bundles that come into a directory (auto|none|bundle-object-to-csv-metadata); auto is that of their package"}
+}
+
+// addedLevel reads [addedLevelFlag].
+func addedLevel(c *cli.Context) (string, error) {
+	level := c.String("migrate-level")
+	if level != levelAuto {
+		if _, err := edit.ParseLevel(level); err != nil {
+			return "", &cliutil.Error{Class: cliutil.ClassUsage, Object: level, Err: err}
+		}
+	}
+	return level, nil
+}
+
+// addEdit fetches bundles and is the edit that adds them. refs are images of every transport, layouts, archives and
+// directories.
+func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
+	mode, err := edit.ParseMode(c.String("mode"))
+	if err != nil {
+		return change.Edit{}, p.modeError(c.String("mode"), err)
+	}
+	level, err := addedLevel(c)
+	if err != nil {
+		return change.Edit{}, err
+	}
+	if err := p.checkAccount(c); err != nil {
+		return change.Edit{}, err
+	}
+	o := edit.AddOptions{
+		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"), Permissive: c.Bool("permissive"),
+	}
+	additions, unread, err := p.fetchAdditions(c, refs, o.Permissive)
+	if err != nil {
+		return change.Edit{}, err
+	}
+	var packages []string
+	for i := range additions {
+		packages = append(packages, additions[i].Bundle.Package)
+	}
+	return change.Edit{Whole: none(), Manifests: packages, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		for i := range additions {
+			if err := applyLevel(additions[i].Bundle, level, s); err != nil {
+				return nil, nil, err
+			}
+		}
+		o.Origins, o.Manifests = s.Origins, s.Manifests
+		catalog, account, err := edit.Add(s.Catalog, additions, o)
+		if err != nil {
+			return nil, nil, addStatus(err)
+		}
+		account.Problems = append(unread, account.Problems...)
+		return catalog, account, nil
+	}}, nil
+}
+
+// modeError is the error about --mode.
+func (p *program) modeError(mode string, err error) error {
+	if p.opm {
+		return cliutil.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
+	}
+	e := cliutil.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
+	e.Object, e.Hint = mode, ""
+	_ = err
+	return e
+}
+
+// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem each.
+func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
+	if len(refs) == 0 {
+		return nil, nil, nil
+	}
+	o, err := p.bundleOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.KeepGoing = permissive
+	status := cliutil.NewStatus(p.stderr, p.bars)
+	defer status.Close()
+	var fetched atomic.Int64
+	additions, err := render.BundlesAs(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
+		status.Set(fmt.Sprintf("fetched %d of %d bundles", fetched.Add(1), len(refs)))
+		return edit.NewAddition(b.Bundle, b.Image)
+	})
+	var failed interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return additions, nil, nil
+	case !permissive, c.Context.Err() != nil, !errors.As(err, &failed):
+		return nil, nil, p.opmMessage(err)
+	}
+	var unread []edit.Problem
+	for _, err := range failed.Unwrap() {
+		problem := edit.Problem{Message: err.Error(), Kind: err}
+		var of *render.ReferenceError
+		if errors.As(err, &of) {
+			problem.Image = of.Reference
+		}
+		unread = append(unread, problem)
+	}
+	return additions, unread, nil
+}
+
+// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and [imageFlags].
+func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled, ResolveDigests: c.Bool("resolve-digests")}
+	var err error
+	if o.Images, err = p.client(c); err != nil {
+		return o, err
+	}
+	if o.ImageLimits, err = imageLimits(c); err != nil {
+		return o, err
+	}
+	if text := c.String("image-ref-template"); text != "" {
+		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
+			return o, cliutil.Usagef("invalid --image-ref-template %q: %w", text, err)
+		}
+	}
+	return o, nil
+}
+
+// applyLevel brings a bundle into the form that it shall have in the catalog.
+func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
+	to := edit.Level(level)
+	switch {
+	case s.Kind == change.Database && level != levelAuto && to != edit.LevelNone:
+		return cliutil.Usagef("invalid --migrate-level value %q: a database holds the manifests of bundles", level)
+	case s.Kind == change.Database:
+		return nil
+	case level == levelAuto && s.MetadataOnly(b.Package):
+		to = edit.LevelCSVMetadata
+	case level == levelAuto:
+		to = edit.LevelNone
+	}
+	if err := to.Apply(b); err != nil {
+		return fmt.Errorf("bundle %q: %w", b.Name, err)
+	}
+	return nil
+}
+
+// listFlag reads a list that is given by commas or by repeating the flag.
+func listFlag(c *cli.Context, name string) ([]string, error) {
+	values, err := cliutil.List(c.StringSlice(name))
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return v == "" }), err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// editObject is what a problem of an edit is about: the smallest part of the catalog that it names.
+func editObject(e *edit.Problem) string {
+	switch {
+	case e.Bundle != "" && e.Package != "":
+		return e.Package + "/" + e.Bundle
+	case e.Bundle != "":
+		return e.Bundle
+	case e.Channel != "":
+		return e.Package + "/" + e.Channel
+	case e.Package != "":
+		return e.Package
+	}
+	return e.Image
+}
+
+// editHint is what helps against the error of an edit; empty for another error. The flags that it names are the command's.
+func (p *program) editHint(err error) string {
+	var wrong *edit.Error
+	if errors.Is(err, sqlite.ErrLoss) && p.hasFlag("lossy") {
+		return "--lossy leaves it out; a directory or an image of a file-based catalog can hold it"
+	}
+	var broken *change.BrokenError
+	if errors.As(err, &broken) && p.hasFlag("keep-going") {
+		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
+	}
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	var hints []string
+	hint := func(kind error, flag, text string) {
+		if errors.Is(err, kind) && (flag == "" || p.hasFlag(flag)) {
+			hints = append(hints, text)
+		}
+	}
+	if !errors.Is(err, edit.ErrImageExists) {
+		hint(edit.ErrVersionExists, "overwrite-latest", "--overwrite-latest puts the bundle in the place of the one of its name, if nothing replaces that")
+	}
+	hint(edit.ErrAlpha, "enable-alpha", "--enable-alpha lets bundles substitute for others")
+	hint(edit.ErrDefaultChannel, "allow-package-removal", "--allow-package-removal removes the package if the heads of all its channels are given")
+	hint(edit.ErrDefaultChannel, "default-channel", "--default-channel NAME=CHANNEL chooses another one")
+	if strings.Contains(err.Error(), "bundle image must be set") && p.hasFlag("image-ref-template") {
+		hints = append(hints, "--image-ref-template makes references for bundles that come from no registry")
+	}
+	hint(edit.ErrConflict, "replace", "--replace takes packages that are in several catalogs from the last one, as a whole")
+	if len(wrong.Problems) > 1 {
+		hint(edit.ErrNotFound, "permissive", "--permissive does what can be done")
+	}
+	return strings.Join(hints, "; ")
+}
+
+// nearError gives an error about one name that is not there the hint which one was perhaps meant.
+func nearError(kind string, known []string, err error) error {
+	var wrong *edit.Error
+	if !errors.As(err, &wrong) || len(wrong.Problems) != 1 || !errors.Is(err, edit.ErrNotFound) {
+		return err
+	}
+	name := wrong.Problems[0].Bundle
+	if kind == "package" {
+		name = wrong.Problems[0].Package
+	}
+	if name == "" || slices.Contains(known, name) {
+		return err
+	}
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: name, Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
+}
+
+// nearPackage passes on what an edit of a catalog gives, its error with such a hint.
+func nearPackage(of *declcfg.Catalog) func(*declcfg.Catalog, *edit.Account, error) (*declcfg.Catalog, *edit.Account, error) {
+	return func(c *declcfg.Catalog, a *edit.Account, err error) (*declcfg.Catalog, *edit.Account, error) {
+		if err == nil {
+			return c, a, nil
+		}
+		var known []string
+		for i := range of.Packages {
+			known = append(known, of.Packages[i].Name)
+		}
+		return nil, nil, nearError("package", known, err)
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// filterFlags say what of a catalog is kept.
+func filterFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},
+		&cli.StringFlag{Name: "selection", Aliases: []string{"f"}, Usage: "keep what the YAML or JSON `FILE` says; \"-\" is standard input"},
+		&cli.BoolFlag{Name: "heads-only", Usage: "keep of each channel only the highest of the selected bundles"},
+		&cli.StringSliceFlag{Name: "default-channel", Usage: "make a channel the default one of its package: `NAME=CHANNEL`"},
+		permissiveFlag(),
+	}
+}
+
+// filterEdit keeps what the flags of [filterFlags] select.
+func (p *program) filterEdit(c *cli.Context) (change.Edit, error) {
+	selections, err := p.selections(c)
+	if err != nil {
+		return change.Edit{}, err
+	}
+	o := edit.FilterOptions{Permissive: c.Bool("permissive")}
+	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		return nearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, o))
+	}}, nil
+}
+
+// selections reads [filterFlags].
+func (p *program) selections(c *cli.Context) ([]edit.Selection, error) {
+	var all []edit.Selection
+	if file := c.String("selection"); file != "" {
+		var err error
+		if all, err = p.readSelections(c.Context, file); err != nil {
+			return nil, err
+		}
+	}
+	texts, err := cliutil.List(c.StringSlice("package"))
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		if err := addSelection(&all, strings.TrimSpace(text)); err != nil {
+			return nil, cliutil.Usagef("invalid --package value %q: %w", text, err)
+		}
+	}
+	if len(all) == 0 {
+		e := cliutil.Usagef("nothing is selected")
+		e.Hint = "--package NAME keeps a package, --selection FILE what a file says"
+		return nil, e
+	}
+	defaults, err := cliutil.Pairs("default-channel", c.StringSlice("default-channel"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		i := slices.IndexFunc(all, func(s edit.Selection) bool { return s.Package == name })
+		if i < 0 {
+			return nil, cliutil.Usagef("--default-channel %s=%s: package %q is not selected", name, defaults[name], name)
+		}
+		all[i].DefaultChannel = defaults[name]
+	}
+	for i := range all {
+		all[i].HeadsOnly = all[i].HeadsOnly || c.Bool("heads-only")
+	}
+	return all, nil
+}
+
+// addSelection adds what NAME[:CHANNEL][@VERSIONS] selects. Several of one package select several of its channels.
+func addSelection(all *[]edit.Selection, text string) error {
+	name, rest := text, ""
+	if i := strings.IndexAny(text, ":@"); i >= 0 {
+		name, rest = text[:i], text[i:]
+	}
+	if name == "" {
+		return fmt.Errorf("expected NAME[:CHANNEL][@VERSIONS]")
+	}
+	i := slices.IndexFunc(*all, func(s edit.Selection) bool { return s.Package == name })
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, edit.Selection{Package: name})
+	}
+	s := &(*all)[i]
+	if !strings.HasPrefix(rest, ":") {
+		versions := strings.TrimSpace(strings.TrimPrefix(rest, "@"))
+		if rest != "" && versions == "" {
+			return fmt.Errorf("no versions behind the @")
+		}
+		if s.Versions != "" && versions != "" && s.Versions != versions {
+			return fmt.Errorf("package %q is selected with the versions %q already", name, s.Versions)
+		}
+		s.Versions = versions
+		return nil
+	}
+	channel := edit.ChannelSelection{Name: rest[1:]}
+	if at := strings.LastIndexByte(channel.Name, '@'); at >= 0 {
+		channel.Name, channel.Versions = channel.Name[:at], strings.TrimSpace(channel.Name[at+1:])
+		if channel.Versions == "" {
+			return fmt.Errorf("no versions behind the @")
+		}
+	}
+	if channel.Name == "" {
+		return fmt.Errorf("no channel behind the colon")
+	}
+	if slices.ContainsFunc(s.Channels, func(c edit.ChannelSelection) bool { return c.Name == channel.Name }) {
+		return fmt.Errorf("channel %q of package %q is selected twice", channel.Name, name)
+	}
+	s.Channels = append(s.Channels, channel)
+	return nil
+}

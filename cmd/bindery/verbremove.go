@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// none is the list of packages for edits that need no manifests.
+func none() []string { return []string{} }
+
+// removeEdit takes packages out.
+func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, error) {
+	o := edit.RemoveOptions{Permissive: c.Bool("permissive")}
+	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		return nearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, o))
+	}}, nil
+}
+
+// pruneEdit takes out all packages but those that are named. A catalog of which nothing is kept is what opm makes; the
+// other commands take it for a mistake.
+func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) {
+	permissive := p.opm || c.Bool("permissive")
+	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		catalog, account, err := edit.Prune(s.Catalog, keep)
+		if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
+			return catalog, account, err
+		}
+		return nil, nil, &cliutil.Error{Class: cliutil.ClassInput, Hint: "\"list packages\" shows the packages; --permissive keeps none",
+			Err: fmt.Errorf("none of the packages that are to be kept is in the catalog: %v: %w", keep, edit.ErrNotFound)}
+	}}, nil
+}
+
+// pruneStrandedEdit takes out the bundles that are in no channel.
+func (p *program) pruneStrandedEdit(*cli.Context) (change.Edit, error) {
+	return change.PruneStranded(), nil
+}
+
+// truncateFlags are those of the commands that cut off what is below a deprecated bundle.
+func truncateFlags() []cli.Flag {
+	return []cli.Flag{
+		permissiveFlag(),
+		&cli.BoolFlag{Name: "allow-package-removal", Usage: "remove a package if the heads of all its channels are deprecated"},
+	}
+}
+
+// truncateEdit deprecates bundles, given by image or as PACKAGE/NAME, and cuts off what is below them.
+func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, error) {
+	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive")}
+	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+		return edit.DeprecateTruncate(s.Catalog, bundles, o)
+	}}, nil
+}
+
+// requiredList reads a list flag that must be set, and have something in it.
+func requiredList(c *cli.Context, name string) ([]string, error) {
+	list, err := listFlag(c, name)
+	if err != nil {
+		return nil, err
+	}
+	if !c.IsSet(name) {
+		return nil, cliutil.Usagef("required flag(s) %q not set", name)
+	}
+	if len(list) == 0 {
+		return nil, cliutil.Usagef("--%s names nothing", name)
+	}
+	return slices.Compact(list), nil
+}

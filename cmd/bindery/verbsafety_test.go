@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// Edits at the same time wait for one another: what each of them adds is there in the end.
+func TestEditsAtOnce(t *testing.T) {
+	for _, path := range []string{"index.db", "catalog"} {
+		t.Run(path, func(t *testing.T) {
+			dir := editDir(t)
+			type run struct {
+				stderr bytes.Buffer
+				wait   func() error
+			}
+			var runs []*run
+			for _, bundle := range []string{"etcd", "constraint-1"} {
+				r := &run{}
+				cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", bundle, "--image-ref-template", refTemplate, "--wait", "1m")
+				cmd.Stderr = &r.stderr
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				r.wait = cmd.Wait
+				runs = append(runs, r)
+			}
+			for _, r := range runs {
+				if err := r.wait(); err != nil {
+					t.Errorf("%v\n%s", err, r.stderr.String())
+				}
+			}
+			heads := channelsOf(t, dir, path)
+			for _, want := range []string{"etcd/singlenamespace-alpha=v0.9.5", "synth-constraint/alpha=synth-constraint.v0.1.0"} {
+				if !strings.Contains(heads, want) {
+					t.Errorf("no %s in %s", want, heads)
+				}
+			}
+		})
+	}
+}
+
+// A bundle that is added twice is there once, and the second time is opm's exit status 2 or 3; nothing changes then.
+func TestAddTwice(t *testing.T) {
+	for _, path := range []string{"index.db", "catalog"} {
+		t.Run(path, func(t *testing.T) {
+			dir := editDir(t)
+			args := []string{"registry", "add", "-d", path, "-b", "etcd", "--image-ref-template", refTemplate}
+			done(t, dir, "bindery", args...)
+			start := snapshot(t, dir)
+			if got := runProgram(t, dir, "bindery", args...); got.status != 2 {
+				t.Errorf("%+v", got)
+			}
+			if got := runProgram(t, dir, "bindery", append(args[:len(args)-1], "registry.example.com/other:v{{.Version}}")...); got.status != 3 {
+				t.Errorf("under another name: %+v", got)
+			}
+			if got := runProgram(t, dir, "bindery", append(args, "--permissive")...); got.status != 0 {
+				t.Errorf("permissively: %+v", got)
+			}
+			if now := snapshot(t, dir); now != start {
+				t.Errorf("before\n%s\nafter\n%s", start, now)
+			}
+		})
+	}
+}
+
+// A signal ends an add that waits for a registry; everything is as it was, and nothing is left in any directory.
+func TestAddInterrupted(t *testing.T) {
+	for _, path := range []string{"index.db", "catalog"} {
+		t.Run(path, func(t *testing.T) {
+			dir := editDir(t)
+			registry := testregistry.New(t)
+			name := registry.Host() + "/acme/etcd:v0.9.5"
+			done(t, dir, "bindery", "build", "bundle", "etcd", "-t", name, "--push", "--use-http")
+			asked, end := make(chan struct{}, 100), make(chan struct{})
+			defer close(end)
+			registry.Interfere(func(_ http.ResponseWriter, r *http.Request) bool {
+				if !strings.Contains(r.URL.Path, "/blobs/") {
+					return false
+				}
+				asked <- struct{}{}
+				select {
+				case <-end:
+				case <-r.Context().Done():
+				}
+				return true
+			})
+			start, temp := snapshot(t, dir), t.TempDir()
+			cmd := command(dir, "bindery", "registry", "add", "-d", path, "-b", "constraint-1,"+name, "--use-http", "--no-cache", "--image-ref-template", refTemplate)
+			cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 143 {
+				t.Errorf("%v\n%s", err, stderr.String())
+			}
+			if now := snapshot(t, dir); now != start {
+				t.Errorf("before\n%s\nafter\n%s", start, now)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
+	}
+}
+
+// A user's own directories of the names that opm uses are left alone, and nothing is left beside them.
+func TestEditsLeaveTheWorkingDirectoryAlone(t *testing.T) {
+	dir := editDir(t)
+	for _, name := range []string{"cache", "database", "index_tmp_1", "bundle_tmp1"} {
+		writeFile(t, filepath.Join(dir, name, "mine"), name)
+	}
+	registry := testregistry.New(t)
+	name := registry.Host() + "/acme/etcd:v0.9.5"
+	done(t, dir, "bindery", "build", "bundle", "etcd", "-t", name, "--push", "--use-http")
+	start := strings.Split(snapshot(t, dir), "\n")
+	for _, args := range []string{"add -d index.db -b " + name + " --use-http --no-cache", "rm -d index.db -o etcd", "prune -d index.db -p silicom-sts-operator", "prune-stranded -d index.db"} {
+		done(t, dir, "opm", append([]string{"registry"}, strings.Fields(args)...)...)
+	}
+	now := strings.Split(snapshot(t, dir), "\n")
+	if len(now) != len(start) {
+		t.Fatalf("before\n%s\nafter\n%s", strings.Join(start, "\n"), strings.Join(now, "\n"))
+	}
+	for i := range now {
+		if now[i] != start[i] && !strings.HasPrefix(now[i], "index.db ") {
+			t.Errorf("%q is %q now", start[i], now[i])
+		}
+	}
+}

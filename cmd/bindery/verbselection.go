@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+)
+
+// maxSelection is the size in bytes of a file with a selection.
+const maxSelection = 4 << 20
+
+// selectionFile is the form of --selection: what is kept of each package. A version stands for itself and all from there
+// up to the other one; versions are a range in place of the two.
+type selectionFile struct {
+	Packages []struct {
+		Name string `json:"name"`
+		versionSelection
+		Channels []struct {
+			Name string `json:"name"`
+			versionSelection
+		} `json:"channels"`
+		DefaultChannel string `json:"defaultChannel"`
+		HeadsOnly      bool   `json:"headsOnly"`
+	} `json:"packages"`
+}
+
+type versionSelection struct {
+	Versions   string `json:"versions"`
+	MinVersion string `json:"minVersion"`
+	MaxVersion string `json:"maxVersion"`
+}
+
+// text is the selection as a version range.
+func (v versionSelection) text() (string, error) {
+	var bounds []string
+	if v.MinVersion != "" {
+		bounds = append(bounds, ">="+v.MinVersion)
+	}
+	if v.MaxVersion != "" {
+		bounds = append(bounds, "<="+v.MaxVersion)
+	}
+	if v.Versions == "" {
+		return strings.Join(bounds, " "), nil
+	}
+	if len(bounds) > 0 {
+		return "", errors.New("versions is there beside minVersion or maxVersion, of which it takes the place")
+	}
+	return v.Versions, nil
+}
+
+// readSelections reads a file with a selection. All its problems are told together.
+func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Selection, err error) {
+	in := p.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	wrong := func(format string, args ...any) error {
+		return &cliutil.Error{Class: cliutil.ClassInput, Object: file, Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
+	}
+	doc, err := p.oneDocument(ctxio.Reader{Ctx: ctx, R: in}, file)
+	if err != nil {
+		return nil, wrong("%w", err)
+	}
+	var parsed selectionFile
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&parsed); err != nil {
+		return nil, wrong("%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if len(parsed.Packages) == 0 {
+		return nil, wrong("it names no packages: expected a list \"packages\" with a \"name\" each")
+	}
+	var out []edit.Selection
+	var errs []error
+	for i, pkg := range parsed.Packages {
+		s := edit.Selection{Package: pkg.Name, DefaultChannel: pkg.DefaultChannel, HeadsOnly: pkg.HeadsOnly}
+		if pkg.Name == "" {
+			errs = append(errs, wrong("packages[%d] has no name", i))
+		}
+		if s.Versions, err = pkg.text(); err != nil {
+			errs = append(errs, wrong("packages[%d] (%s): %w", i, pkg.Name, err))
+		}
+		for j, channel := range pkg.Channels {
+			versions, err := channel.text()
+			if err != nil {
+				errs = append(errs, wrong("packages[%d].channels[%d] (%s): %w", i, j, channel.Name, err))
+			}
+			if channel.Name == "" {
+				errs = append(errs, wrong("packages[%d].channels[%d] has no name", i, j))
+			}
+			s.Channels = append(s.Channels, edit.ChannelSelection{Name: channel.Name, Versions: versions})
+		}
+		out = append(out, s)
+	}
+	return out, errors.Join(errs...)
+}
+
+// oneDocument is the canonical JSON of the one document of a reader.
+func (p *program) oneDocument(in io.Reader, name string) ([]byte, error) {
+	limits := canon.Limits{MaxDocument: maxSelection}
+	split := canon.NewSplitter(in, limits)
+	doc, err := split.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	first := doc.Line
+	doc.Data = bytes.Clone(doc.Data)
+	conv := canon.Converter{Limits: limits, Warn: func(line int, text string) {
+		p.warnAt(declcfg.Position{File: name, Line: first + line - 1}, text)
+	}}
+	out, err := conv.Append(nil, doc)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := split.Next(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("it has more than one document")
+	}
+	return out, nil
+}

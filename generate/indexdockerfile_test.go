@@ -1,0 +1,66 @@
+package generate_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/operator-bindery/bindery/generate"
+	"github.com/operator-bindery/bindery/internal/recorded"
+)
+
+func TestDatabaseDockerfile(t *testing.T) {
+	answers := recorded.All(t)
+	for file, image := range map[string]string{"index-add.Dockerfile": "example.test/opm:1", "index-add-from.Dockerfile": generate.DefaultImage} {
+		got, err := generate.DatabaseDockerfile(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := string(answers.File(t, "golden-misc/"+file)); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+		}
+	}
+	for _, image := range []string{"", "a b", "a\nRUN x"} {
+		if got, err := generate.DatabaseDockerfile(image); err == nil {
+			t.Errorf("%q: %s", image, got)
+		}
+	}
+}
+
+// A file is replaced if it is a Dockerfile of an index, and nothing else is.
+func TestReplaceDockerfile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.Dockerfile")
+	for _, image := range []string{"a", "b"} {
+		text, err := generate.DatabaseDockerfile(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := generate.ReplaceDockerfile(path, text); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	const mine = "FROM scratch\nCOPY a b\n"
+	if err := os.WriteFile(path, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := generate.ReplaceDockerfile(path, "x"); !errors.Is(err, generate.ErrNotGenerated) {
+		t.Errorf("got %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != mine {
+		t.Errorf("somebody's Dockerfile is now %q", got)
+	}
+	if err := generate.ReplaceDockerfile(dir, "x"); !errors.Is(err, generate.ErrNotGenerated) {
+		t.Errorf("a directory: %v", err)
+	}
+	if err := generate.CheckDockerfile(filepath.Join(dir, "nosuch", "x")); err == nil {
+		t.Error("a file in a directory that is not there can be written")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}

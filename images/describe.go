@@ -1,0 +1,175 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+)
+
+// Description is what the name of an image stands for: one image, or an index and the images in it.
+type Description struct {
+	// Name is what the image was asked for by.
+	Name string
+	// Top is the digest of what the name stands for, an index or a manifest.
+	Top digest.Digest
+	// Index tells whether that is an index; Annotations are its own then.
+	Index       bool
+	Annotations map[string]string
+	// Variants are the images, in the order of the index; never empty.
+	Variants []Variant
+}
+
+// Variant is the image of one platform.
+type Variant struct {
+	Platform v1.Platform
+	Digest   digest.Digest
+	Config   v1.Image
+	// Annotations are those of the image's manifest.
+	Annotations map[string]string
+}
+
+// maxVariants is how many platforms an image may be for: each takes two requests.
+const maxVariants = 64
+
+// Describe tells for which platforms an image is, and what the configuration of each is. No layer is read. The entries
+// of an index that are no images (attestations, signatures) are left out, and of several for one platform only the first
+// counts, as in [Client.Open]. Errors are those of Open.
+func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
+	defer func() {
+		if err != nil {
+			err = withoutSecrets(&PullError{redact(name), err})
+		}
+	}()
+	var deadline time.Time
+	if c.o.Timeout > 0 {
+		deadline = time.Now().Add(c.o.Timeout)
+	}
+	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
+	defer cancel()
+	n, src, err := c.openSource(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	i := &Image{Name: name, src: src, cache: c.cacheFor(n)}
+	d := &describer{img: i, out: &Description{Name: name}, seen: map[string]bool{}}
+	want, known := expectedDescriptor(src)
+	text, kind, err := i.manifest(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		if err := i.checkManifest(text, want); err != nil {
+			return nil, err
+		}
+	}
+	d.out.Top = i.Digest
+	if err := c.admit(ctx, n, name, i.Digest); err != nil {
+		return nil, err
+	}
+	if err := d.add(ctx, text, kind, nil, 0); err != nil {
+		return nil, err
+	}
+	if len(d.out.Variants) == 0 {
+		return nil, fmt.Errorf("%w: there is no image in the index", ErrInvalid)
+	}
+	return d.out, nil
+}
+
+// describer walks through an index.
+type describer struct {
+	img     *Image
+	out     *Description
+	entries int
+	seen    map[string]bool
+}
+
+// add adds an image, or all of an index. The text is that of the manifest that was read last.
+func (d *describer) add(ctx context.Context, text []byte, kind string, platform *v1.Platform, depth int) error {
+	if depth > maxIndexDepth {
+		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+	}
+	kind, err := manifestKind(text, kind)
+	if err != nil {
+		return err
+	}
+	if !manifest.MIMETypeIsMultiImage(kind) {
+		return d.addImage(ctx, text, platform)
+	}
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
+	}
+	// All together: indexes in indexes could otherwise have any number.
+	if d.entries += len(index.Manifests); d.entries > maxIndexEntries {
+		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, d.entries, maxIndexEntries)
+	}
+	if depth == 0 {
+		d.out.Index, d.out.Annotations = true, index.Annotations
+	}
+	for _, entry := range index.Manifests {
+		if err := checkDigest(entry.Digest); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		if !isImage(entry, len(index.Manifests)) {
+			continue
+		}
+		text, kind, err := d.img.manifest(ctx, &entry.Digest)
+		if err != nil {
+			return err
+		}
+		if err := d.img.checkManifest(text, entry); err != nil {
+			return err
+		}
+		if err := d.add(ctx, text, kind, entry.Platform, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isImage tells whether an entry of an index is an image that somebody could run.
+func isImage(entry v1.Descriptor, entries int) bool {
+	if entry.ArtifactType != "" {
+		return false
+	}
+	if entry.Platform == nil {
+		return entries == 1
+	}
+	return entry.Platform.OS != "unknown" && entry.Platform.Architecture != "unknown"
+}
+
+func (d *describer) addImage(ctx context.Context, text []byte, platform *v1.Platform) error {
+	v := Variant{Digest: d.img.Digest}
+	one := &Image{src: d.img.src, cache: d.img.cache}
+	if err := one.readManifest(ctx, text); err != nil {
+		return err
+	}
+	v.Config, v.Annotations = one.Config, one.Annotations
+	if v.Platform = one.Config.Platform; platform != nil {
+		v.Platform = *platform
+	}
+	// Old builders left the fields of single images empty.
+	if v.Platform.OS == "" {
+		v.Platform.OS = "linux"
+	}
+	if v.Platform.Architecture == "" {
+		v.Platform.Architecture = "amd64"
+	}
+	key := v.Platform.OS + "/" + v.Platform.Architecture + "/" + v.Platform.Variant
+	if d.seen[key] {
+		return nil
+	}
+	d.seen[key] = true
+	if len(d.out.Variants) == maxVariants {
+		return fmt.Errorf("index: %w: images for more than %d platforms", ErrLimit, maxVariants)
+	}
+	d.out.Variants = append(d.out.Variants, v)
+	return nil
+}

@@ -1,0 +1,204 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// FetchedBundle is a bundle that was read from an image or a directory.
+type FetchedBundle struct {
+	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or, with
+	// [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
+	// [Options.ImageTemplate] makes, or none.
+	Reference, Image string
+	Bundle           *bundle.Bundle
+}
+
+// ErrNotBundle is returned for a reference to something else where a bundle is needed.
+var ErrNotBundle = errors.New("not a bundle")
+
+// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order of
+// the references, those of a directory with package manifests by package and name. The error joins a [ReferenceError] for every reference that is no readable bundle; the bundles that
+// could be read are returned beside it, for callers that do with those. With [Options.KeepGoing] all references are
+// tried, otherwise no further ones after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
+func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
+	return BundlesAs(ctx, refs, o, func(b FetchedBundle) (FetchedBundle, error) { return b, nil })
+}
+
+// BundlesAs is [Bundles] for callers that keep something else of a bundle than all of it: as is called for every bundle
+// when it has been read, by several goroutines at once. An error of it is one of the reference.
+func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) ([]T, error) {
+	o.onePulledAtATime()
+	most := maxFailures
+	if o.KeepGoing {
+		most = len(refs)
+	}
+	kept := make([][]T, len(refs))
+	err := fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
+		return eachBundle(ctx, refs[i], &o, func(b FetchedBundle) error {
+			v, err := as(b)
+			if err == nil {
+				kept[i] = append(kept[i], v)
+			}
+			return err
+		})
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	out := make([]T, 0, len(refs))
+	for _, of := range kept {
+		out = append(out, of...)
+	}
+	return out, err
+}
+
+// onePulledAtATime keeps several goroutines from telling of images at once.
+func (o *Options) onePulledAtATime() {
+	if tell := o.Pulled; tell != nil {
+		var mu sync.Mutex
+		o.Pulled = func(p Pulled) {
+			mu.Lock()
+			defer mu.Unlock()
+			tell(p)
+		}
+	}
+}
+
+// fetches is how many images are fetched at once.
+func (o *Options) fetches() int {
+	switch {
+	case o.Fetches > 0:
+		return o.Fetches
+	case o.Jobs > 0:
+		return o.Jobs
+	}
+	return defaultFetches
+}
+
+// fetchEach calls fetch for every reference, for several at once, until there are more failures than it may have. The
+// error joins those of all.
+func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i int) error) error {
+	errs := make([]error, len(refs))
+	var mu sync.Mutex
+	failed := 0
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, bound)
+	for i, ref := range refs {
+		slots <- struct{}{}
+		mu.Lock()
+		enough := failed >= most
+		mu.Unlock()
+		if enough || ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := fetch(i); err != nil {
+				errs[i] = &ReferenceError{ref, err}
+				mu.Lock()
+				failed++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// eachBundle calls use for the bundle of a reference, and for each of a directory with package manifests.
+func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle) error) error {
+	if kind, err := check(ref, o); err != nil || kind != ManifestsDirectory {
+		b, err := fetchBundle(ctx, ref, o, nil)
+		if err != nil {
+			return err
+		}
+		return use(b)
+	}
+	return manifestBundles(ctx, ref, o, use)
+}
+
+// BundleFiles reads one bundle as [Bundles] does, and calls use with it and the file system that it was read from, the
+// root of the bundle, which is there only during the call.
+func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
+	if _, err := fetchBundle(ctx, ref, &o, use); err != nil {
+		return &ReferenceError{ref, err}
+	}
+	return nil
+}
+
+// fetchBundle reads one bundle. use, if there is one, is called with its files.
+func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle, fs.FS) error) (_ FetchedBundle, err error) {
+	kind, err := check(ref, o)
+	if err != nil {
+		return FetchedBundle{}, err
+	}
+	switch kind {
+	case BundleDirectory:
+		b, files, err := readBundleDirectory(ctx, ref, o)
+		if err != nil {
+			return FetchedBundle{}, err
+		}
+		f, err := o.named(FetchedBundle{Reference: ref, Bundle: b})
+		if err == nil && use != nil {
+			err = use(f, files)
+		}
+		return f, err
+	case Image:
+	default:
+		return FetchedBundle{}, notBundle(kind)
+	}
+	img, kind, _, err := openImage(ctx, ref, o)
+	if err != nil {
+		return FetchedBundle{}, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	if o.Pulled != nil {
+		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
+	}
+	if kind != BundleImage {
+		return FetchedBundle{}, notBundle(kind)
+	}
+	b, tree, err := extractBundle(ctx, img, o)
+	if err != nil {
+		return FetchedBundle{}, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	f, err := o.named(FetchedBundle{Reference: ref, Image: o.imageName(img, ref), Bundle: b})
+	if err == nil && use != nil {
+		err = use(f, tree)
+	}
+	return f, err
+}
+
+func notBundle(kind Kind) error {
+	return fmt.Errorf("it is a %s, %w: a bundle is an image, or a directory with manifests and metadata", kind, ErrNotBundle)
+}
+
+// imageName is the name that the image of a bundle has in a catalog; empty if it is in no registry.
+func (o *Options) imageName(img *images.Image, ref string) string {
+	switch {
+	case o.ResolveDigests && img.InRegistry():
+		return img.Reference()
+	case img.InRegistry():
+		return strings.TrimPrefix(ref, "docker://")
+	}
+	return ""
+}
+
+// named gives a bundle that comes from no registry the image that the template makes.
+func (o *Options) named(b FetchedBundle) (FetchedBundle, error) {
+	if b.Image != "" || o.ImageTemplate == nil || b.Bundle.CSV == nil {
+		return b, nil
+	}
+	var err error
+	b.Image, err = o.ImageTemplate.Execute(b.Bundle.Package, b.Bundle.CSV.Name, b.Bundle.CSV.Version)
+	return b, err
+}
