@@ -15,9 +15,11 @@ func (d *Dir) carryOut(ctx context.Context, all []*fileEdit) (err error) {
 	}
 	root := d.root
 	defer func() {
-		// After a success nobody needs it, and the next edit removes it if that is not possible now.
-		if rerr := removeStage(root, s.name); err != nil {
-			err = errors.Join(err, rerr)
+		if !s.keep {
+			// After a success nobody needs it, and the next edit removes it if that is not possible now.
+			if rerr := removeStage(root, s.name); err != nil {
+				err = errors.Join(err, rerr)
+			}
 		}
 		if d.root != root {
 			_ = root.Close() // it was only read

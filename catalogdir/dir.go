@@ -56,6 +56,9 @@ type Dir struct {
 // returns [ErrLocked] in the end. It removes what a killed edit has left, or completes it if it was killed while its files
 // were put in place.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
+	if dir == "" {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
+	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}

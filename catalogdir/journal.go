@@ -119,12 +119,20 @@ func (j *journal) close(s *stage) error {
 }
 
 // clear removes the directories that are empty after the edit. Those that somebody has put something into stay.
-func (j *journal) clear(root *os.Root) {
+func (j *journal) clear(root *os.Root) error {
+	var errs []error
 	for _, dir := range j.Emptied {
-		if info, err := root.Lstat(dir); err == nil && info.IsDir() {
-			_ = root.Remove(dir)
+		info, err := root.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			continue
 		}
+		entries, err := readDir(root, dir)
+		if err == nil && len(entries) == 0 {
+			err = root.Remove(dir)
+		}
+		errs = append(errs, err)
 	}
+	return errors.Join(errs...)
 }
 
 // undo brings back what was there. It may be repeated, and begins wherever the edit, or an undoing, ended.
@@ -171,8 +179,7 @@ func (f *journalFile) undo(root *os.Root, old string) error {
 func (d *Dir) undoInterrupted(stage string) error {
 	j, err := readJournal(d.root, path.Join(stage, doneName))
 	if err == nil {
-		j.clear(d.root)
-		return nil
+		return j.clear(d.root)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		j, err = readJournal(d.root, path.Join(stage, journalName))

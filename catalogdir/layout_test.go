@@ -64,6 +64,115 @@ func TestPlaces(t *testing.T) {
 			"a", func(c *declcfg.Catalog) { *c = declcfg.Catalog{} },
 			map[string]string{"a/package.json": "-", "a/x/channels.json": "-", "a/y/z/bundles.json": "-"},
 		},
+		"one bundle a file, called after its name": {
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/a.v1.0.0.json": buA1},
+			"a", adding(t, newBundle("a", "1.1.0")),
+			map[string]string{"a/a.v1.1.0.json": newBundle("a", "1.1.0")},
+		},
+		"one bundle a directory": {
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/1.0.0/bundle.json": buA1, "b/catalog.json": pkgB},
+			"a", adding(t, newBundle("a", "1.1.0")+newBundle("a", "1.2.0")),
+			map[string]string{"a/1.1.0/bundle.json": newBundle("a", "1.1.0"), "a/1.2.0/bundle.json": newBundle("a", "1.2.0")},
+		},
+		"one bundle a file, called after nothing that is known": {
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/b/001.json": buA1, "a/b/002.json": newBundle("a", "1.0.1")},
+			"a", adding(t, newBundle("a", "1.1.0")),
+			map[string]string{"a/b/a.v1.1.0.json": newBundle("a", "1.1.0")},
+		},
+		"a file for all bundles that has only one yet": {
+			map[string]string{"a/package.json": pkgA, "a/channels.json": chA, "a/bundles.json": buA1},
+			"a", adding(t, newBundle("a", "1.1.0")),
+			map[string]string{"a/bundles.json": buA1 + newBundle("a", "1.1.0")},
+		},
+		"bundles of several files: beside the one before by version": {
+			map[string]string{"a/package.json": pkgA + chA, "a/v1.json": buA1 + newBundle("a", "1.9.0"), "a/v2.json": newBundle("a", "2.0.0") + newBundle("a", "2.10.0")},
+			"a", adding(t, newBundle("a", "1.10.0")+newBundle("a", "2.9.0")+newBundle("a", "0.1.0")),
+			map[string]string{
+				"a/v1.json": buA1 + newBundle("a", "1.9.0") + newBundle("a", "0.1.0") + newBundle("a", "1.10.0"),
+				"a/v2.json": newBundle("a", "2.0.0") + newBundle("a", "2.10.0") + newBundle("a", "2.9.0"),
+			},
+		},
+		"a channel of one file each": {
+			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA, "a/bundles.json": buA1},
+			"a", adding(t, strings.ReplaceAll(chA, "stable", "fast")),
+			map[string]string{"a/channels/fast.json": strings.ReplaceAll(chA, "stable", "fast")},
+		},
+		"a channel whose name is no file's": {
+			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA, "a/channels/x.json": strings.ReplaceAll(chA, "stable", "x")},
+			"a", adding(t, strings.ReplaceAll(chA, "stable", "../../up")),
+			map[string]string{"a/channels/stable.json": chA + strings.ReplaceAll(chA, "stable", "../../up")},
+		},
+		"a schema that the package has not: to its olm.package": {
+			map[string]string{"a/package.json": pkgA, "a/channels/stable.json": chA, "a/bundles.json": buA1},
+			"a", adding(t, "{\"schema\":\"olm.deprecations\",\"package\":\"a\",\"entries\":[]}\n"),
+			map[string]string{"a/package.json": pkgA + "{\"schema\":\"olm.deprecations\",\"package\":\"a\",\"entries\":[]}\n"},
+		},
+		"a new package: as those that have one file": {
+			map[string]string{"a.json": pkgA + chA + buA1, "c.json": strings.ReplaceAll(pkgB, "b", "c")},
+			"b", adding(t, pkgB),
+			map[string]string{"b.json": pkgB},
+		},
+		"a new package: the format that most files have": {
+			map[string]string{"one/x.yaml": "schema: olm.package\nname: a\n", "one/y.yaml": "schema: x\npackage: a\n", "two.json": pkgB},
+			"c", adding(t, strings.ReplaceAll(pkgB, "b", "c")),
+			map[string]string{"c/catalog.yaml": "---\ndefaultChannel: \"\"\nname: c\nschema: olm.package\n"},
+		},
+		"a new package of an empty catalog": {
+			map[string]string{"empty.yaml": ""},
+			"b", adding(t, pkgB),
+			map[string]string{"b/catalog.json": "{\n    \"schema\": \"olm.package\",\n    \"name\": \"b\",\n    \"defaultChannel\": \"\"\n}\n"},
+		},
+		"a new package beside a single one in its directory": {
+			map[string]string{"a/index.json": pkgA + chA + buA1},
+			"b", adding(t, pkgB),
+			map[string]string{"b/index.json": pkgB},
+		},
+		"packages that share files": {
+			map[string]string{"1.json": pkgA + pkgB + chA, "2.json": newBundle("b", "1.0.0") + buA1 + newBundle("b", "2.0.0")},
+			"a", func(c *declcfg.Catalog) { adding(t, newBundle("a", "3.0.0"))(c); removing("a", "a.v1.0.0")(c) },
+			map[string]string{"1.json": pkgB + chA, "2.json": newBundle("b", "1.0.0") + newBundle("a", "3.0.0") + newBundle("b", "2.0.0")},
+		},
+		"an ignored place is not used": {
+			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA, "a/b/v1.0.0.json": buA1, "a/b/v1.1.0.json": newBundle("a", "1.1.0"), "a/README": "x", "a/.indexignore": "README"},
+			"a", adding(t, newBundle("a", "2.0.0")+newBundle("a", "3.0.0")),
+			map[string]string{"a/b/a.v2.0.0.json": newBundle("a", "2.0.0"), "a/b/v3.0.0.json": newBundle("a", "3.0.0")},
+		},
+		"a taken place is not used": {
+			map[string]string{".indexignore": "v2*\n", "a/package.json": pkgA, "a/channels.json": chA, "a/b/v1.0.0.json": buA1, "a/b/v2.0.0.json": "mine"},
+			"a", adding(t, newBundle("a", "2.0.0")),
+			map[string]string{"a/b/v1.0.0.json": buA1 + newBundle("a", "2.0.0")},
+		},
+		"files of which nothing is left go, and empty ones stay": {
+			map[string]string{"a/package.json": pkgA, "a/b/v1.json": buA1, "a/b/c/v2.json": newBundle("a", "1.1.0"), "a/empty": "", "b/empty": "", "b/catalog.json": pkgB},
+			"a", removing("a.v1.0.0", "a.v1.1.0"),
+			map[string]string{"a/b/v1.json": "-", "a/b/c/v2.json": "-"},
+		},
+		"the last file of a catalog": {
+			map[string]string{"a/package.json": pkgA},
+			"a", removing("a"),
+			map[string]string{"a/package.json": "-"},
+		},
+		"unknown schemas stay, and change in their place": {
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 2, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
+			"a", func(c *declcfg.Catalog) {
+				c.Others[1].Blob = []byte(`{"n":3,"package":"a","schema":"x"}`)
+				c.Others = slices.Insert(c.Others, 0, declcfg.Meta{Schema: "x", Package: "a", Blob: []byte(`{"n":4,"package":"a","schema":"x"}`)})
+			},
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"package\": \"a\", \"schema\": \"x\"}\n{\"n\": 3, \"package\": \"a\", \"schema\": \"x\"}\n{\"schema\":\"y\"}"},
+		},
+		"blobs of no package": {
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"n\":1}\n"},
+			"", func(c *declcfg.Catalog) {
+				c.Others[0].Blob = []byte(`{"n":2,"schema":"x"}`)
+				c.Others = append(c.Others, declcfg.Meta{Schema: "y", Blob: []byte(`{"schema":"y"}`)})
+			},
+			map[string]string{"a/x.json": pkgA + "{\"n\":2,\"schema\":\"x\"}\n{\"schema\":\"y\"}\n"},
+		},
+		"names with spaces, dashes and other letters": {
+			map[string]string{"-a b/\u00fc/-package.json": pkgA, "-a b/\u00fc/v1.0.0 - x.json": buA1},
+			"a", func(c *declcfg.Catalog) { adding(t, newBundle("a", "2.0.0"))(c); c.Packages[0].DefaultChannel = "x" },
+			map[string]string{"-a b/\u00fc/-package.json": strings.ReplaceAll(pkgA, "stable", "x"), "-a b/\u00fc/v2.0.0 - x.json": newBundle("a", "2.0.0")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

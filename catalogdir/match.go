@@ -20,30 +20,41 @@ type wanted struct {
 	done bool // it has a document
 }
 
-// restored returns the blob with the values that a skeleton load has dropped of it, if it is a bundle that was there.
+// restored returns the blob with what a skeleton load has dropped of it, as it is in the one that is there.
 func (w *wanted) restored(there declcfg.Blob) (declcfg.Blob, error) {
-	b, ok := w.blob.(*declcfg.Bundle)
-	full, isBundle := there.(*declcfg.Bundle)
-	if !ok || !isBundle {
-		return w.blob, nil
+	switch b := w.blob.(type) {
+	case *declcfg.Bundle:
+		if full, ok := there.(*declcfg.Bundle); ok {
+			return b.Restored(full)
+		}
+	case *declcfg.Meta:
+		if b.Blob == nil {
+			return there, nil
+		}
 	}
-	return b.Restored(full)
+	return w.blob, nil
+}
+
+// isReduced reports whether a skeleton load has dropped something of a blob.
+func isReduced(b declcfg.Blob) bool {
+	switch b := b.(type) {
+	case *declcfg.Bundle:
+		return b.Reduced()
+	case *declcfg.Meta:
+		return b.Blob == nil
+	}
+	return false
 }
 
 // wish collects the blobs that the packages are to have, in writing order. Blobs of other packages are not looked at.
-func wish(packages map[string]bool, now *declcfg.Catalog) ([]*wanted, error) {
+func wish(packages map[string]bool, now *declcfg.Catalog) []*wanted {
 	var all []*wanted
-	var errs []error
 	for b := range now.Blobs() {
-		if !packages[b.BlobPackage()] {
-			continue
+		if packages[b.BlobPackage()] {
+			all = append(all, &wanted{blob: b})
 		}
-		if m, ok := b.(*declcfg.Meta); ok && m.Blob == nil {
-			errs = append(errs, withoutContent(b))
-		}
-		all = append(all, &wanted{blob: b})
 	}
-	return all, errors.Join(errs...)
+	return all
 }
 
 func withoutContent(b declcfg.Blob) error {
@@ -53,10 +64,7 @@ func withoutContent(b declcfg.Blob) error {
 // match finds the documents of the packages that stay, change and go, and notes it in the edits. The blobs that have no
 // document yet are returned.
 func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog, edits *edits) ([]*wanted, error) {
-	all, err := wish(packages, now)
-	if err != nil {
-		return nil, err
-	}
+	all := wish(packages, now)
 	byKey := map[key][]*wanted{}
 	for _, w := range all {
 		k := keyOf(w.blob)
@@ -88,8 +96,8 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 	all = slices.DeleteFunc(all, func(w *wanted) bool { return w.done })
 	var errs []error
 	for _, w := range all {
-		if b, ok := w.blob.(*declcfg.Bundle); ok && b.Reduced() {
-			errs = append(errs, withoutContent(b))
+		if isReduced(w.blob) {
+			errs = append(errs, withoutContent(w.blob))
 		}
 	}
 	return all, errors.Join(errs...)
@@ -112,7 +120,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages map[string]bool, 
 			}
 			defer r.Close()
 		}
-		blob, err := r.read(ctx, doc)
+		blob, err := r.read(doc)
 		if err != nil {
 			return err
 		}
@@ -168,7 +176,8 @@ func sameBlob(a, b declcfg.Blob) bool {
 // documentReader reads single documents of a file.
 type documentReader struct {
 	*os.File
-	limits declcfg.Limits
+	parser *parser
+	buf    []byte
 }
 
 // openDocuments opens a file, which must be the one that was read.
@@ -180,7 +189,7 @@ func (d *Dir) openDocuments(f *file) (*documentReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentReader{open, d.options.Limits}, nil
+	return &documentReader{File: open, parser: newParser(d.options.Limits)}, nil
 }
 
 // unchanged returns an error if a file is not any more what it was when it was read.
@@ -198,22 +207,24 @@ func (d *Dir) unchanged(f *file) error {
 // text returns the bytes from start to end.
 func (r *documentReader) text(start, end int64) ([]byte, error) {
 	text := make([]byte, end-start)
-	if _, err := r.ReadAt(text, start); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%s: %w", r.Name(), ErrChanged)
-		}
-		return nil, err
+	return text, r.fill(text, start)
+}
+
+func (r *documentReader) fill(text []byte, start int64) error {
+	_, err := r.ReadAt(text, start)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: %w", r.Name(), ErrChanged)
 	}
-	return text, nil
+	return err
 }
 
 // read reads the blob of a document.
-func (r *documentReader) read(ctx context.Context, doc *document) (declcfg.Blob, error) {
-	text, err := r.text(doc.start, doc.end)
-	if err != nil {
+func (r *documentReader) read(doc *document) (declcfg.Blob, error) {
+	r.buf = slices.Grow(r.buf[:0], int(doc.end-doc.start))[:doc.end-doc.start]
+	if err := r.fill(r.buf, doc.start); err != nil {
 		return nil, err
 	}
-	blob, err := parse(ctx, text, doc.json, doc.file.name, r.limits)
+	blob, err := r.parser.parse(r.buf, doc.json, doc.file.name)
 	if err != nil {
 		return nil, err
 	}
@@ -223,43 +234,37 @@ func (r *documentReader) read(ctx context.Context, doc *document) (declcfg.Blob,
 	return blob, nil
 }
 
-// parse reads the blob that a text holds as a document of its own.
-func parse(ctx context.Context, text []byte, isJSON bool, name string, l declcfg.Limits) (declcfg.Blob, error) {
-	var in io.Reader = bytes.NewReader(text)
-	if !isJSON {
-		in = io.MultiReader(strings.NewReader("---\n"), in) // so that it is not taken for JSON
-		if l.MaxDocument > 0 {
-			l.MaxDocument += len("---\n")
-		}
-	}
-	l.MaxFileSize = 0 // it is about the whole file
-	c, err := declcfg.Read(ctx, in, name, declcfg.LoadOptions{Limits: l, Lazy: true})
-	if err != nil {
-		return nil, err
-	}
-	blobs := single(c)
-	if len(blobs) != 1 {
-		return nil, fmt.Errorf("%s: a document holds %d blobs", name, len(blobs))
-	}
-	return blobs[0], nil
+// parser reads texts as documents of their own.
+type parser struct {
+	reader *declcfg.Reader
+	text   bytes.Reader
 }
 
-// single returns all blobs of a catalog, those that have no place in the writing order too.
-func single(c *declcfg.Catalog) (blobs []declcfg.Blob) {
-	for i := range c.Packages {
-		blobs = append(blobs, &c.Packages[i])
+func newParser(l declcfg.Limits) *parser {
+	if l.MaxDocument > 0 {
+		l.MaxDocument += len(separator)
 	}
-	for i := range c.Channels {
-		blobs = append(blobs, &c.Channels[i])
+	l.MaxFileSize = 0 // it is about whole files
+	return &parser{reader: declcfg.NewReader(declcfg.LoadOptions{Limits: l, Lazy: true})}
+}
+
+const separator = "---\n"
+
+// parse reads the blob that a text holds. It shares no memory with the text.
+func (p *parser) parse(text []byte, isJSON bool, name string) (declcfg.Blob, error) {
+	p.text.Reset(text)
+	var in io.Reader = &p.text
+	if !isJSON {
+		in = io.MultiReader(strings.NewReader(separator), in) // so that it is not taken for JSON
 	}
-	for i := range c.Bundles {
-		blobs = append(blobs, &c.Bundles[i])
+	p.reader.Reset(in, name)
+	blob, err := p.reader.Next()
+	if err == nil {
+		if _, err = p.reader.Next(); err == nil {
+			err = fmt.Errorf("%s: a document holds several blobs", name)
+		} else if errors.Is(err, io.EOF) {
+			err = nil
+		}
 	}
-	for i := range c.Deprecations {
-		blobs = append(blobs, &c.Deprecations[i])
-	}
-	for i := range c.Others {
-		blobs = append(blobs, &c.Others[i])
-	}
-	return blobs
+	return blob, err
 }

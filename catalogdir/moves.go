@@ -51,7 +51,8 @@ func (p *placement) apply(ctx context.Context, moves []*move, withJournal bool) 
 		}
 		d.step("done")
 	}
-	j.clear(d.root)
+	// If it does not succeed, the next edit tries again: the files are in place.
+	p.stage.keep = j.clear(d.root) != nil
 	return nil
 }
 

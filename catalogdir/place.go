@@ -180,32 +180,13 @@ func isOwn(f *file) bool {
 }
 
 // packageFile returns the name for the file of a new package: after the pattern that most packages follow which are in
-// one file, or else PACKAGE/catalog.EXT in the format of most files. like gives the form; it may be nil.
+// one file, and PACKAGE/catalog.EXT in the format of most files if there is none. like gives the form; it may be nil.
 func (p *placer) packageFile(pkg string, with []*file) (name string, like *document, isJSON bool) {
-	votes := map[string]int{}
-	first := map[string]*document{}
-	best := ""
 	ofJSON := 0
 	for _, f := range with {
 		if f.docs[0].json {
 			ofJSON++
 		}
-		docs := p.byPkg[f.docs[0].pkg]
-		if len(docs) != len(f.docs) || docs[len(docs)-1].file != f {
-			continue // the package has other files, or the file other packages
-		}
-		if pt, ok := packagePattern(f); ok {
-			votes[pt]++
-			if first[pt] == nil {
-				first[pt] = f.docs[0]
-			}
-			if votes[pt] > votes[best] {
-				best = pt
-			}
-		}
-	}
-	if best != "" && pkg != "" {
-		return strings.ReplaceAll(best, placeholder, pkg), first[best], first[best].json
 	}
 	isJSON = p.dir.options.Format == declcfg.FormatJSON
 	if 2*ofJSON != len(with) {
@@ -215,7 +196,32 @@ func (p *placer) packageFile(pkg string, with []*file) (name string, like *docum
 	if isJSON {
 		ext = declcfg.FormatJSON.Extension()
 	}
-	return path.Join(pkg, "catalog."+ext), nil, isJSON
+	if pkg == "" {
+		return "catalog." + ext, nil, isJSON
+	}
+	best := placeholder + "/catalog." + ext
+	votes := map[string]int{}
+	first := map[string]*document{}
+	for _, f := range with {
+		docs := p.byPkg[f.docs[0].pkg]
+		if len(docs) != len(f.docs) || docs[len(docs)-1].file != f {
+			continue // the package has other files, or the file other packages
+		}
+		if pt, ok := packagePattern(f); ok {
+			if votes[pt]++; first[pt] == nil {
+				first[pt] = f.docs[0]
+			}
+		}
+	}
+	for _, f := range with {
+		if pt, ok := packagePattern(f); ok && votes[pt] > votes[best] {
+			best = pt
+		}
+	}
+	if first[best] != nil {
+		like, isJSON = first[best], first[best].json
+	}
+	return strings.ReplaceAll(best, placeholder, pkg), like, isJSON
 }
 
 // free reports whether a new file can have a name: nothing else has it, and readers of the catalog would see it.

@@ -30,8 +30,8 @@ func (r Result) Unchanged() bool { return len(r.Changed)+len(r.Created)+len(r.Re
 // The empty name stands for the blobs of no package. The files of other packages stay as they are, and so do all files if
 // nothing is to be changed.
 //
-// Blobs must have all their content, as those of packages have that Load was asked to read whole. Only bundles may have been
-// reduced: the values that were dropped stay as they are in the directory.
+// Of blobs that are in the directory already, now may have skeletons: what was dropped of them stays as it is. Blobs that are
+// new must have all their content.
 //
 // After an error the directory is as it was. The error is [ErrChanged] if somebody else has changed a file since Load, and
 // [ErrPlace] if a file must not be changed where it is.

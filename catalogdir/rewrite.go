@@ -25,7 +25,7 @@ type rewriter struct {
 	edit   *fileEdit
 	from   *documentReader // nil for a new file
 	out    *bufio.Writer
-	limits declcfg.Limits
+	parser *parser
 	crlf   bool
 
 	at    int64 // bytes written
@@ -36,7 +36,7 @@ type rewriter struct {
 // rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
 // what gives the form of a new one.
 func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form, l declcfg.Limits) ([]span, error) {
-	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), limits: l}
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser(l)}
 	var err error
 	if e.file == nil {
 		err = r.fresh(like)
@@ -103,11 +103,10 @@ func (r *rewriter) all() error {
 		if len(r.edit.added[i]) == 0 {
 			continue
 		}
-		text, err := r.from.text(doc.start, doc.end)
+		f, err := r.formBehind(doc)
 		if err != nil {
 			return err
 		}
-		f := formOf(text, doc.json, r.crlf)
 		for _, b := range r.edit.added[i] {
 			if err := r.insert(b, f, between); err != nil {
 				return fmt.Errorf("%s: %s %q: %w", r.edit.name, b.BlobSchema(), b.BlobName(), err)
@@ -119,6 +118,16 @@ func (r *rewriter) all() error {
 		return err
 	}
 	return r.write(tail)
+}
+
+// formBehind is the form of what is added behind a document.
+func (r *rewriter) formBehind(doc *document) (form, error) {
+	docs := r.edit.file.docs
+	if !doc.json || !docs[len(docs)-1].json {
+		return form{crlf: r.crlf}, nil // in a stream that goes on as YAML there can be no more JSON
+	}
+	text, err := r.from.text(doc.start, doc.end)
+	return formOf(text, true, r.crlf), err
 }
 
 // document writes a document that was there, with the gap before it, unless it is dropped.
@@ -139,6 +148,9 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 		}
 		gap = first
 	}
+	if !doc.json && r.behindYAML() {
+		gap = bytes.TrimLeft(gap, "\r\n") // a line end behind JSON that is not there any more
+	}
 	if err := r.write(gap); err != nil {
 		return err
 	}
@@ -148,8 +160,8 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 		if err != nil {
 			return err
 		}
-		if b, ok := to.(*declcfg.Bundle); ok && b.Reduced() {
-			there, err := r.from.read(r.ctx, doc)
+		if isReduced(to) {
+			there, err := r.from.read(doc)
 			if err != nil {
 				return err
 			}
@@ -169,6 +181,9 @@ func (r *rewriter) document(doc *document, gap []byte) error {
 	r.spans = append(r.spans, span{start, r.at, doc.json})
 	return nil
 }
+
+// behindYAML reports whether the last document is one of YAML, whose text goes on to the next separator.
+func (r *rewriter) behindYAML() bool { return len(r.spans) > 0 && !r.spans[len(r.spans)-1].json }
 
 // copy writes a piece of the file that was there.
 func (r *rewriter) copy(start, end int64) error {
@@ -199,11 +214,13 @@ func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, e
 		return encoded, r.check(encoded, true, to)
 	}
 	lead, _, trail := comments(text)
-	whole := slices.Concat(lead, encoded, trail)
-	if r.check(whole, false, to) == nil {
-		return whole, nil
+	// Blank lines, and even comments, would be taken for content behind some kinds of text.
+	for _, behind := range [][]byte{trail, bytes.TrimLeft(trail, "\r\n")} {
+		if whole := slices.Concat(lead, encoded, behind); r.check(whole, false, to) == nil {
+			return whole, nil
+		}
 	}
-	return encoded, r.check(encoded, false, to) // the comments would be taken for content
+	return encoded, r.check(encoded, false, to)
 }
 
 // insert writes a new document behind what was written last.
@@ -223,6 +240,9 @@ func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
 		gap = "---" + f.lineEnd()
 		if r.at > 0 && r.last != '\n' {
 			gap = f.lineEnd() + gap
+			if r.behindYAML() {
+				r.spans[len(r.spans)-1].end += int64(len(f.lineEnd()))
+			}
 		}
 	}
 	if err := r.write([]byte(gap)); err != nil {
@@ -238,7 +258,7 @@ func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
 
 // check reads a text that was made of a blob, which must give that blob again.
 func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
-	back, err := parse(r.ctx, text, isJSON, r.edit.name, r.limits)
+	back, err := r.parser.parse(text, isJSON, r.edit.name)
 	if err != nil {
 		return fmt.Errorf("cannot be written so that it can be read again: %w", err)
 	}

@@ -26,6 +26,7 @@ const (
 type stage struct {
 	dir  *Dir
 	name string
+	keep bool // the next edit has something to do with it
 }
 
 func (s *stage) path(name string) string { return path.Join(s.name, name) }
@@ -34,7 +35,7 @@ func (s *stage) path(name string) string { return path.Join(s.name, name) }
 func (d *Dir) newStage() (*stage, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
-	s := &stage{d, stagePrefix + hex.EncodeToString(random[:])}
+	s := &stage{dir: d, name: stagePrefix + hex.EncodeToString(random[:])}
 	if err := d.root.Mkdir(s.name, 0o755); err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func (d *Dir) sweepStages() error {
 	}
 	for _, name := range names {
 		if err := d.undoInterrupted(name); err != nil {
-			return fmt.Errorf("%s: an edit of the catalog was interrupted and cannot be undone: %w", path.Join(d.name, name), err)
+			return fmt.Errorf("%s: an edit of the catalog was interrupted, and what it left cannot be cleared away: %w", path.Join(d.name, name), err)
 		}
 		if err := removeStage(d.root, name); err != nil {
 			return err

@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/edittest"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -70,4 +72,15 @@ func TestRemovalInPlace(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// different tells in what a database and a directory differ.
+func different(database, directory *declcfg.Catalog) string {
+	return strings.NewReplacer("only ours", "only in the directory", "only opm's", "only in the database").Replace(
+		edittest.Differences(edittest.Lines(orEmpty(directory), false), edittest.Lines(orEmpty(database), false)))
 }

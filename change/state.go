@@ -45,7 +45,10 @@ type wants struct {
 
 func (w wants) nothing() bool { return !w.all && len(w.whole)+len(w.manifests) == 0 }
 
-func (w wants) any(pkg string) bool { return w.all || w.whole[pkg] || w.manifests[pkg] }
+// any reports whether something of a package is wanted. Who wants whole packages may want to compare blobs of none.
+func (w wants) any(pkg string) bool {
+	return w.all || w.whole[pkg] || w.manifests[pkg] || pkg == "" && len(w.whole) > 0
+}
 
 // look shows a bundle whose manifests are wanted.
 func (w wants) look(b *declcfg.Bundle) {

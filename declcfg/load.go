@@ -49,11 +49,9 @@ type LoadOptions struct {
 	Jobs   int
 	Limits Limits
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
-	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
+	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them. Of blobs of unknown
+	// schemas only the names are kept.
 	Skeleton bool
-	// Unknown keeps in a skeleton load what the specification does not define: unknown fields, and the content of blobs of
-	// unknown schemas. All but the manifests of bundles can be written again then.
-	Unknown bool
 	// Whole, unless nil, names packages of which a skeleton load drops nothing. It is called from several goroutines.
 	Whole func(pkg string) bool
 	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for whoever will decode
@@ -93,22 +91,43 @@ func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) 
 // Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
 // stream.
 func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalog, error) {
-	d := newDocReader(o)
-	d.reset(&fileReader{r: r, limit: o.Limits.fileSize()}, name)
+	d := NewReader(o)
+	d.Reset(r, name)
 	c := &Catalog{}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := d.blob()
+		b, err := d.Next()
 		if errors.Is(err, io.EOF) {
 			return c, nil
 		}
 		if err != nil {
-			return nil, d.problem(err)
+			return nil, err
 		}
 		c.Add(b)
 	}
+}
+
+// Reader reads the blobs of streams, one after the other, and keeps its buffers. It is not safe for concurrent use.
+type Reader struct{ d *docReader }
+
+// NewReader returns a Reader, which has to be reset first.
+func NewReader(o LoadOptions) *Reader { return &Reader{newDocReader(o)} }
+
+// Reset begins another stream. name is what positions call it. The limit of a file's size holds for the stream.
+func (r *Reader) Reset(in io.Reader, name string) {
+	r.d.reset(&fileReader{r: in, limit: r.d.options.Limits.fileSize()}, name)
+}
+
+// Next returns the next blob, and [io.EOF] behind the last one. The error is a *[ValidationError], unless reading itself
+// failed.
+func (r *Reader) Next() (Blob, error) {
+	b, err := r.d.blob()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, r.d.problem(err)
+	}
+	return b, err
 }
 
 // ahead is how many files per job may be read or waiting to be handed over. It bounds the memory of a [Walk]; small

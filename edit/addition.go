@@ -79,16 +79,17 @@ type Manifests map[Name]*Manifest
 
 // ReadManifest reads what a bundle in a catalog says of itself; nil if it says nothing.
 func ReadManifest(b *declcfg.Bundle) *Manifest {
-	m := &Manifest{}
-	m.SubstitutesFor = b.SubstitutesFor()
 	csv, err := b.CSV()
 	if err != nil || csv == nil {
-		if m.SubstitutesFor == "" {
-			return nil
+		if target := b.SubstitutesFor(); target != "" {
+			return &Manifest{Origin: Origin{SubstitutesFor: target}}
 		}
-		return m
+		return nil
 	}
 	var v struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
 		Spec struct {
 			Replaces string   `json:"replaces"`
 			Skips    []string `json:"skips"`
@@ -101,7 +102,8 @@ func ReadManifest(b *declcfg.Bundle) *Manifest {
 	if json.Unmarshal(csv, &v) != nil {
 		return nil
 	}
-	m.CSV, m.Replaces, m.Skips = true, v.Spec.Replaces, clean(v.Spec.Skips)
+	m := &Manifest{CSV: true, Origin: Origin{Replaces: v.Spec.Replaces, Skips: clean(v.Spec.Skips)}}
+	m.SubstitutesFor, _ = v.Metadata.Annotations[declcfg.AnnotationSubstitutesFor].(string)
 	if len(v.Spec.Icon) > 0 {
 		m.Icon = newIcon(v.Spec.Icon[0].Data, v.Spec.Icon[0].MediaType)
 	}

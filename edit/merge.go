@@ -93,12 +93,12 @@ func (a *Account) overwritten(before, after *part) {
 	}
 }
 
-// once leaves out blobs that were there before.
+// once leaves out blobs that were there before. Those of a skeleton are of unknown content.
 func once(blobs []declcfg.Meta) []declcfg.Meta {
 	seen := map[string]bool{}
 	var out []declcfg.Meta
 	for _, m := range blobs {
-		if key := string(m.Blob); !seen[key] {
+		if key := string(m.Blob); !seen[key] || m.Blob == nil {
 			seen[key] = true
 			out = append(out, m)
 		}

@@ -63,27 +63,16 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 	}
 }
 
-// targets are what bundles substitute for. Of the bundles that were there only those can be substitutes that skip
-// something.
+// targets are what bundles substitute for.
 func (e *packageEdit) targets(wishes map[string]Origin) map[string]string {
 	out := map[string]string{}
-	skipping := map[string]bool{}
-	for _, c := range e.part.channels {
-		for name, entry := range c.entries {
-			if len(entry.Skips) > 0 {
-				skipping[name] = true
-			}
-		}
-	}
 	for name, m := range e.part.bundles {
 		if w, ok := wishes[name]; ok {
 			out[name] = w.SubstitutesFor
 		} else if o, ok := e.options.Origins[Name{e.part.name, name}]; ok {
 			out[name] = o.SubstitutesFor
-		} else if skipping[name] {
-			if said := e.manifest(m.blob); said != nil {
-				out[name] = said.SubstitutesFor
-			}
+		} else if said := e.manifest(m.blob); said != nil {
+			out[name] = said.SubstitutesFor
 		}
 		if out[name] == "" {
 			delete(out, name)

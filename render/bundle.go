@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/operator-bindery/bindery/bundle"
@@ -26,37 +27,52 @@ func bundleImage(ctx context.Context, img *images.Image, ref string, o *Options)
 
 // readBundleImage reads the bundle in an image.
 func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, error) {
+	b, tree, err := extractBundle(ctx, img, o)
+	if err != nil {
+		return nil, err
+	}
+	return b, tree.Close()
+}
+
+// extractBundle reads the bundle in an image, and returns the files that it was read from too. They must be closed.
+func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, *images.Tree, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
 	if limits.Uncompressed == 0 {
 		limits.Uncompressed = MaxBundleImage
 	}
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
-	b, err := extractBundle(ctx, img, bundle.Paths(labels), eo, o)
+	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo)
 	if elsewhere(b, err) {
 		// annotations.yaml may name directories that the labels do not. The whole of a bundle is not much.
-		if whole, werr := extractBundle(ctx, img, []string{"."}, eo, o); werr == nil {
-			b, err = whole, nil
+		if whole, files, werr := extractPaths(ctx, img, []string{"."}, eo); werr == nil {
+			err = nil
+			if tree != nil {
+				err = tree.Close()
+			}
+			b, tree = whole, files
 		}
 	}
 	if err != nil {
-		return nil, err
+		if tree != nil {
+			err = errors.Join(err, tree.Close())
+		}
+		return nil, nil, err
 	}
 	o.warnOf(img.Name, b)
-	return b, nil
+	return b, tree, nil
 }
 
-func extractBundle(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions, o *Options) (_ *bundle.Bundle, err error) {
+func extractPaths(ctx context.Context, img *images.Image, paths []string, eo images.ExtractOptions) (*bundle.Bundle, *images.Tree, error) {
 	tree, err := img.Extract(ctx, paths, eo)
 	if err != nil {
-		return nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
+		return nil, nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)
 	}
-	defer func() { err = errors.Join(err, tree.Close()) }()
 	b, err := bundle.Read(ctx, tree, bundle.ReadOptions{Labels: img.Config.Config.Labels})
 	if err != nil {
-		return nil, err // without what was read
+		return nil, nil, errors.Join(err, tree.Close()) // without what was read
 	}
-	return b, nil
+	return b, tree, nil
 }
 
 // elsewhere tells whether a bundle, as it was read or could not be, names directories that were not among the files.
@@ -86,25 +102,25 @@ func (o *Options) warnOf(name string, b *bundle.Bundle) {
 
 // bundleDirectory renders the bundle in a directory.
 func bundleDirectory(ctx context.Context, dir string, o *Options) (*declcfg.Bundle, error) {
-	b, err := readBundleDirectory(ctx, dir, o)
+	b, _, err := readBundleDirectory(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
 	return o.blob(b, "")
 }
 
-// readBundleDirectory reads the bundle in a directory.
-func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.Bundle, error) {
+// readBundleDirectory reads the bundle in a directory, which it opens for that.
+func readBundleDirectory(ctx context.Context, dir string, o *Options) (*bundle.Bundle, fs.FS, error) {
 	fsys, err := declcfg.OpenDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, err := bundle.Read(ctx, fsys, bundle.ReadOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.warnOf(dir, b)
-	return b, nil
+	return b, fsys, nil
 }
 
 // blob is the olm.bundle blob. A bundle that comes from no registry gets the name that the template makes.

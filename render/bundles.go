@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -24,7 +25,7 @@ type FetchedBundle struct {
 var ErrNotBundle = errors.New("not a bundle")
 
 // Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order of
-// the references. The error joins a [ReferenceError] for every reference that is no readable bundle; the bundles that
+// the references, those of a directory with package manifests by package and name. The error joins a [ReferenceError] for every reference that is no readable bundle; the bundles that
 // could be read are returned beside it, for callers that do with those. With [Options.KeepGoing] all references are
 // tried, otherwise no further ones after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
 func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
@@ -39,27 +40,22 @@ func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(Fet
 	if o.KeepGoing {
 		most = len(refs)
 	}
-	kept := make([]*T, len(refs))
+	kept := make([][]T, len(refs))
 	err := fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
-		b, err := fetchBundle(ctx, refs[i], &o)
-		if err != nil {
+		return eachBundle(ctx, refs[i], &o, func(b FetchedBundle) error {
+			v, err := as(b)
+			if err == nil {
+				kept[i] = append(kept[i], v)
+			}
 			return err
-		}
-		v, err := as(b)
-		if err != nil {
-			return err
-		}
-		kept[i] = &v
-		return nil
+		})
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	out := make([]T, 0, len(refs))
-	for _, v := range kept {
-		if v != nil {
-			out = append(out, *v)
-		}
+	for _, of := range kept {
+		out = append(out, of...)
 	}
 	return out, err
 }
@@ -117,19 +113,44 @@ func fetchEach(ctx context.Context, refs []string, bound, most int, fetch func(i
 	return errors.Join(errs...)
 }
 
-// fetchBundle reads one bundle.
-func fetchBundle(ctx context.Context, ref string, o *Options) (_ FetchedBundle, err error) {
+// eachBundle calls use for the bundle of a reference, and for each of a directory with package manifests.
+func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle) error) error {
+	if kind, err := check(ref, o); err != nil || kind != ManifestsDirectory {
+		b, err := fetchBundle(ctx, ref, o, nil)
+		if err != nil {
+			return err
+		}
+		return use(b)
+	}
+	return manifestBundles(ctx, ref, o, use)
+}
+
+// BundleFiles reads one bundle as [Bundles] does, and calls use with it and the file system that it was read from, the
+// root of the bundle, which is there only during the call.
+func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
+	if _, err := fetchBundle(ctx, ref, &o, use); err != nil {
+		return &ReferenceError{ref, err}
+	}
+	return nil
+}
+
+// fetchBundle reads one bundle. use, if there is one, is called with its files.
+func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBundle, fs.FS) error) (_ FetchedBundle, err error) {
 	kind, err := check(ref, o)
 	if err != nil {
 		return FetchedBundle{}, err
 	}
 	switch kind {
 	case BundleDirectory:
-		b, err := readBundleDirectory(ctx, ref, o)
+		b, files, err := readBundleDirectory(ctx, ref, o)
 		if err != nil {
 			return FetchedBundle{}, err
 		}
-		return o.named(FetchedBundle{Reference: ref, Bundle: b})
+		f, err := o.named(FetchedBundle{Reference: ref, Bundle: b})
+		if err == nil && use != nil {
+			err = use(f, files)
+		}
+		return f, err
 	case Image:
 	default:
 		return FetchedBundle{}, notBundle(kind)
@@ -145,11 +166,16 @@ func fetchBundle(ctx context.Context, ref string, o *Options) (_ FetchedBundle, 
 	if kind != BundleImage {
 		return FetchedBundle{}, notBundle(kind)
 	}
-	b, err := readBundleImage(ctx, img, o)
+	b, tree, err := extractBundle(ctx, img, o)
 	if err != nil {
 		return FetchedBundle{}, err
 	}
-	return o.named(FetchedBundle{Reference: ref, Image: o.imageName(img, ref), Bundle: b})
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	f, err := o.named(FetchedBundle{Reference: ref, Image: o.imageName(img, ref), Bundle: b})
+	if err == nil && use != nil {
+		err = use(f, tree)
+	}
+	return f, err
 }
 
 func notBundle(kind Kind) error {

@@ -28,7 +28,7 @@ type Options struct {
 	// a directory are told to Quarantined.
 	KeepGoing bool
 	// Quarantined, unless nil, is called for every package of a directory that is left out, by name, before the first blob
-	// comes. The reason is a *[declcfg.ValidationError].
+	// comes. The reason is a *[declcfg.ValidationError] or an *[appregistry.Error].
 	Quarantined func(pkg string, reason error)
 	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
 	Compat         sqlite.Compat
@@ -75,7 +75,10 @@ type Kind string
 const (
 	CatalogDirectory Kind = "catalog directory"
 	BundleDirectory  Kind = "bundle directory"
-	Database         Kind = "database"
+	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see package
+	// appregistry.
+	ManifestsDirectory Kind = "package manifests directory"
+	Database           Kind = "database"
 	// Image is any image. What is in it is known when it has been opened, see [KindOfImage].
 	Image         Kind = "image"
 	CatalogImage  Kind = "catalog image"
@@ -102,7 +105,8 @@ var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-a
 
 // Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
-// bundle, an OCI image layout is refused, any other one is a catalog.
+// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds package
+// manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
 	for _, transport := range imageTransports {
 		if strings.HasPrefix(ref, transport) {
@@ -121,6 +125,9 @@ func Classify(ref string) (Kind, error) {
 		}
 		if isDir(filepath.Join(ref, "manifests")) && isDir(filepath.Join(ref, "metadata")) {
 			return BundleDirectory, nil
+		}
+		if hasManifests(ref) {
+			return ManifestsDirectory, nil
 		}
 		return CatalogDirectory, nil
 	case !stat.Mode().IsRegular():
@@ -189,6 +196,8 @@ func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 	switch kind {
 	case CatalogDirectory:
 		return directory(ctx, ref, o), nil
+	case ManifestsDirectory:
+		return manifests(ctx, ref, o), nil
 	case Database:
 		return database(ctx, ref, o), nil
 	case BundleDirectory:

@@ -20,7 +20,8 @@ type writeLock struct {
 	path string
 	wait time.Duration
 	stat fs.FileInfo // nil if there is no file yet
-	file *os.File    // or the directory that it will be in, if that is there
+	file *os.File    // or what stands for it while it is made, see openNewLock
+	held bool        // the lock of file was had
 	pool *sql.DB
 	conn *sql.Conn
 }
@@ -39,7 +40,7 @@ func lockForWriting(ctx context.Context, path string, wait time.Duration) (_ *wr
 			}
 		}
 		same, err := sameFile(path, l.stat)
-		if err == nil && same {
+		if err == nil && same && l.current() {
 			if err = l.checkCompanions(); err == nil {
 				return l, nil
 			}
@@ -56,7 +57,7 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 	l := &writeLock{path: path, wait: wait}
 	stat, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if l.file, err = os.Open(filepath.Dir(path)); err != nil {
+		if l.file, err = openNewLock(newLockPath(path)); err != nil {
 			l.file = nil // if that matters, whoever writes the file will tell
 		}
 		return l, nil
@@ -82,7 +83,7 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 // flock waits for the lock of the open file. The file stays open meanwhile: closing it would end the locks of SQLite that
 // this process has on it.
 func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
-	for !flock(l.file) {
+	for !l.tryLock() {
 		if !time.Now().Before(deadline) {
 			return fmt.Errorf("%w, which is replacing it", ErrLocked)
 		}
@@ -93,6 +94,31 @@ func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
 		}
 	}
 	return nil
+}
+
+func (l *writeLock) tryLock() bool {
+	l.held = flock(l.file)
+	return l.held
+}
+
+// current reports, of the lock of a file that is not there yet, whether others see the same lock: who had it before has
+// removed it.
+func (l *writeLock) current() bool {
+	if l.stat != nil || l.file == nil {
+		return true
+	}
+	stat, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	same, err := sameFile(newLockPath(l.path), stat)
+	return err == nil && same
+}
+
+// newLockPath is what is locked while a database is made where there is none. The name is that of a temporary file of
+// package atomicfs: what a killed writer leaves is removed by the next one.
+func newLockPath(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".bindery-new")
 }
 
 // checkCompanions refuses a database with a log or a journal that has content: it belongs to the file that is there, and
@@ -159,6 +185,9 @@ func (l *writeLock) release() error {
 		l.pool = nil
 	}
 	if l.file != nil {
+		if l.stat == nil && l.held && l.current() {
+			errs = append(errs, os.Remove(newLockPath(l.path)))
+		}
 		errs = append(errs, l.file.Close())
 		l.file = nil
 	}

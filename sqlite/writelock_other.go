@@ -6,3 +6,5 @@ import "os"
 
 // flock reports true: files have no such locks on this system.
 func flock(*os.File) bool { return true }
+
+func openNewLock(string) (*os.File, error) { return nil, nil }

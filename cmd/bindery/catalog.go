@@ -35,7 +35,8 @@ func (p *program) catalogAddCommand() *cli.Command {
 		Usage:     "add bundles to a catalog",
 		ArgsUsage: "CATALOG BUNDLE...",
 		Description: catalogEditHelp + "\n\n" +
-			"A bundle is an image in a registry, layout or archive, or a bundle directory. Its annotations name package and channels.\n" +
+			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory with package\n" +
+			"manifests, of which all are added. Its annotations name package and channels.\n" +
 			"In mode replaces its ClusterServiceVersion says what it replaces and skips; in mode semver a bundle replaces the next lower\n" +
 			"version of its channel, and in mode semver-skippatch it skips lower patch versions as well." +
 			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",

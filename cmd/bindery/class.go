@@ -7,6 +7,7 @@ import (
 
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/appregistry"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
@@ -35,7 +36,7 @@ func withClass(err error) error {
 	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 		class = cliutil.ClassLocal
 	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit),
-		errors.Is(err, edit.ErrLimit):
+		errors.Is(err, edit.ErrLimit), errors.Is(err, appregistry.ErrLimit):
 		class = cliutil.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
 		class = cliutil.ClassIntegrity
@@ -44,7 +45,7 @@ func withClass(err error) error {
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
 		class = cliutil.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
-		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
+		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork

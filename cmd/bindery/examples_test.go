@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -90,6 +92,11 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}
+				if strings.Contains(line, " manifests ") {
+					if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
@@ -108,6 +115,9 @@ func TestHelpExamples(t *testing.T) {
 				args := strings.Fields(line)[1:]
 				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
 					args = append(args, exampleRegistry(t, dir)...)
+				}
+				if strings.HasSuffix(name, " export") {
+					args = withBundles(t, args)
 				}
 				if (args[0] == "index" || args[0] == "catalog") && strings.Contains(line, " -t ") && !strings.Contains(line, "--generate") {
 					args = append(args, "--server", "none") // packing it would take nearly all of the time
@@ -146,11 +156,32 @@ func exampleRegistry(t *testing.T, dir string) []string {
 	return []string{"--registries-conf", registry.RegistriesConf(t, "registry.example.com"), "--no-cache"}
 }
 
+// withBundles adds the registry of the bundles in the example's database to the command line.
+func withBundles(t *testing.T, args []string) []string {
+	t.Helper()
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	at := slices.Index(args, "--registries-conf")
+	if at < 0 {
+		return append(args, "--registries-conf", conf, "--no-cache")
+	}
+	both := readFile(t, args[at+1]) + readFile(t, conf)
+	if err := os.WriteFile(args[at+1], []byte(both), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return args
+}
+
 // serveUntilStopped starts the program as a server on a port, waits until it is healthy, and returns a function that
 // stops it and checks how it ends.
 func serveUntilStopped(t *testing.T, dir, port string, args ...string) (stop func()) {
 	t.Helper()
-	cmd := command(dir, "bindery", args...)
+	return serveAs(t, "bindery", dir, port, args...)
+}
+
+// serveAs is serveUntilStopped under another of the program's names.
+func serveAs(t *testing.T, name, dir, port string, args ...string) (stop func()) {
+	t.Helper()
+	cmd := command(dir, name, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {

@@ -25,14 +25,14 @@ func (p *program) imageSource(ctx context.Context, ref string, o render.Options)
 }
 
 // catalogHelp is the paragraph about references in the help of commands that read catalogs and no bundles.
-const catalogHelp = "A reference is a catalog directory, an index database, or an image of a catalog or of a database: NAME or docker://NAME\n" +
-	"in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR. What is on the disk wins over\n" +
-	"an image of the same name."
+const catalogHelp = "A reference is a catalog directory, a directory with package manifests (package.yaml), an index database, or an image of\n" +
+	"a catalog or of a database: NAME or docker://NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG],\n" +
+	"docker-archive:FILE[:NAME], dir:DIR. What is on the disk wins over an image of the same name."
 
 // referenceHelp is that paragraph where a reference may also be a bundle.
-const referenceHelp = "A reference is a catalog directory, a bundle directory, an index database, or an image of a catalog, of a database or\n" +
-	"of a bundle: NAME or docker://NAME in a registry, oci:DIR[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR.\n" +
-	"What is on the disk wins over an image of the same name."
+const referenceHelp = "A reference is a catalog directory, a bundle directory, a directory with package manifests (package.yaml), an index\n" +
+	"database, or an image of a catalog, of a database or of a bundle: NAME or docker://NAME in a registry, oci:DIR[:TAG],\n" +
+	"oci-archive:FILE[:TAG], docker-archive:FILE[:NAME], dir:DIR. What is on the disk wins over an image of the same name."
 
 // readFlags are those of every command that reads references.
 func readFlags() []cli.Flag {

@@ -22,6 +22,7 @@ func (p *program) indexCommand() *cli.Command {
 			p.indexPruneCommand(),
 			p.indexPruneStrandedCommand(),
 			p.indexTruncateCommand(),
+			p.indexExportCommand(),
 		},
 	}
 }

@@ -35,9 +35,14 @@ func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
-	if kind, err := render.Classify(ref); err != nil {
+	switch kind, err := render.Classify(ref); {
+	case err != nil:
 		return build.CatalogInput{}, err
-	} else if kind != render.CatalogDirectory {
+	case kind == render.ManifestsDirectory:
+		// All of it is checked before its first blob comes out, as with a database.
+		blobs, err := render.Reference(c.Context, ref, o)
+		return build.CatalogInput{Blobs: blobs}, err
+	case kind != render.CatalogDirectory:
 		return build.CatalogInput{}, fmt.Errorf("%q is a %s, not a catalog", ref, kind)
 	}
 	root, err := declcfg.OpenDir(ref)

@@ -82,25 +82,30 @@ func (p *program) listAction(low, high int, table func(*list.Listing, string) (a
 
 // listing reads the catalog that the first argument names.
 func (p *program) listing(c *cli.Context) (*list.Listing, error) {
+	return p.listingOf(c, c.Args().First())
+}
+
+// listingOf reads the catalog that a reference names.
+func (p *program) listingOf(c *cli.Context, ref string) (*list.Listing, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {
 		return nil, err
 	}
 	o.Allow = catalogKinds()
-	blobs, err := render.Reference(c.Context, c.Args().First(), o)
+	blobs, err := render.Reference(c.Context, ref, o)
 	if err != nil {
-		return nil, p.opmMessage(notCatalog(c.Args().First(), err))
+		return nil, p.opmMessage(notCatalog(ref, err))
 	}
 	l, err := list.Load(blobs)
 	if err != nil {
-		return nil, p.opmMessage(notCatalog(c.Args().First(), err))
+		return nil, p.opmMessage(notCatalog(ref, err))
 	}
 	return l, nil
 }
 
 // catalogKinds are the references that hold a catalog.
 func catalogKinds() []render.Kind {
-	return []render.Kind{render.CatalogDirectory, render.CatalogImage, render.Database, render.DatabaseImage}
+	return []render.Kind{render.CatalogDirectory, render.ManifestsDirectory, render.CatalogImage, render.Database, render.DatabaseImage}
 }
 
 // notCatalog says of a bundle, in opm's words, that it cannot be listed.

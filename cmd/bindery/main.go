@@ -1,7 +1,8 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
 // Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
-// Started under the name grpc_health_probe it is that probe.
+// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had under
+// these names.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,11 +59,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stdout: &cliutil.Pipe{W: stdout},
 		stderr: stderr,
 	}
-	p.opm = p.name == "opm"
+	// These have been parts of opm, and answer as it does.
+	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cliutil.NewLogger(stderr, p.logFormat(""), 0)
 	app := newApp(p)
-	if p.name == "grpc_health_probe" {
-		args = append([]string{"bindery", "probe"}, args[1:]...)
+	if tool := toolNames[p.name]; tool != nil {
+		args = slices.Concat([]string{app.Name}, tool, args[1:])
 	}
 
 	line, err := cliutil.Parse(app, args)

@@ -19,6 +19,8 @@ func (p *program) registryCommand() *cli.Command {
 			p.registryPruneStrandedCommand(),
 			p.registryTruncateCommand(),
 			p.registryServeCommand(),
+			p.registryInitializeCommand(),
+			p.registryMirrorCommand(),
 		},
 	}
 }

@@ -43,7 +43,7 @@ func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
 		Usage:       "serve an index database over gRPC",
-		Description: "The database is only read, whatever the version of its schema is." + examples("bindery registry serve -d index.db -p 50051"),
+		Description: "The database is only read, whatever the version of its schema is.\nStarted as \"registry-server\" the program is this command." + examples("bindery registry serve -d index.db -p 50051"),
 		Flags: append(serverFlags(),
 			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Usage: "`FILE` of the database"},
 			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "databases are never migrated: nothing is skipped"},
@@ -108,6 +108,13 @@ func (p *program) serveSource(c *cli.Context, ref string) (serve.Source, func() 
 	case kind == render.Database:
 		src, err := p.databaseSource(c, ref)
 		return src, nothing, err
+	case kind == render.ManifestsDirectory:
+		o, err := p.renderOptions(c)
+		if err != nil {
+			return serve.Source{}, nil, err
+		}
+		blobs, err := render.Reference(c.Context, ref, o)
+		return serve.Blobs(ref, blobs), nothing, err
 	}
 	src, err := serve.Directory(ref)
 	return src, nothing, err

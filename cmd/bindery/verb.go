@@ -91,6 +91,8 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 		return err
 	case kind == render.BundleDirectory:
 		return notCatalogDirectory(ref)
+	case kind == render.ManifestsDirectory:
+		return notEdited(ref)
 	case kind == render.Image && !p.begins(c):
 		hint := "the catalog is a directory or an index database"
 		if p.hasFlag("create") {
@@ -110,6 +112,12 @@ func (p *program) begins(c *cli.Context) bool {
 func notCatalogDirectory(path string) error {
 	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
 		Hint: "the catalog comes first, bundles behind it"}
+}
+
+// notEdited refuses package manifests where a catalog is needed that can be edited.
+func notEdited(path string) error {
+	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
+		Hint: "\"migrate DIR OUT\" makes a catalog of them; they can be added to another one"}
 }
 
 // editInPlace does an edit of a directory or a database file, and tells of it.

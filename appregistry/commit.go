@@ -1,0 +1,185 @@
+package appregistry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// plan is what has to be done to a folder that is there.
+type plan struct {
+	// moves are directories, relative to the stage and to the folder.
+	moves []string
+	// files are those of packages that are there, where they say something else.
+	files []atomicfs.Content
+}
+
+// plan compares what was written with what is there.
+func (w *Writer) plan() (plan, error) {
+	var p plan
+	var problems []error
+	for _, name := range w.packages() {
+		at := filepath.Join(w.folder, name)
+		there, err := isDirectory(at)
+		if err != nil {
+			return p, err
+		}
+		if !there {
+			p.moves = append(p.moves, name)
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(w.stage.Path(), name))
+		if err != nil {
+			return p, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
+			}
+			version := filepath.Join(name, e.Name())
+			there, err := isDirectory(filepath.Join(w.folder, version))
+			if err != nil {
+				return p, err
+			}
+			if !there {
+				p.moves = append(p.moves, version)
+				continue
+			}
+			same, err := sameTree(filepath.Join(w.stage.Path(), version), filepath.Join(w.folder, version))
+			if err != nil {
+				return p, err
+			}
+			if !same {
+				problems = append(problems, &fs.PathError{Op: "write", Path: filepath.Join(w.folder, version),
+					Err: fmt.Errorf("%w with other files than the bundle's: remove it, or name another folder", fs.ErrExist)})
+			}
+		}
+		text := w.manifests[name]
+		path := filepath.Join(at, ManifestName)
+		old, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, err
+		}
+		if text != nil && (err != nil || !bytes.Equal(old, text)) {
+			p.files = append(p.files, atomicfs.Content{Path: path, Data: text, Perm: 0o666})
+		}
+	}
+	return p, errors.Join(problems...)
+}
+
+// isDirectory tells whether a directory is there. What is there and none is an error, and so is a link.
+func isDirectory(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return false, &fs.PathError{Op: "write", Path: path, Err: errors.New("exists and is not a directory")}
+	}
+	return true, nil
+}
+
+// sameTree compares the files of two directories.
+func sameTree(a, b string) (bool, error) {
+	left, err := os.ReadDir(a)
+	if err != nil {
+		return false, err
+	}
+	right, err := os.ReadDir(b)
+	if err != nil {
+		return false, err
+	}
+	if len(left) != len(right) {
+		return false, nil
+	}
+	for i, e := range left {
+		if e.Name() != right[i].Name() || e.Type() != right[i].Type() {
+			return false, nil
+		}
+		x, y := filepath.Join(a, e.Name()), filepath.Join(b, e.Name())
+		same := false
+		if e.IsDir() {
+			same, err = sameTree(x, y)
+		} else {
+			same, err = sameFile(x, y)
+		}
+		if !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// sameFile compares two regular files; the first is one of ours.
+func sameFile(a, b string) (bool, error) {
+	left, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	right, err := os.Stat(b)
+	if err != nil || left.Size() != right.Size() {
+		return false, err
+	}
+	x, err := os.ReadFile(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.ReadFile(b)
+	return bytes.Equal(x, y), err
+}
+
+// carry moves the directories into place and then replaces the files of packages. After an error what was moved is moved
+// back.
+func (w *Writer) carry(ctx context.Context, p plan) (_ Written, err error) {
+	moved := 0
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, name := range slices.Backward(p.moves[:moved]) {
+			err = errors.Join(err, os.Rename(filepath.Join(w.folder, name), filepath.Join(w.stage.Path(), name)))
+		}
+	}()
+	var out Written
+	changed := map[string]bool{}
+	for _, name := range p.moves {
+		to := filepath.Join(w.folder, name)
+		if there, err := isDirectory(to); err != nil {
+			return nil, err
+		} else if there { // since the plan was made
+			return nil, &fs.PathError{Op: "write", Path: to, Err: fs.ErrExist}
+		}
+		if err := os.Rename(filepath.Join(w.stage.Path(), name), to); err != nil {
+			return nil, err
+		}
+		moved++
+		changed[filepath.Dir(to)] = true
+		out = append(out, filepath.ToSlash(name))
+	}
+	for dir := range changed {
+		if err := atomicfs.SyncDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := atomicfs.WriteFiles(ctx, p.files); err != nil {
+		return nil, err
+	}
+	for _, f := range p.files {
+		name, err := filepath.Rel(w.folder, f.Path)
+		if err != nil {
+			name = f.Path
+		}
+		out = append(out, filepath.ToSlash(name))
+	}
+	slices.Sort(out)
+	return out, nil
+}

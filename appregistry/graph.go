@@ -1,0 +1,143 @@
+package appregistry
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Wish is what a ClusterServiceVersion wants its bundle to replace and skip.
+type Wish struct {
+	Replaces  string
+	Skips     []string
+	SkipRange string
+}
+
+// WishOf reads the wish of a ClusterServiceVersion, given as JSON. What cannot be read of it is not wished for.
+func WishOf(csv []byte) Wish {
+	var v struct {
+		Metadata struct {
+			Annotations map[string]json.RawMessage `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Replaces json.RawMessage `json:"replaces"`
+			Skips    json.RawMessage `json:"skips"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(csv, &v) // of a part that has another type the rest is there
+	w := Wish{Replaces: textOf(v.Spec.Replaces), SkipRange: textOf(v.Metadata.Annotations[annotationSkipRange])}
+	if json.Unmarshal(v.Spec.Skips, &w.Skips) != nil {
+		w.Skips = nil
+	}
+	return w
+}
+
+// maxEdges bounds the entries and skips of all channels of all packages.
+const maxEdges = 1_000_000
+
+// Graph makes the channels of a package, by name, as opm makes them: from its head down, each bundle replaces and skips
+// what it wishes to, until one replaces nothing. A bundle that is only skipped is in the channel without edges. bundles
+// are those that there are, by name; skipped ones need not be among them.
+//
+// The problems name the package and not the file. Channels with problems are left out.
+func (m Manifest) Graph(bundles map[string]Wish) ([]declcfg.Channel, []Problem) {
+	edges := 0
+	return m.graph(bundles, &edges)
+}
+
+// graph is [Manifest.Graph] for one of several packages; edges counts those of all.
+func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel, []Problem) {
+	g := &grapher{m: m, bundles: bundles, edges: edges}
+	seen := map[string]bool{}
+	var out []declcfg.Channel
+	for _, c := range m.Channels {
+		switch {
+		case c.Name == "":
+			g.wrong("a channel has no name")
+			continue
+		case seen[c.Name]:
+			g.wrong("channel %s is there twice", quote(c.Name))
+			continue
+		}
+		seen[c.Name] = true
+		if entries, ok := g.entries(c); ok {
+			out = append(out, declcfg.Channel{Name: c.Name, Package: m.Package, Entries: entries})
+		}
+	}
+	switch name := m.Default(); {
+	case len(m.Channels) == 0:
+		g.wrong("package %s has no channels", quote(m.Package))
+	case name == "":
+		g.wrong("no default channel specified for %s", quote(m.Package))
+	case !seen[name]:
+		g.wrong("the default channel %s of package %s is none of its channels", quote(name), quote(m.Package))
+	}
+	slices.SortFunc(out, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
+	return out, g.problems
+}
+
+// grapher makes the channels of one package.
+type grapher struct {
+	m        Manifest
+	bundles  map[string]Wish
+	edges    *int
+	problems []Problem
+}
+
+func (g *grapher) wrong(format string, args ...any) {
+	g.problems = append(g.problems, Problem{Package: g.m.Package, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
+}
+
+// entries follows a channel from its head. It reports whether that led to an end.
+func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
+	if _, ok := g.bundles[c.CurrentCSV]; !ok {
+		g.wrong("channel %s: its currentCSV %s is not among the manifests", quote(c.Name), quote(c.CurrentCSV))
+		return nil, false
+	}
+	chain := map[string]declcfg.ChannelEntry{}
+	skipped := map[string]bool{}
+	for at := c.CurrentCSV; ; {
+		w := g.bundles[at]
+		if *g.edges += 1 + len(w.Skips); *g.edges > maxEdges {
+			g.problems = append(g.problems, Problem{Package: g.m.Package, Kind: ErrLimit,
+				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels", quote(c.Name), quote(g.m.Package), maxEdges)})
+			return nil, false
+		}
+		e := declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, SkipRange: w.SkipRange}
+		own := map[string]bool{}
+		for _, s := range w.Skips {
+			if s != "" && !own[s] {
+				e.Skips = append(e.Skips, s)
+			}
+			own[s], skipped[s] = true, true
+		}
+		chain[at] = e
+		if w.Replaces == "" {
+			break
+		}
+		if _, ok := chain[w.Replaces]; ok {
+			g.wrong("channel %s: Cycle detected, %s replaces %s", quote(c.Name), at, w.Replaces)
+			return nil, false
+		}
+		if _, ok := g.bundles[w.Replaces]; !ok {
+			g.wrong("channel %s: Invalid bundle %s, replaces nonexistent bundle %s", quote(c.Name), at, w.Replaces)
+			return nil, false
+		}
+		at = w.Replaces
+	}
+	for name := range skipped {
+		w, there := g.bundles[name]
+		if _, ok := chain[name]; there && !ok {
+			chain[name] = declcfg.ChannelEntry{Name: name, SkipRange: w.SkipRange}
+		}
+	}
+	out := make([]declcfg.ChannelEntry, 0, len(chain))
+	for _, e := range chain {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) })
+	return out, true
+}

@@ -1,0 +1,66 @@
+package appregistry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/yamlout"
+)
+
+// Objects is the directory of a bundle whose manifests are in a catalog: the objects, given as JSON, each in a file of its
+// own that is named after it.
+func Objects(objects [][]byte) (fs.FS, error) {
+	files := map[string][]byte{}
+	count := map[string]int{}
+	for _, o := range objects {
+		stem := objectName(o)
+		name := stem + ".yaml"
+		for files[manifestsDir+"/"+name] != nil {
+			count[stem]++
+			name = fmt.Sprintf("%s-%d.yaml", stem, count[stem]+1)
+		}
+		text, err := yamlout.AppendYAML(nil, o)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, quote(name), err)
+		}
+		files[manifestsDir+"/"+name] = text
+	}
+	return fs.Sub(bundlefs.Layout{Dirs: map[string]fs.FS{manifestsDir: nil}, Files: files}, manifestsDir)
+}
+
+// unsafe is what names of files should not have.
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// objectName is what the file of an object is called, as operators' authors call it, without its ending.
+func objectName(object []byte) string {
+	var o struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(object, &o) // an object without these still gets a name
+	var name string
+	switch o.Kind {
+	case kindCSV:
+		name = o.Metadata.Name + ".clusterserviceversion"
+	case "CustomResourceDefinition":
+		name = o.Metadata.Name + ".crd"
+	default:
+		name = strings.Join([]string{o.Metadata.Name, strings.ReplaceAll(o.APIVersion, "/", "_"), strings.ToLower(o.Kind)}, "_")
+	}
+	name = strings.TrimLeft(unsafe.ReplaceAllString(name, "-"), ".-_")
+	const most = 200
+	if len(name) > most {
+		name = name[:most]
+	}
+	if name == "" {
+		name = "object"
+	}
+	return name
+}

@@ -1,0 +1,63 @@
+package appregistry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+var (
+	// ErrInvalid is the class of errors about package manifests that break a rule.
+	ErrInvalid = errors.New("invalid package manifests")
+	// ErrLimit is the class of errors about package manifests that are larger, or of more parts, than they may be.
+	ErrLimit = errors.New("limit exceeded")
+)
+
+// Problem is something that keeps a package, or all of them, from being read.
+type Problem struct {
+	// Position is relative to the root; its file may be empty, and its line 0.
+	declcfg.Position
+	// Package is empty where the problem is not of one.
+	Package string
+	Message string
+	// Kind is [ErrInvalid] or [ErrLimit].
+	Kind error
+}
+
+// String is "file:line: message".
+func (p Problem) String() string {
+	if p.File == "" {
+		return p.Message
+	}
+	return p.Position.String() + ": " + p.Message
+}
+
+// Error is every problem of the package manifests, those of no package first, then by package.
+type Error struct{ Problems []Problem }
+
+// Error returns the problems, one a line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is reports whether target is the kind of the error: [ErrLimit] if a limit is among the problems, else [ErrInvalid].
+func (e *Error) Is(target error) bool {
+	limit := slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Kind == ErrLimit })
+	return target == ErrLimit && limit || target == ErrInvalid && !limit
+}
+
+// quote quotes outside text for a message.
+func quote(s string) string {
+	const most = 120
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}

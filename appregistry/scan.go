@@ -1,0 +1,223 @@
+package appregistry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+const (
+	kindCSV             = "ClusterServiceVersion"
+	annotationSkipRange = "olm.skipRange"
+)
+
+// csvFile is a file with a ClusterServiceVersion: a bundle, together with what else is in its directory.
+type csvFile struct {
+	declcfg.Position
+	name string
+	wish Wish
+}
+
+// manifestFile is the file of a package.
+type manifestFile struct {
+	declcfg.Position
+	Manifest
+}
+
+// scanner looks through a tree for bundles and packages.
+type scanner struct {
+	ctx     context.Context
+	fsys    fs.FS
+	limits  Limits
+	warn    func(declcfg.Position, string)
+	entries int
+	skips   int
+
+	csvs      []csvFile
+	manifests []manifestFile
+	problems  []Problem
+}
+
+// errStop ends the scan where a limit is exceeded. It never leaves the package.
+var errStop = errors.New("stop")
+
+func (s *scanner) wrong(at declcfg.Position, format string, args ...any) {
+	s.problems = append(s.problems, Problem{Position: at, Message: fmt.Sprintf(format, args...), Kind: ErrInvalid})
+}
+
+func (s *scanner) limit(at declcfg.Position, format string, args ...any) error {
+	s.problems = append(s.problems, Problem{Position: at, Message: fmt.Sprintf(format, args...), Kind: ErrLimit})
+	return errStop
+}
+
+// scan looks through the whole tree, in lexical order. What begins with a dot is passed over, as in opm.
+func (s *scanner) scan() error {
+	err := fs.WalkDir(s.fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if ctxErr := context.Cause(s.ctx); ctxErr != nil {
+			return ctxErr
+		}
+		if err != nil {
+			return err
+		}
+		at := declcfg.Position{File: name}
+		if s.entries++; s.entries > s.limits.Entries {
+			return s.limit(declcfg.Position{}, "more than %d files and directories", s.limits.Entries)
+		}
+		if name != "." && strings.HasPrefix(d.Name(), ".") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		mode := d.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := fs.Stat(s.fsys, name)
+			if err != nil {
+				s.warn(at, "a link that leads to nothing in the directory is passed over: "+err.Error())
+				return nil
+			}
+			if mode = info.Mode().Type(); mode.IsDir() {
+				s.warn(at, "a link to a directory is not followed")
+				return nil
+			}
+		}
+		switch {
+		case mode.IsDir():
+			if strings.Count(name, "/") >= s.limits.Depth {
+				return s.limit(at, "more than %d directories in one another", s.limits.Depth)
+			}
+			return nil
+		case !mode.IsRegular():
+			s.warn(at, "neither a regular file nor a directory: it is passed over")
+			return nil
+		}
+		return s.file(name)
+	})
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+// file looks for what one file holds.
+func (s *scanner) file(name string) error {
+	at := declcfg.Position{File: name}
+	expected := expectedKind(name)
+	text, err := s.read(name)
+	if errors.Is(err, bundlefs.ErrLimit) {
+		if expected != "" {
+			return s.limit(at, "more than %d bytes", s.limits.Bundle.File)
+		}
+		return nil // if it is in the directory of a bundle, reading that will tell
+	}
+	if err != nil {
+		return err
+	}
+	// Most files are neither, and need not be decoded for that. What opm's decoder takes for either has these words in it.
+	if expected == "" && !bytes.Contains(text, []byte(kindCSV)) && !bytes.Contains(text, []byte("packageName")) {
+		return nil
+	}
+	d, err := firstDocument(text, canon.Limits{MaxDocument: int(s.limits.Bundle.File), MaxDepth: s.limits.Bundle.Depth})
+	if at.Line = d.line; err != nil {
+		var limit *canon.LimitError
+		if message := inFile(err, d.line); errors.As(err, &limit) {
+			return s.limit(at, "%s", message)
+		} else if expected != "" {
+			s.wrong(declcfg.Position{File: name}, "cannot be read as a %s: %s", expected, message)
+		}
+		return nil
+	}
+	h, ok := d.head()
+	switch {
+	case ok && textOf(h.Kind) == kindCSV:
+		return s.csv(at, d)
+	case ok && (h.isManifest() || isManifestName(name) && h.Kind == nil):
+		return s.manifest(at, d)
+	case expected != "":
+		s.wrong(at, "should be a %s, by its name, and is none", expected)
+	}
+	return nil
+}
+
+// expectedKind is what the name of a file promises; empty if that is nothing.
+func expectedKind(name string) string {
+	if isManifestName(name) {
+		return "package manifest"
+	}
+	for _, end := range []string{".clusterserviceversion.yaml", ".clusterserviceversion.yml", ".clusterserviceversion.json"} {
+		if strings.HasSuffix(strings.ToLower(name), end) {
+			return kindCSV
+		}
+	}
+	return ""
+}
+
+// read reads a regular file of limited size.
+func (s *scanner) read(name string) ([]byte, error) {
+	info, err := fs.Stat(s.fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > s.limits.Bundle.File || info.Size() > bundlefs.MaxFile {
+		return nil, bundlefs.ErrLimit
+	}
+	return bundlefs.ReadFile(s.fsys, name)
+}
+
+// csv notes a bundle. What is wrong with it beyond its name is found when the bundle is read.
+func (s *scanner) csv(at declcfg.Position, d document) error {
+	c := csvFile{Position: at, wish: WishOf(d.json)}
+	var v struct {
+		Metadata struct {
+			Name json.RawMessage `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(d.json, &v)
+	if c.name = textOf(v.Metadata.Name); c.name == "" {
+		s.wrong(at, "the ClusterServiceVersion has no name")
+		return nil
+	}
+	s.csvs = append(s.csvs, c)
+	if len(s.csvs) > s.limits.Bundles {
+		return s.limit(at, "more than %d bundles", s.limits.Bundles)
+	}
+	if s.skips += len(c.wish.Skips); s.skips > maxEdges {
+		return s.limit(at, "more than %d skips in all bundles", maxEdges)
+	}
+	return nil
+}
+
+// manifest notes a package.
+func (s *scanner) manifest(at declcfg.Position, d document) error {
+	m, err := parseManifest(d)
+	if err != nil {
+		s.wrong(at, "%v", err)
+		return nil
+	}
+	s.manifests = append(s.manifests, manifestFile{at, m})
+	if len(s.manifests) > s.limits.Packages {
+		return s.limit(at, "more than %d packages", s.limits.Packages)
+	}
+	return nil
+}
+
+// inFile is the text of a document's error with the line counted from the start of the file.
+func inFile(err error, first int) string {
+	var syntax *canon.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntax.In(first)
+	}
+	return err.Error()
+}
+
+// dir is the directory of a file.
+func dir(name string) string { return path.Dir(name) }

@@ -1,0 +1,358 @@
+package appregistry
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Tree is a directory of package manifests that has been read and checked. It is safe for concurrent use; the files must
+// not change meanwhile.
+type Tree struct {
+	fsys     fs.FS
+	options  Options
+	packages []*pkg // by name
+	hidden   map[string]map[string]bool
+	warn     func(declcfg.Position, string)
+}
+
+// pkg is one package of the tree.
+type pkg struct {
+	manifestFile
+	// skeleton has the bundles without their manifests, by name, and files has where each of them is.
+	skeleton *declcfg.Catalog
+	files    []csvFile
+	problems []Problem
+}
+
+// Open reads the package manifests in fsys: every bundle and every package, wherever they are. All bundles that are in a
+// channel are read and checked, as are the graphs that come of them. Of the manifests nothing is kept.
+//
+// The error is an *[Error] with all problems, a *[declcfg.ValidationError] where only the rules of catalogs are broken, or
+// one of the file system or context. A tree without a package is an error.
+func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
+	o.Limits = o.Limits.withDefaults()
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	t := &Tree{fsys: fsys, options: o, hidden: map[string]map[string]bool{}}
+	var mu sync.Mutex
+	t.warn = func(at declcfg.Position, message string) {
+		if o.Warn != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			o.Warn(at, message)
+		}
+	}
+	s := &scanner{ctx: ctx, fsys: fsys, limits: o.Limits, warn: t.warn}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	bundles := t.index(s)
+	if len(s.manifests) == 0 && len(s.problems) == 0 {
+		s.wrong(declcfg.Position{}, "no package manifests: no file has a packageName")
+	}
+	// What exceeds a limit of the whole has not been looked through.
+	if err := (&Error{s.problems}); errors.Is(err, ErrLimit) {
+		return nil, err
+	}
+	t.graphs(s, bundles)
+	if err := t.readBundles(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.settle(s.problems, bundles); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// index finds the bundles by name, and what does not belong to the bundle beside which it lies.
+func (t *Tree) index(s *scanner) map[string]csvFile {
+	bundles := map[string]csvFile{}
+	for _, c := range s.csvs {
+		t.hide(c.File)
+		if other, ok := bundles[c.name]; ok {
+			s.wrong(c.Position, "a second bundle called %s: the first is in %s", quote(c.name), other.File)
+			continue
+		}
+		bundles[c.name] = c
+	}
+	for _, m := range s.manifests {
+		t.hide(m.File)
+	}
+	return bundles
+}
+
+func (t *Tree) hide(file string) {
+	at := dir(file)
+	if t.hidden[at] == nil {
+		t.hidden[at] = map[string]bool{}
+	}
+	t.hidden[at][strings.TrimPrefix(file, at+"/")] = true
+}
+
+// graphs makes the packages, with their channels.
+func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
+	wishes := make(map[string]Wish, len(bundles))
+	for name, c := range bundles {
+		wishes[name] = c.wish
+	}
+	byName := map[string]*pkg{}
+	owner := map[string]string{}
+	edges := 0
+	for _, m := range s.manifests {
+		if first := byName[m.Package]; first != nil {
+			first.problems = append(first.problems, Problem{Position: m.Position, Package: m.Package, Kind: ErrInvalid,
+				Message: fmt.Sprintf("a second file of package %s: the first is %s", quote(m.Package), first.File)})
+			continue
+		}
+		p := &pkg{manifestFile: m, skeleton: &declcfg.Catalog{}}
+		byName[m.Package] = p
+		channels, problems := m.graph(wishes, &edges)
+		for _, problem := range problems {
+			problem.Position = declcfg.Position{File: m.File}
+			p.problems = append(p.problems, problem)
+		}
+		names := map[string]bool{}
+		for i := range channels {
+			channels[i].Pos = m.Position
+			for _, e := range channels[i].Entries {
+				names[e.Name] = true
+			}
+		}
+		p.skeleton.Channels = channels
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if other, ok := owner[name]; ok {
+				p.problems = append(p.problems, Problem{Position: bundles[name].Position, Package: m.Package, Kind: ErrInvalid,
+					Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s", quote(name), quote(other), quote(m.Package))})
+				continue
+			}
+			owner[name] = m.Package
+			p.files = append(p.files, bundles[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		t.packages = append(t.packages, byName[name])
+	}
+}
+
+// readBundles reads the bundles of all packages, several at once, and keeps their skeletons.
+func (t *Tree) readBundles(ctx context.Context) error {
+	type result struct {
+		blob     *declcfg.Bundle
+		icon     *declcfg.Icon
+		problems []Problem
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, t.options.Jobs)
+	var mu sync.Mutex
+	var failed error
+	var total atomic.Int64
+	for _, p := range t.packages {
+		results := make([]result, len(p.files))
+		for i, c := range p.files {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if total.Load() > t.options.Limits.Total {
+					return // an earlier one has said so
+				}
+				b, err := t.read(ctx, p, c, t.warn)
+				r := &results[i]
+				if err == nil && !t.within(&total, b) {
+					r.problems = []Problem{{c.Position, p.Package, fmt.Sprintf("the manifests of all bundles have more than %d bytes", t.options.Limits.Total), ErrLimit}}
+					return
+				}
+				if err == nil {
+					r.icon = icon(b)
+					if r.blob, err = t.blob(b); err == nil {
+						r.blob.Reduce()
+						r.blob.Pos = c.Position
+						return
+					}
+				}
+				var invalid *bundle.ReadError
+				switch {
+				case errors.As(err, &invalid):
+					for _, problem := range invalid.Problems {
+						kind := ErrInvalid
+						if problem.Rule == bundle.RuleLimit {
+							kind = ErrLimit
+						}
+						at := declcfg.Position{File: original(dir(c.File), problem.File), Line: problem.Line}
+						r.problems = append(r.problems, Problem{at, p.Package, withField(problem), kind})
+					}
+				case errors.Is(err, bundle.ErrInvalid):
+					r.problems = []Problem{{c.Position, p.Package, err.Error(), ErrInvalid}}
+				default:
+					mu.Lock()
+					failed = cmp.Or(failed, err)
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if failed == nil {
+			failed = context.Cause(ctx)
+		}
+		if failed != nil {
+			return failed
+		}
+		for i, r := range results {
+			p.problems = append(p.problems, r.problems...)
+			if r.blob != nil {
+				p.skeleton.Bundles = append(p.skeleton.Bundles, *r.blob)
+			}
+			if p.files[i].name == p.currentCSV(p.Default()) {
+				p.skeleton.Packages = []declcfg.Package{{Icon: r.icon}}
+			}
+		}
+	}
+	return nil
+}
+
+// within counts the manifests of a bundle, and tells whether those of all are within the limit. Bundles in one directory
+// share what is in it, and it counts for each.
+func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
+	n := int64(0)
+	for _, o := range b.Objects {
+		n += int64(len(o.JSON))
+	}
+	return total.Add(n) <= t.options.Limits.Total
+}
+
+// blob makes the blob of a bundle.
+func (t *Tree) blob(b *bundle.Bundle) (*declcfg.Bundle, error) {
+	image := ""
+	if t.options.Image != nil {
+		var err error
+		if image, err = t.options.Image(b); err != nil {
+			return nil, err
+		}
+	}
+	return b.Blob(image)
+}
+
+// withField is the message of a problem with the field that it is about.
+func withField(p bundle.Problem) string {
+	if p.Field == "" {
+		return p.Message
+	}
+	return p.Field + ": " + p.Message
+}
+
+// currentCSV is the head of a channel; empty if there is no such channel.
+func (m Manifest) currentCSV(channel string) string {
+	for _, c := range m.Channels {
+		if c.Name == channel {
+			return c.CurrentCSV
+		}
+	}
+	return ""
+}
+
+// icon is that of a bundle, nil if it has none or one that cannot be decoded.
+func icon(b *bundle.Bundle) *declcfg.Icon {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(b.CSV.IconData), ""))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return &declcfg.Icon{Data: data, MediaType: b.CSV.IconMediaType}
+}
+
+// settle checks the packages as catalogs, and leaves out the broken ones or fails for them and for the problems of no
+// package.
+func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
+	all := &declcfg.Catalog{}
+	if t.options.KeepGoing {
+		for _, p := range problems {
+			t.warn(p.Position, p.Message)
+		}
+	}
+	var healthy []*pkg
+	used := map[string]bool{}
+	for _, p := range t.packages {
+		for _, c := range p.files {
+			used[c.name] = true
+		}
+		if p.skeleton.Packages == nil {
+			p.skeleton.Packages = []declcfg.Package{{}}
+		}
+		of := &p.skeleton.Packages[0]
+		of.Name, of.DefaultChannel, of.Pos = p.Package, p.Default(), p.Position
+		err := declcfg.Validate(p.skeleton)
+		if len(p.problems) > 0 {
+			err = &Error{p.problems}
+			problems = append(problems, p.problems...)
+		} else {
+			all.Append(p.skeleton)
+		}
+		if err == nil {
+			healthy = append(healthy, p)
+		} else if t.options.KeepGoing && t.options.Quarantined != nil {
+			t.options.Quarantined(p.Package, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(bundles)) {
+		if !used[name] {
+			t.warn(bundles[name].Position, fmt.Sprintf("bundle %s is in no channel of any package: it is left out", quote(name)))
+		}
+	}
+	if t.options.KeepGoing {
+		t.packages = healthy
+		if len(healthy) == 0 {
+			return fmt.Errorf("%w: no package is left", ErrInvalid)
+		}
+		return nil
+	}
+	invalid := declcfg.Validate(all)
+	if len(problems) == 0 {
+		return invalid
+	}
+	var err error = &Error{problems}
+	if invalid != nil {
+		err = errors.Join(err, invalid)
+	}
+	return err
+}
+
+// read reads one bundle of a package.
+func (t *Tree) read(ctx context.Context, p *pkg, c csvFile, warn func(declcfg.Position, string)) (*bundle.Bundle, error) {
+	at := dir(c.File)
+	hidden := maps.Clone(t.hidden[at])
+	delete(hidden, strings.TrimPrefix(c.File, at+"/"))
+	fsys, err := asBundle(t.fsys, at, hidden, map[string]string{
+		bundle.AnnotationPackage: p.Package, bundle.AnnotationDefaultChannel: p.Default(), bundle.AnnotationMediaType: string(bundle.RegistryV1),
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := bundle.ReadOptions{Limits: t.options.Limits.Bundle}
+	if warn != nil {
+		o.Warn = func(problem bundle.Problem) {
+			warn(declcfg.Position{File: original(at, problem.File), Line: problem.Line}, withField(problem))
+		}
+	}
+	b, err := bundle.Read(ctx, fsys, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, channel := range p.skeleton.Channels {
+		if slices.ContainsFunc(channel.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == c.name }) {
+			b.Channels = append(b.Channels, channel.Name)
+		}
+	}
+	return b, nil
+}

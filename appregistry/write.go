@@ -1,0 +1,221 @@
+package appregistry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// Writer writes package manifests into a folder, all or nothing: what is given to it lies in a directory of its own until
+// Commit. It is safe for concurrent use.
+//
+// A package that is in the folder already is added to: bundles that it does not have come in, those that it has must be
+// the same, and its package.yaml is replaced. Readers see whole bundles at any moment, and a package.yaml only when all
+// bundles that it names are there.
+type Writer struct {
+	folder string
+	stage  *atomicfs.Dir
+	root   *os.Root
+	whole  bool // the folder is not there yet: it appears as a whole
+
+	mu        sync.Mutex
+	manifests map[string][]byte // the files of the packages
+	bundles   map[string]bool   // PACKAGE/VERSION
+}
+
+// NewWriter begins to write into a folder, which is made if it is not there. Abort must be called in the end.
+func NewWriter(folder string) (_ *Writer, err error) {
+	w := &Writer{folder: filepath.Clean(folder), manifests: map[string][]byte{}, bundles: map[string]bool{}}
+	target := filepath.Join(w.folder, "bindery-export")
+	info, err := os.Stat(w.folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		target, w.whole = w.folder, true
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &fs.PathError{Op: "write", Path: w.folder, Err: errors.New("exists and is not a directory")}
+	}
+	if w.stage, err = atomicfs.NewDir(target); err != nil {
+		return nil, err
+	}
+	if w.root, err = os.OpenRoot(w.stage.Path()); err != nil {
+		return nil, errors.Join(err, w.stage.Abort())
+	}
+	return w, nil
+}
+
+// Abort removes what has not been committed.
+func (w *Writer) Abort() error { return errors.Join(w.root.Close(), w.stage.Abort()) }
+
+// Package writes the file of a package.
+func (w *Writer) Package(m Manifest) error {
+	if err := checkName(m.Package); err != nil {
+		return fmt.Errorf("package %s: %w", quote(m.Package), err)
+	}
+	text, err := m.Text()
+	if err != nil {
+		return err
+	}
+	if err := w.mkdir(m.Package); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.manifests[m.Package] != nil {
+		return fmt.Errorf("%w: package %s is there twice", ErrInvalid, quote(m.Package))
+	}
+	w.manifests[m.Package] = text
+	return w.file(filepath.Join(m.Package, ManifestName), bytes.NewReader(text))
+}
+
+// Bundle writes the manifests of a bundle, every file and directory in fsys, under the name of its version or another one.
+// Links in it are followed as fsys does it.
+func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) error {
+	for _, name := range []string{pkg, version} {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("bundle %s of package %s: %w", quote(version), quote(pkg), err)
+		}
+	}
+	at := filepath.Join(pkg, version)
+	w.mu.Lock()
+	twice := w.bundles[at]
+	w.bundles[at] = true
+	w.mu.Unlock()
+	if twice {
+		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, quote(version), quote(pkg))
+	}
+	if err := w.mkdir(at); err != nil {
+		return err
+	}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil || name == "." {
+			return err
+		}
+		local, err := filepath.Localize(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", quote(name), err)
+		}
+		info, err := fs.Stat(fsys, name)
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir() && d.IsDir():
+			return w.mkdir(filepath.Join(at, local))
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrInvalid, quote(name))
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(w.file(filepath.Join(at, local), f), f.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("bundle %s of package %s: %w", quote(version), quote(pkg), err)
+	}
+	return nil
+}
+
+// checkName refuses what cannot be the name of a directory everywhere.
+func checkName(name string) error {
+	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) || len(name) > 255 {
+		return fmt.Errorf("%w: not the name of a directory", ErrInvalid)
+	}
+	return nil
+}
+
+func (w *Writer) mkdir(name string) error {
+	return w.root.MkdirAll(name, 0o777)
+}
+
+func (w *Writer) file(name string, from io.Reader) (err error) {
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(f, from); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Written are the parts of the folder that Commit has made or replaced, relative to it, sorted: PACKAGE for whole packages,
+// PACKAGE/VERSION and PACKAGE/package.yaml for those that were there.
+type Written []string
+
+// Commit puts everything in its place. After an error the folder is as it was.
+func (w *Writer) Commit(ctx context.Context) (Written, error) {
+	if err := w.sync(); err != nil {
+		return nil, err
+	}
+	if w.whole {
+		var out Written
+		for _, name := range w.packages() {
+			out = append(out, name)
+		}
+		if err := os.Chmod(w.stage.Path(), dirMode(w.stage.Path())); err != nil {
+			return nil, err
+		}
+		return out, w.stage.Commit()
+	}
+	p, err := w.plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return w.carry(ctx, p)
+}
+
+// packages are the directories that were written, sorted.
+func (w *Writer) packages() []string {
+	names := map[string]bool{}
+	for name := range w.manifests {
+		names[name] = true
+	}
+	for name := range w.bundles {
+		names[filepath.Dir(name)] = true
+	}
+	out := make([]string, 0, len(names))
+	for name := range names {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// dirMode is the mode of a directory that was made within another.
+func dirMode(dir string) fs.FileMode {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		if info, err := entries[0].Info(); err == nil && info.IsDir() {
+			return info.Mode().Perm()
+		}
+	}
+	return 0o755
+}
+
+// sync makes the directories durable; the files are.
+func (w *Writer) sync() error {
+	return filepath.WalkDir(w.stage.Path(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = atomicfs.SyncDir(path)
+		}
+		return err
+	})
+}

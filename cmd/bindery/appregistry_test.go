@@ -1,0 +1,281 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// What opm has exported is exported byte for byte, whatever the form of the index.
+func TestIndexExportIsThatOfOpm(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	want := recorded.Export(t)
+	for args, packages := range map[string][]string{
+		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd -c none -f out --use-http":                      {"etcd"},
+		"-i 127.0.0.1:5056/index/small-db:v1 -p etcd,silicom-sts-operator -c none -f out --use-http": {"etcd", "silicom-sts-operator"},
+		"-i 127.0.0.1:5056/index/small-fbc:v1 -o etcd -c podman -f out":                              {"etcd"},
+		"-i docker://127.0.0.1:5056/index/small-fbc:v1 --download-folder below/out --package etcd":   {"etcd"},
+		"--index small.db -f out":                  {"etcd", "silicom-sts-operator"},
+		"--index small.db -f out --jobs 1 -p etcd": {"etcd"},
+		"--index migrated -f out -p etcd":          {"etcd"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := workDir(t)
+			done(t, dir, "bindery", "migrate", "small.db", "migrated", "-o", "yaml", "--migrate-level", "bundle-object-to-csv-metadata")
+			got := runOpm(t, conf, dir, append([]string{"index", "export"}, strings.Fields(args)...)...)
+			if got.status != 0 || got.stdout != "" {
+				t.Fatalf("%+v", got)
+			}
+			out := filepath.Join(dir, "out")
+			if strings.Contains(args, "below") {
+				out = filepath.Join(dir, "below", "out")
+			}
+			entries, err := os.ReadDir(out)
+			if err != nil || len(entries) != len(packages) {
+				t.Fatalf("%v, %v", entries, err)
+			}
+			for _, pkg := range packages {
+				if a, b := treeOf(t, os.DirFS(filepath.Join(out, pkg))), treeOf(t, os.DirFS(filepath.Join(want, pkg))); a != b {
+					t.Errorf("%s differs", pkg)
+				}
+				if !strings.Contains(got.stderr, "Writing package.yaml in ") || !strings.Contains(got.stderr, "out/"+pkg) {
+					t.Errorf("not told: %s", got.stderr)
+				}
+			}
+			if strings.Contains(strings.Join(packages, " "), "silicom") && !strings.Contains(got.stderr, "silicom-sts-operator.v0.0.1\\\": the 2 dependencies in its metadata have no place") {
+				t.Errorf("the lost dependencies are not told: %s", got.stderr)
+			}
+		})
+	}
+}
+
+func TestIndexExportWritesNothingOnErrors(t *testing.T) {
+	registry := testregistry.Recorded(t)
+	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
+	for args, want := range map[string][]string{
+		"-i small.db -p etcd,nosuch -p other -f out": {`package "nosuch" not found`, `package "other" not found`},
+		"-i small.db -p etcd -f there":               {"there/etcd/0.9.4: file already exists with other files than the bundle's"},
+		"-i small.db -p etcd -f icon.txt":            {"icon.txt: exists and is not a directory"},
+		"-i small.db -f small.db":                    {"the output \"small.db\" is the input"},
+		"-i small.db -c nosuch":                      {"invalid --container-tool value"},
+		"-p etcd":                                    {`required flag(s) "index" not set`},
+		"-i 127.0.0.1:5056/community/etcd:v0.9.4":    {"cannot list non-index"},
+		"-i small.db -f out --registries-conf /dev/null --retries 0 --timeout 20s": {"127.0.0.1:5056/community/etcd:v0.6.1", "127.0.0.1:5056/community/silicom-sts-operator:v0.0.6"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := workDir(t)
+			if err := os.MkdirAll(filepath.Join(dir, "there/etcd/0.9.4"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			before := snapshot(t, dir)
+			line := append([]string{"index", "export"}, strings.Fields(args)...)
+			if !strings.Contains(args, "--registries-conf") {
+				line = append(line, "--registries-conf", conf, "--no-cache")
+			}
+			got := runProgram(t, dir, "bindery", line...)
+			if got.status != 1 || got.stdout != "" {
+				t.Errorf("%+v", got)
+			}
+			for _, w := range want {
+				if !strings.Contains(got.stderr, w) {
+					t.Errorf("%q is not in %s", w, got.stderr)
+				}
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("files before\n%s\nafter\n%s", before, after)
+			}
+		})
+	}
+}
+
+// Exporting again changes nothing, and a package that is there gets what is new.
+func TestIndexExportAddsToAPackage(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	dir := workDir(t)
+	export := func() string {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", "index", "export", "-i", "small.db", "-p", "etcd", "-f", "out", "--registries-conf", conf, "--no-cache")
+		if got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		return got.stderr
+	}
+	export()
+	all := treeOf(t, os.DirFS(dir+"/out"))
+	if told := export(); !strings.Contains(told, "already") {
+		t.Errorf("told %q", told)
+	}
+	if again := treeOf(t, os.DirFS(dir+"/out")); again != all {
+		t.Error("the second time differs")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "out/etcd/0.9.2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "out/etcd/package.yaml"), []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	export()
+	if again := treeOf(t, os.DirFS(dir+"/out")); again != all {
+		t.Error("what was missing is not there")
+	}
+}
+
+// A database of exported packages has the graph of the one that they were exported from, the same bytes every time, and
+// holds the same catalog as the directory.
+func TestInitializeRoundTrip(t *testing.T) {
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, "initializer")
+	done(t, dir, "bindery", "registry", "initialize", "--manifests", "manifests", "--output", "again.db")
+	first, second := readFile(t, filepath.Join(dir, "bundles.db")), readFile(t, filepath.Join(dir, "again.db"))
+	if first != second {
+		t.Error("the same directory gives different databases")
+	}
+	for _, c := range []struct{ name, db string }{{"opm", "bundles.db"}, {"bindery", "again.db"}} {
+		done(t, dir, c.name, "migrate", c.db, "of-"+c.db)
+		done(t, dir, c.name, "migrate", "manifests", "of-manifests-"+c.db)
+		if a, b := treeOf(t, os.DirFS(filepath.Join(dir, "of-"+c.db))), treeOf(t, os.DirFS(filepath.Join(dir, "of-manifests-"+c.db))); a != b || a == "" {
+			t.Errorf("%s: the directory migrates otherwise than the database of it", c.name)
+		}
+		for _, what := range []string{"packages", "channels"} {
+			want := done(t, dir, c.name, "list", what, "small.db")
+			for _, ref := range []string{c.db, "manifests", "of-" + c.db} {
+				if got := done(t, dir, c.name, "list", what, ref); got != want {
+					t.Errorf("%s: list %s %s has\n%s\nwant\n%s", c.name, what, ref, got, want)
+				}
+			}
+		}
+		if a, b := done(t, dir, c.name, "render", c.db), done(t, dir, c.name, "render", "manifests"); a != b || a == "" {
+			t.Errorf("%s: the directory renders otherwise than the database of it", c.name)
+		}
+	}
+	for _, what := range []string{"packages", "channels", "heads", "edges", "deprecations"} {
+		if got := runProgram(t, dir, "bindery", "diff", "small.db", "again.db", "--only", what); got.status != 0 {
+			t.Errorf("%s differ:\n%s", what, got.stdout)
+		}
+	}
+	// What is exported from the database of an export is that export, but for the names of files and their order of keys.
+	done(t, dir, "bindery", "index", "export", "-i", "again.db", "-f", "out")
+	done(t, dir, "bindery", "registry", "initialize", "-m", "out", "-o", "third.db")
+	if third := readFile(t, filepath.Join(dir, "third.db")); third != first {
+		t.Error("the database of the export of a database differs from it")
+	}
+	for _, pkg := range []string{"etcd", "silicom-sts-operator"} {
+		if a, b := readFile(t, filepath.Join(dir, "out", pkg, "package.yaml")), readFile(t, filepath.Join(dir, "manifests", pkg, "package.yaml")); a != b {
+			t.Errorf("package.yaml of %s:\n%s\nwant\n%s", pkg, a, b)
+		}
+	}
+}
+
+// Every door that reads catalogs reads package manifests too.
+func TestDoorsReadPackageManifests(t *testing.T) {
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, "bindery", "registry", "initialize")
+	blobs := done(t, dir, "bindery", "render", "manifests", "--image-ref-template", "example.test/{{.Package}}:v{{.Version}}", "-o", "ndjson")
+	if !strings.Contains(blobs, `"image":"example.test/etcd:v0.9.4"`) {
+		t.Error("the template makes no images")
+	}
+	done(t, dir, "bindery", "graph", "manifests", "-o", "mermaid")
+	a := done(t, dir, "bindery", "build", "catalog", "manifests", "-t", "example.test/a:v1", "--dry-run")
+	b := done(t, dir, "bindery", "build", "catalog", "bundles.db", "-t", "example.test/a:v1", "--dry-run")
+	if a != b || a == "" {
+		t.Errorf("built %q of the directory and %q of the database", a, b)
+	}
+	for _, args := range []string{"serve manifests", "registry serve -d bundles.db"} {
+		port := freePort(t)
+		serveUntilStopped(t, dir, port, append(strings.Fields(args), "-p", port)...)()
+	}
+	if got := runProgram(t, dir, "bindery", "migrate", "manifests/etcd", "one", "-o", "yaml"); got.status != 0 {
+		t.Errorf("the directory of one package: %+v", got)
+	}
+}
+
+// What is in package manifests can be added to catalogs of both forms, and comes out as it went in. They are not edited
+// themselves.
+func TestAddPackageManifests(t *testing.T) {
+	dir := workDir(t)
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(recorded.Export(t))); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, "bindery", "catalog", "add", "new", "manifests", "--create")
+	done(t, dir, "bindery", "registry", "add", "-d", "new.db", "-b", "manifests")
+	for _, catalog := range []string{"new", "new.db"} {
+		if got := runProgram(t, dir, "bindery", "diff", "manifests", catalog); got.status != 0 {
+			t.Errorf("%s differs: %+v", catalog, got)
+		}
+	}
+	for _, args := range []string{"catalog add manifests manifests", "catalog rm manifests etcd", "registry prune -d manifests -p etcd", "index rm -f manifests -o etcd -t a/b:v1"} {
+		before := snapshot(t, dir)
+		got := runProgram(t, dir, "bindery", strings.Fields(args)...)
+		if got.status != 1 || !strings.Contains(got.stderr, "holds package manifests, not a catalog") {
+			t.Errorf("%s: %+v", args, got)
+		}
+		if after := snapshot(t, dir); after != before {
+			t.Errorf("%s: files before\n%s\nafter\n%s", args, before, after)
+		}
+	}
+}
+
+func TestInitializeTellsAllProblems(t *testing.T) {
+	dir := workDir(t)
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	csv := func(name, version, more string) string {
+		return fmt.Sprintf("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: %s}\nspec: {version: %s, %s}\n", name, version, more)
+	}
+	write("manifests/a/package.yaml", "packageName: a\nchannels: [{name: stable, currentCSV: a.v1}]\n")
+	write("manifests/a/1/a.yaml", csv("a.v1", "1.0.0", ""))
+	write("manifests/b/package.yaml", "packageName: b\nchannels: [{name: stable, currentCSV: b.v2}]\n")
+	write("manifests/b/2/b.yaml", csv("b.v2", "2.0.0", "replaces: b.v1"))
+	write("manifests/c/package.yaml", "packageName: c\nchannels: [{name: stable, currentCSV: imaginary}]\n")
+	write("bundles.db", "not a database, and not to be replaced")
+	before := snapshot(t, dir)
+	got := runProgram(t, dir, "bindery", "registry", "initialize", "-o", "x.db")
+	for _, want := range []string{"Invalid bundle b.v2, replaces nonexistent bundle b.v1", `"imaginary" is not among the manifests`} {
+		if got.status != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q is not in %+v", want, got)
+		}
+	}
+	if got := runProgram(t, dir, "initializer"); got.status != 1 || !strings.Contains(got.stderr, "is no database") || !strings.Contains(got.stderr, "level=fatal") {
+		t.Errorf("%+v", got)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+	got = runProgram(t, dir, "initializer", "-m", "manifests", "-o", "x.db", "--permissive")
+	if got.status != 0 || !strings.Contains(got.stderr, "imaginary") || !strings.Contains(got.stderr, "b.v1") {
+		t.Errorf("%+v", got)
+	}
+	if listed := done(t, dir, "bindery", "list", "packages", "x.db"); !strings.Contains(listed, "\na ") || strings.Contains(listed, "\nb ") {
+		t.Errorf("listed\n%s", listed)
+	}
+	if got := runProgram(t, dir, "bindery", "migrate", "manifests", "out", "--keep-going"); got.status != 4 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// registry-server is a name of the server.
+func TestRegistryServer(t *testing.T) {
+	dir := workDir(t)
+	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "bundles.db"))
+	port := freePort(t)
+	serveAs(t, "registry-server", dir, port, "-p", port, "--skip-migrate", "-t", "log")()
+}

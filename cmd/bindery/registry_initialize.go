@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// toolNames are other names of the program with the commands that they stand for.
+var toolNames = map[string][]string{
+	"grpc_health_probe": {"probe"},
+	"initializer":       {"registry", "initialize"},
+	"registry-server":   {"registry", "serve"},
+}
+
+func (p *program) registryInitializeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "initialize",
+		Usage: "make an index database of package manifests",
+		Description: "Every file with a ClusterServiceVersion is a bundle, together with what else is in its directory, and every file\n" +
+			"with a packageName a package. The upgrade edges are those that the ClusterServiceVersions name, from the head of\n" +
+			"each channel down. The same directory makes the same database.\n\n" +
+			"With --permissive broken packages are left out and told. Started as \"initializer\" the program is this command." +
+			examples("bindery registry initialize -m manifests -o bundles.db", "bindery registry initialize -m manifests --permissive"),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests", Usage: "`DIR` with the package manifests"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db", Usage: "`FILE` of the database, which is replaced"},
+			&cli.BoolFlag{Name: "permissive", Usage: "leave out broken packages"},
+			inCategory(jobsFlag(), "work"),
+		},
+		Action: exactly(0, p.registryInitialize),
+	}
+}
+
+func (p *program) registryInitialize(c *cli.Context) error {
+	dir, out := c.String("manifests"), c.String("output")
+	for flag, value := range map[string]string{"manifests": dir, "output": out} {
+		if value == "" {
+			return cliutil.Usagef("invalid --%s value %q, expected a path", flag, value)
+		}
+	}
+	if err := checkApart(dir, out); err != nil {
+		return err
+	}
+	if err := isNoOtherFile(out); err != nil {
+		return err
+	}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, KeepGoing: c.Bool("permissive")}
+	left := 0
+	o.Quarantined = func(pkg string, reason error) {
+		left++
+		p.log.Warn(fmt.Sprintf("permissive: package %q is left out: %v", pkg, reason))
+	}
+	blobs := render.Manifests(c.Context, dir, o)
+	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
+	if err != nil {
+		return err
+	}
+	for _, f := range written.Findings {
+		p.log.Debug("the database says it in another form", "package", f.Package, "bundle", f.Bundle, "field", f.Field, "reason", f.Reason)
+	}
+	text := fmt.Sprintf("wrote %s with %s to %q", count(written.Packages, "package"), count(written.Bundles, "bundle"), out)
+	if left > 0 {
+		text += fmt.Sprintf("; %s left out", count(left, "package"))
+	}
+	p.log.Info(text)
+	return nil
+}
+
+// isNoOtherFile refuses to replace a file that is no database by one.
+func isNoOtherFile(path string) error {
+	stat, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && stat.Mode().IsRegular() && stat.Size() == 0 {
+		return nil
+	}
+	if err == nil {
+		var kind render.Kind
+		if kind, err = render.Classify(path); err == nil && kind != render.Database {
+			err = render.ErrFileType
+		}
+	}
+	if errors.Is(err, render.ErrFileType) {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: path, Err: fmt.Errorf("%q is there and is no database", path), Hint: "name another file"}
+	}
+	return err
+}

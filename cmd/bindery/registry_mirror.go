@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/list"
+	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) registryMirrorCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "mirror",
+		Usage:     "map the images of a catalog to another registry",
+		ArgsUsage: "[REF]",
+		Description: catalogHelp + " The catalog must be valid.\n\n" +
+			"The images are those of the bundles, those that they need, and that of the catalog itself. They are mapped as\n" +
+			"SOURCE=DESTINATION, one in a line, which \"oc image mirror -f\" reads; nothing is copied. An image keeps its tag; one\n" +
+			"that is named by digest gets a tag that is made of it. Two images that would have one name are an error.\n\n" +
+			"The other formats say to a cluster, or to podman and to this program, where the images are then." +
+			examples("bindery registry mirror catalog --to mirror.example.com:5000/olm", "bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
+				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "`REGISTRY[/PATH]` that the images go to"},
+			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Usage: "`FILE` of an index database, in place of REF"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping", Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
+			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the object for a cluster"},
+			&cli.IntFlag{Name: "max-components", Usage: "`N` parts a path may have at the destination; others are joined with dashes", DefaultText: "no limit"},
+			&cli.BoolFlag{Name: "keep-host", Usage: "begin the paths at the destination with the names of the registries"},
+			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "only bundles of the package `NAME`; can be repeated"},
+			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only the bundles that are heads of channels"},
+			compatFlag(),
+		}, readFlags()...),
+		Action: between(0, 1, p.registryMirror),
+	}
+}
+
+var mirrorFormats = []string{"mapping", "json", "idms", "itms", "icsp", "registries-conf"}
+
+func (p *program) registryMirror(c *cli.Context) error {
+	format := c.String("output")
+	if !slices.Contains(mirrorFormats, format) {
+		return cliutil.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
+	}
+	ref := c.Args().First()
+	switch db := c.String("database"); {
+	case (ref == "") == (db == ""):
+		return cliutil.Usagef("either REF or --database FILE is needed")
+	case c.String("to") == "":
+		return cliutil.Usagef(`required flag(s) "to" not set`)
+	case db != "":
+		ref = db
+	}
+	images, err := p.mirrored(c, ref)
+	if err != nil {
+		return err
+	}
+	mappings, err := mirror.Map(images, mirror.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
+	if err != nil {
+		e := &cliutil.Error{Class: cliutil.ClassInput, Err: err}
+		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
+			e.Hint = "--keep-host begins the paths with the names of the registries"
+		}
+		return e
+	}
+	text, err := mirrorText(c, format, mappings)
+	if err != nil {
+		return err
+	}
+	if err := p.saveLock(); err != nil {
+		return err
+	}
+	if format == "json" {
+		return p.printJSON(mappings)
+	}
+	_, err = p.stdout.Write(text)
+	return err
+}
+
+// mirrorText is the answer in one of the formats but JSON.
+func mirrorText(c *cli.Context, format string, mappings []mirror.Mapping) ([]byte, error) {
+	switch format {
+	case "idms":
+		return mirror.DigestMirrorSet(c.String("name"), mappings)
+	case "itms":
+		return mirror.TagMirrorSet(c.String("name"), mappings)
+	case "icsp":
+		return mirror.ContentSourcePolicy(c.String("name"), mappings)
+	case "registries-conf":
+		return mirror.RegistriesConf(mappings, c.Bool("use-http") || c.Bool("skip-tls")), nil
+	}
+	return mirror.Lines(mappings), nil
+}
+
+// mirrored are the images of a catalog: its own first, if it is one in a registry, then those of its bundles, sorted.
+func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
+	kind, err := render.Classify(ref)
+	if err != nil {
+		return nil, err
+	}
+	if c.String("database") != "" && kind != render.Database {
+		if kind == render.Image {
+			return nil, cliutil.Usagef("--database %q: no such file; an image is given as an argument", ref)
+		}
+		return nil, cliutil.Usagef("--database %q is a %s; it is given as an argument", ref, kind)
+	}
+	listing, err := p.listingOf(c, ref)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := cliutil.List(c.StringSlice("package"))
+	if err != nil {
+		return nil, err
+	}
+	images := map[string]bool{}
+	if len(packages) == 0 {
+		packages = []string{""}
+	}
+	var errs []error
+	for _, pkg := range packages {
+		rows, err := listing.Images(list.ImageOptions{Package: pkg, Channels: c.StringSlice("channel"), HeadsOnly: c.Bool("heads-only")})
+		errs = append(errs, err)
+		for _, r := range rows {
+			images[r.Image] = true
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var out []string
+	if transport, _, _ := strings.Cut(ref, ":"); kind == render.Image && (transport == "docker" || !slices.Contains(imageTransports(), transport)) {
+		out = []string{ref}
+	}
+	return append(out, slices.Sorted(maps.Keys(images))...), nil
+}

@@ -1,0 +1,62 @@
+//go:build unix
+
+package sqlite_test
+
+import (
+	"context"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// Of several that make a database where there is none, one makes it, and the others wait for it and change it. The
+// directory stays free for others meanwhile, and nothing else is in it afterwards, also if somebody was killed before.
+func TestReplaceNewAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.db")
+	if err := os.WriteFile(filepath.Join(dir, ".index.db.bindery-new"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	made := 0
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			_, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{New: true},
+				func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+					if db != nil {
+						return (&declcfg.Catalog{}).Blobs(), nil
+					}
+					mu.Lock()
+					made++
+					mu.Unlock()
+					d, err := os.Open(dir)
+					if err != nil {
+						return nil, err
+					}
+					defer d.Close()
+					if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+						t.Errorf("the directory is locked: %v", err)
+					}
+					return (&declcfg.Catalog{}).Blobs(), nil
+				})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if made != 1 {
+		t.Errorf("the database was made %d times", made)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
