@@ -180,6 +180,9 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 				if db, err := fs.ReadFile(tr, "database/index.db"); want == "database" && (err != nil || string(db) != "rows") {
 					t.Errorf("%q, %v", db, err)
 				}
+				if n, own := len(img.Layers), want == "database" && name == "a database"; (n == 2) != own {
+					t.Errorf("%s: %d layers", want, n) // nothing is to be hidden but what the image's own file takes the place of
+				}
 				if !slices.Equal(img.Hidden, c.hidden) {
 					t.Errorf("%s: told %q", want, img.Hidden)
 				}

@@ -42,30 +42,31 @@ func holdsServer(name string) bool {
 
 // reset hides the catalogs and databases that bases have already. A catalog together with the new one would be a third,
 // and a server that insists on a cache without foreign packages would not start with the base's. The image's own file
-// needs no hiding of what was in its place. The second result are the places; there is no part if there are none.
+// needs no hiding of what was in its place. The second result are the places; the part has no entries if there is nothing to
+// hide.
 func reset(bases []*base, own string) (part, []string, error) {
-	var all []string
+	var all, names []string
 	for _, b := range bases {
 		if b == nil {
 			continue
 		}
-		names, err := b.hidden()
+		hidden, err := b.hidden()
 		if err != nil {
 			return part{}, nil, err
 		}
-		all = append(all, names...)
+		all = append(all, hidden...)
+		if _, ok := b.config.Config.Labels[ConfigsLabel]; ok {
+			names = append(names, cacheDir)
+		}
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	if len(all) == 0 {
-		return part{}, nil, nil
-	}
-	// What lies in something that is hidden is hidden with it.
-	names := append([]string{cacheDir}, all...)
+	names = append(names, all...)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	p := part{kind: LayerReset, layer: layers.Layer{Name: "reset"}}
 	for i, name := range names {
+		// What lies in something that is hidden is hidden with it.
 		if name == own || slices.ContainsFunc(names[:i], func(above string) bool { return strings.HasPrefix(name, above+"/") }) {
 			continue
 		}

@@ -121,7 +121,7 @@ func (p *program) openSource(c *cli.Context, ref string, o change.Options) (_ *c
 	}
 	index, err := render.OpenIndex(c.Context, ref, ro)
 	if err != nil {
-		return nil, nil, p.opmMessage(err)
+		return nil, nil, p.notAnIndex(ref, err)
 	}
 	var src *change.Source
 	if index.Kind == render.DatabaseImage {

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -139,7 +140,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 			return err
 		}
 		if e.opened, err = render.OpenIndex(c.Context, from, ro); err != nil {
-			return p.opmMessage(err)
+			return p.notAnIndex(from, err)
 		}
 		e.name, e.configs, database = e.opened.Name, e.opened.Configs, e.opened.Database
 	}
@@ -258,4 +259,13 @@ func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string
 	}
 	e.result.Written = written
 	return packages, nil
+}
+
+// notAnIndex is the error about an image that cannot be edited.
+func (p *program) notAnIndex(ref string, err error) error {
+	if errors.Is(err, render.ErrNotAllowed) {
+		return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", images.WithoutCredentials(ref), err),
+			Hint: "an index image has one of the labels " + build.ConfigsLabel + " and " + build.DatabaseLabel}
+	}
+	return p.opmMessage(err)
 }

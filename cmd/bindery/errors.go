@@ -57,6 +57,8 @@ func errorFormat(args []string) string {
 // "level=fatal msg=".
 func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string {
 	message := cliutil.Clean(err.Error())
+	var wrong *opmEditError
+	errors.As(err, &wrong)
 	switch command := line.Name("opm"); {
 	case (command == "opm render" || command == "opm alpha render-graph") && !isSyntax(err):
 		return fmt.Sprintf("%s %s\n", now.Format("2006/01/02 15:04:05"), cliutil.Indent(message))
@@ -65,13 +67,12 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 		command == "opm generate dockerfile" && !errors.Is(err, fs.ErrExist),
 		command == "opm registry serve",
 		command == "opm registry add",
-		command == "opm index export",
+		strings.HasPrefix(command, "opm index ") && (wrong == nil || !wrong.field),
 		command == "opm alpha bundle validate",
 		strings.HasSuffix(command, " render-template"):
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
 	}
-	var wrong *opmEditError
-	if errors.As(err, &wrong) && wrong.field {
+	if wrong != nil && wrong.field {
 		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339), "permissive mode disabled", strconv.Quote(err.Error()))
 	}
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))

@@ -441,7 +441,7 @@ func TestIndexErrors(t *testing.T) {
 		{"rm -o etcd -f oci:db.oci:v1 --server base -t a/b:v1", 1, "there is no --binary-image"},
 		{"rm -o nosuch -f oci:db.oci:v1 -t a/b:v1", 1, "nosuch"},
 		{"rm -o etcd -f oci:db.oci:v9 -t a/b:v1", 1, `no image with the tag \"v9\"`},
-		{"rm -o etcd -f " + r.Host() + "/acme/bundle:v1 -t a/b:v1 --use-http", 1, "bundle image"},
+		{"rm -o etcd -f " + r.Host() + "/acme/bundle:v1 -t a/b:v1 --use-http", 1, "is not an index image"},
 		{"rm -o etcd -f etcd -t a/b:v1", 1, "is a bundle directory"},
 		{"rm -o etcd -f oci:db.oci:v1 -t a/b:v1 --platform linux/mips", 1, "linux/mips"},
 		{"add -b etcd -f oci:fbc.oci:v2 -t a/b:v1" + template, 2, "already"},
@@ -453,6 +453,26 @@ func TestIndexErrors(t *testing.T) {
 		}
 		if after := snapshot(t, dir); after != before {
 			t.Fatalf("%s: files before\n%s\nafter\n%s", c.args, before, after)
+		}
+	}
+}
+
+// Under the name opm errors have its forms: those of the command line and of additions, and the one of removals.
+func TestOpmIndexErrors(t *testing.T) {
+	dir := editDir(t)
+	for args, want := range map[string]string{
+		"add":                         `Error: required flag(s) "bundles" not set`,
+		"rm -f index.db -o nosuch":    `level=fatal msg="permissive mode disabled" error="error deleting packages from database: error removing operator package nosuch: no package found for packagename nosuch"`,
+		"rm -f index.db -o etcd -c x": `Error: invalid --container-tool value "x"`,
+		"deprecatetruncate -f index.db -b example.com/no:v1": "Error: target bundlepaths for deprecation missing from registry: [example.com/no:v1]",
+	} {
+		before := snapshot(t, dir)
+		got := runProgram(t, dir, "opm", append([]string{"index"}, strings.Fields(args)...)...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: got status %d\n%s\nwithout %s", args, got.status, got.stderr, want)
+		}
+		if after := snapshot(t, dir); after != before {
+			t.Errorf("%s: files before\n%s\nafter\n%s", args, before, after)
 		}
 	}
 }
