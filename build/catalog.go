@@ -236,10 +236,22 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 		}
 	}
 	store := layers.NewStore(o.Dir)
-	blobs, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, done)
+	var blobs []layers.Blob
+	if o.ServerLayers != nil {
+		for _, l := range todo[:len(o.Servers)] {
+			b, err := o.ServerLayers.put(ctx, l, o.layerOptions(), store)
+			if err != nil {
+				return nil, err
+			}
+			done(b)
+			blobs = append(blobs, b)
+		}
+	}
+	more, err := store.WriteAll(ctx, todo[len(blobs):], o.layerOptions(), o.Jobs, done)
 	if err != nil {
 		return nil, err
 	}
+	blobs = append(blobs, more...)
 	if ctx.Err() != nil { // cancelled while the last layers were being finished
 		return nil, context.Cause(ctx)
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
 	// needs a base that has a server, or a cluster that brings its own.
 	Servers []Server
+	// ServerLayers, unless nil, has the layers of the servers that other images have already.
+	ServerLayers *ServerLayers
 	// Platform is that of an image without servers; linux/amd64 if empty. Platforms are several of them.
 	Platform  v1.Platform
 	Platforms []v1.Platform

@@ -174,6 +174,16 @@ func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[B
 	if err := checkEmptyDir(dir); err != nil {
 		return err
 	}
+	return writeFS(ctx, dir, f, blobs, check, (*atomicfs.Dir).Commit)
+}
+
+// ReplaceFS is WriteFSChecked in place of a directory that is there, whatever it holds. The old one is there until the new
+// one is.
+func ReplaceFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(dir string) error) error {
+	return writeFS(ctx, dir, f, blobs, check, (*atomicfs.Dir).Replace)
+}
+
+func writeFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(string) error, commit func(*atomicfs.Dir) error) (err error) {
 	out, err := atomicfs.NewDir(dir)
 	if err != nil {
 		return err
@@ -199,5 +209,5 @@ func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[B
 			return err
 		}
 	}
-	return out.Commit()
+	return commit(out)
 }

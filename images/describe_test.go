@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,5 +98,38 @@ func TestDescribeOfManyIndexes(t *testing.T) {
 	}
 	if n := len(reg.Requests()); n > 1100 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// What a name stands for is asked of the place itself, and that nothing is there is an answer.
+func TestDigest(t *testing.T) {
+	reg := testregistry.New(t)
+	d := reg.AddImage(t, "acme/one", "v1", forArch("amd64"))
+	dir := t.TempDir()
+	layout := forArch("amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
+	lock, err := images.OpenLock(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := plainClient(t, images.ClientOptions{Lock: lock})
+	for name, want := range map[string]digest.Digest{
+		"docker://" + reg.Host() + "/acme/one:v1":     d,
+		"docker://" + reg.Host() + "/acme/one:v2":     "",
+		"docker://" + reg.Host() + "/acme/two:v1":     "",
+		"oci:" + filepath.Join(dir, "layout") + ":v1": layout,
+		"oci:" + filepath.Join(dir, "layout") + ":v2": "",
+		"oci:" + filepath.Join(dir, "none") + ":v1":   "",
+		"dir:" + filepath.Join(dir, "none"):           "",
+	} {
+		if got, err := c.Digest(t.Context(), name); got != want || err != nil {
+			t.Errorf("%s: %q (%v), want %q", name, got, err, want)
+		}
+	}
+	if _, known := lock.Digest(reg.Host() + "/acme/one:v1"); known {
+		t.Error("the lock has recorded it")
+	}
+	reg.Interfere(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true })
+	if _, err := c.Digest(t.Context(), reg.Host()+"/acme/one:v1"); err == nil {
+		t.Error("a registry that does not answer has no image")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -24,8 +25,14 @@ type Options struct {
 	Format declcfg.Format
 	// Report asks for the source side of the report's counts, which takes a second pass over a database.
 	Report bool
-	// Verify reads what was written again, and compares it with what SQL finds in the database.
+	// Verify reads what was written again, and compares it with what SQL finds in the database, or with the blobs of a
+	// catalog.
 	Verify bool
+	// Replace writes in place of a directory that is there, whatever it holds.
+	Replace bool
+	// Then, unless nil, is called with the directory when it is complete and verified and has not got its name yet, and with
+	// the report. After an error of it the output is as it was.
+	Then func(ctx context.Context, dir string, r *Report) error
 	// Progress, unless nil, is told of each package before it is written and before it is verified, by one goroutine at a
 	// time. Packages are counted from 1.
 	Progress func(step Step, n int, pkg string)
@@ -64,15 +71,13 @@ func (e *VerificationError) Error() string {
 	if d.Bundle != "" {
 		where += fmt.Sprintf(", bundle %q", d.Bundle)
 	}
-	return fmt.Sprintf("verification failed: %d differences between the database and what was written, the first: %s: %s: %q in the database, %q written",
+	return fmt.Sprintf("verification failed: %d differences between the source and what was written, the first: %s: %s: %q in the source, %q written",
 		len(e.Differences), where, d.What, d.Source, d.Output)
 }
 
-// ErrNoFacts is returned if verification is asked for a source other than a database.
-var ErrNoFacts = errors.New("only a database can be verified")
-
-// Run migrates a database or a catalog directory to the directory out, which must be absent or empty. On every error but
-// a *[QuarantineError] out is as it was. The report is there for that error and for a *[VerificationError] too.
+// Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or empty. On
+// every error but a *[QuarantineError] out is as it was. The report is there for that error and for a *[VerificationError]
+// too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON
@@ -81,36 +86,17 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Source: src, Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
-	var facts *sqlite.Facts
-	o.Render.Reuse = true
-	tell := o.Render.Quarantined
-	o.Render.Quarantined = func(pkg string, reason error) {
-		r.Findings = append(r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
-		if tell != nil {
-			tell(pkg, reason)
+	r := &Report{Source: images.WithoutCredentials(src), Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
+	if !o.Replace {
+		if err := checkEmpty(out); err != nil {
+			return nil, err
 		}
 	}
-	also := o.Render.Database
-	o.Render.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
-		if version, has := db.SchemaVersion(); has {
-			r.SchemaVersion = &version
-		}
-		r.Findings = append(r.Findings, db.Findings()...)
-		if o.Report || o.Verify {
-			if facts, err = db.Facts(ctx); err != nil {
-				return err
-			}
-		}
-		if also != nil {
-			return also(ctx, db)
-		}
-		return nil
+	m := &migration{o: o, r: r, sums: o.Verify}
+	if kind, err := render.Classify(src); err == nil && kind == render.Database {
+		m.sums = false
 	}
-	if err := checkEmpty(out); err != nil {
-		return nil, err
-	}
-	blobs, err := render.Reference(ctx, src, o.Render)
+	blobs, err := render.Reference(ctx, src, m.renderOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -119,30 +105,17 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer stop()
-	var counts outputCounts
-	check := func(dir string) error {
-		if !o.Verify {
-			return nil
-		}
-		if facts == nil {
-			return ErrNoFacts
-		}
-		var err error
-		r.Verification, err = verify(ctx, dir, facts, r.Findings, o)
-		return err
+	write := declcfg.WriteFSChecked
+	if o.Replace {
+		write = declcfg.ReplaceFS
 	}
-	err = declcfg.WriteFSChecked(ctx, out, o.Format, counting(blobs, &counts, o.Progress), check)
+	err = write(ctx, out, o.Format, m.counting(blobs), func(dir string) error { return m.written(ctx, dir) })
 	var failed *VerificationError
-	if err != nil && !errors.As(err, &failed) {
-		return nil, err
-	}
-	var source map[string]*Counts
-	if facts != nil {
-		source = sourceCounts(facts)
-	}
-	r.Packages = packageReports(source, counts.counts, r.Findings)
-	if err != nil {
+	switch {
+	case errors.As(err, &failed):
 		return r, err
+	case err != nil:
+		return nil, err
 	}
 	var broken []string
 	for _, p := range r.Packages {
@@ -154,6 +127,81 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		return r, &QuarantineError{broken}
 	}
 	return r, nil
+}
+
+// migration is one run.
+type migration struct {
+	o      Options
+	r      *Report
+	facts  *sqlite.Facts // of a database
+	counts outputCounts
+	sums   bool // the source is a catalog, to be verified by its blobs
+	blobs  blobSums
+}
+
+// renderOptions are those of the source, with the report listening.
+func (m *migration) renderOptions() render.Options {
+	ro := m.o.Render
+	ro.Reuse = true
+	ro.Pulled = func(p render.Pulled) {
+		m.r.Image = p.Digest
+		m.sums = m.sums && p.Kind != render.DatabaseImage
+		if tell := m.o.Render.Pulled; tell != nil {
+			tell(p)
+		}
+	}
+	ro.Quarantined = func(pkg string, reason error) {
+		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
+		if tell := m.o.Render.Quarantined; tell != nil {
+			tell(pkg, reason)
+		}
+	}
+	ro.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
+		if version, has := db.SchemaVersion(); has {
+			m.r.SchemaVersion = &version
+		}
+		m.r.Findings = append(m.r.Findings, db.Findings()...)
+		if m.o.Report || m.o.Verify {
+			if m.facts, err = db.Facts(ctx); err != nil {
+				return err
+			}
+		}
+		if also := m.o.Render.Database; also != nil {
+			return also(ctx, db)
+		}
+		return nil
+	}
+	return ro
+}
+
+// written looks at the complete directory, completes the report, and lets the caller look.
+func (m *migration) written(ctx context.Context, dir string) error {
+	err := m.verify(ctx, dir)
+	var failed *VerificationError
+	if err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	var source map[string]*Counts
+	if m.facts != nil {
+		source = sourceCounts(m.facts)
+	}
+	m.r.Packages = packageReports(source, m.counts.counts, m.r.Findings)
+	m.facts, m.blobs = nil, nil // they can be large, and what follows may be
+	if err == nil && m.o.Then != nil {
+		err = m.o.Then(ctx, dir, m.r)
+	}
+	return err
+}
+
+func (m *migration) verify(ctx context.Context, dir string) (err error) {
+	switch {
+	case !m.o.Verify:
+	case m.facts != nil:
+		m.r.Verification, err = verify(ctx, dir, m.facts, m.r.Findings, m.o)
+	default:
+		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.o)
+	}
+	return err
 }
 
 // checkEmpty looks at the output before the source is read. It is looked at again when it is written.
@@ -186,16 +234,19 @@ func begun(blobs iter.Seq2[declcfg.Blob, error]) (_ iter.Seq2[declcfg.Blob, erro
 	}, stop, nil
 }
 
-func counting(blobs iter.Seq2[declcfg.Blob, error], counts *outputCounts, progress func(Step, int, string)) iter.Seq2[declcfg.Blob, error] {
+func (m *migration) counting(blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		n := 0
 		for b, err := range blobs {
 			if err == nil {
-				counts.add(b)
+				m.counts.add(b)
+				if m.sums {
+					m.blobs.add(b)
+				}
 			}
-			if p, ok := b.(*declcfg.Package); ok && progress != nil {
+			if p, ok := b.(*declcfg.Package); ok && m.o.Progress != nil {
 				n++
-				progress(StepWrite, n, p.Name)
+				m.o.Progress(StepWrite, n, p.Name)
 			}
 			if !yield(b, err) {
 				return

@@ -10,9 +10,13 @@ import (
 
 // Report is the account of a migration. Its JSON is stable: fields are added, and never renamed or removed.
 type Report struct {
-	// Source is the reference that was migrated, Output the directory that was written.
+	// Source is the reference that was migrated, Output the directory that was written, which is empty if only images were.
 	Source string `json:"source"`
 	Output string `json:"output"`
+	// Image is what the source can be had by again if it is an image.
+	Image string `json:"image,omitempty"`
+	// Images are the images that were written, with their digests.
+	Images []string `json:"images,omitempty"`
 	// SchemaVersion is that of the database; absent for a directory, and for a database without one.
 	SchemaVersion *int   `json:"schemaVersion,omitempty"`
 	Level         string `json:"level"`

@@ -261,9 +261,6 @@ func TestDirectory(t *testing.T) {
 	if len(r.Packages) != 2 || r.Packages[0].Source != nil || r.Packages[0].Output.Bundles != 6 {
 		t.Errorf("got %+v", r.Packages)
 	}
-	if _, err := migrate.Run(context.Background(), dir, filepath.Join(t.TempDir(), "x"), migrate.Options{Verify: true}); !errors.Is(err, migrate.ErrNoFacts) {
-		t.Errorf("a directory cannot be verified: %v", err)
-	}
 }
 
 func TestCancelled(t *testing.T) {

@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/version"
@@ -26,8 +29,14 @@ type program struct {
 	bars   bool // progress may be drawn
 	line   cliutil.Line
 	images *images.Client // once a command has asked for it
-	lock   *images.Lock   // until it is written
-	atEnd  []func(done bool) error
+	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
+	readPlatform v1.Platform
+	readAny      bool
+	lock         *images.Lock // until it is written
+	// embedded are the servers that have been looked for.
+	embedded     map[string]build.Server
+	embeddedLock sync.Mutex
+	atEnd        []func(done bool) error
 }
 
 // newApp is the whole tree of commands.

@@ -98,6 +98,9 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	case cli.StringSlice:
 		o.AnyPlatform = true
 	}
+	if p.readPlatform.OS != "" {
+		o.Platform, o.AnyPlatform = p.readPlatform, p.readAny
+	}
 	if o.Limits, err = imageLimits(c); err != nil {
 		return nil, err
 	}

@@ -47,13 +47,18 @@ type target struct {
 // readTarget reads [destinationFlags]. Without --push and --output the image goes to an OCI layout in the working
 // directory.
 func readTarget(c *cli.Context) (target, error) {
+	outputs, err := cliutil.List(c.StringSlice("output"))
+	if err != nil {
+		return target{}, err
+	}
+	return readTargetOf(c, outputs)
+}
+
+// readTargetOf is [readTarget] with the destinations of --output.
+func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	var t target
 	var err error
 	if t.names, err = cliutil.List(c.StringSlice("tag")); err != nil {
-		return t, err
-	}
-	outputs, err := cliutil.List(c.StringSlice("output"))
-	if err != nil {
 		return t, err
 	}
 	if len(t.names) == 0 && (len(outputs) == 0 || c.Bool("push")) {

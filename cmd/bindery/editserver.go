@@ -80,8 +80,8 @@ func keptOf(d *images.Description) (func(v1.Platform) build.Kept, map[string]str
 				v = other
 			}
 		}
-		return build.Kept{Labels: v.Config.Config.Labels, Annotations: v.Annotations}
-	}, d.Annotations
+		return build.Kept{Labels: v.Config.Config.Labels, Annotations: keptAnnotations(v.Annotations)}
+	}, keptAnnotations(d.Annotations)
 }
 
 // settleServer reads --server. Without it a binary image that starts opm serves, and else this program's server does.

@@ -84,6 +84,11 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "selection.yaml") {
 					writeFile(t, filepath.Join(dir, "selection.yaml"), "packages:\n- name: etcd\n  minVersion: 0.9.0\n  channels: [{name: singlenamespace-alpha}]\n")
 				}
+				if strings.Contains(line, "indexes.txt") {
+					if err := os.WriteFile(filepath.Join(dir, "indexes.txt"), []byte("index.db  # by its own name\ncatalog other/name -> example.com/acme/catalog:v1\n"), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if strings.Contains(name, "template") {
 					exampleTemplates(t, dir)
 				}

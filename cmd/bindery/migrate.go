@@ -1,72 +1,183 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
 func (p *program) migrateCommand() *cli.Command {
+	const many = "many migrations"
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
+			Usage: "`FORMAT` of the catalog (json|yaml); or TRANSPORT:PATH to write an image to: oci:, oci-archive:, docker-archive:, dir:, docker://"},
+		migrateLevelFlag(""),
+		&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
+		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
+		&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages, or lines of a list, and leave out the broken ones"},
+		compatFlag(),
+		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several; of the image that is written, for which it may be several",
+			DefaultText: "all of the source's; of a directory and for reading linux and this machine's", EnvVars: env("platform"), Category: "what"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "do everything and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		inCategory(jobsFlag(), "work"),
+		&cli.StringFlag{Name: "from-file", Usage: "do what each line of `LIST` says: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input", Category: many},
+		&cli.StringFlag{Name: "out-dir", Usage: "write all directories and local images below `DIR`, also those of lines that name none", Category: many},
+		&cli.StringFlag{Name: "report-dir", Usage: "write a report of each line to `DIR`, and go on from those that are there", DefaultText: "LIST.reports", Category: many},
+		&cli.StringFlag{Name: "results", Usage: "write how each line ended to `FILE`, as one JSON object a line; \"-\" is standard output", Category: many},
+		&cli.BoolFlag{Name: "overwrite", Usage: "make outputs of earlier runs anew where the source, the settings or the release are others now", Category: many},
+	}
+	for _, f := range destinationFlags() {
+		if f.Names()[0] != "output" {
+			flags = append(flags, f)
+		}
+	}
+	flags = append(flags, catalogImageFlags()...)
+	flags = append(flags, resultFlags()...)
 	return &cli.Command{
 		Name:      "migrate",
-		Usage:     "turn an index database or a catalog into a catalog directory",
-		ArgsUsage: "SRC OUT",
-		Description: "OUT must be absent or empty; it is there whole or not at all. --verify reads it again and compares it with what\n" +
-			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4." +
+		Usage:     "turn index databases and catalogs into catalog directories and catalog images",
+		ArgsUsage: "SRC [OUT]",
+		Description: "SRC is an index database, a catalog directory, or an image of one of them.\n" +
+			"OUT must be absent or empty; it is there whole or not at all. --verify reads it again and compares it with what\n" +
+			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4.\n\n" +
+			"With -t or with a TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the labels,\n" +
+			"annotations and platforms of SRC if that is an image. Nothing is written before everything is ready and verified.\n\n" +
+			"--from-file does many at a time, and goes on where an earlier run was interrupted." +
 			examples("bindery migrate index.db migrated --verify", "bindery migrate index.db migrated -o yaml --report report.json",
-				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata"),
-		Flags: append([]cli.Flag{
-			catalogFormatFlag(),
-			migrateLevelFlag(""),
-			&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
-			&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
-			&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages and leave out the broken ones"},
-			compatFlag(),
-		}, readFlags()...),
-		Action: exactly(2, p.migrate),
+				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",
+				"bindery migrate registry.example.com/acme/catalog:v1 migrated --verify",
+				"bindery migrate index.db -t registry.example.com/acme/catalog:v2 --output oci-archive:catalog.tar --verify --server none",
+				"bindery migrate --from-file indexes.txt --out-dir migrated --verify --keep-going"),
+		Flags:  append(flags, imageFlags()...),
+		Action: p.migrate,
 	}
 }
 
+// migration is what the flags of migrate say of every migration.
+type migration struct {
+	o       migrate.Options
+	outputs []string // destinations of images
+	image   *catalogImage
+}
+
+// migrate does one migration, or those of a list.
 func (p *program) migrate(c *cli.Context) error {
-	format, err := catalogFormat(c)
+	m := &migration{}
+	format, outputs, err := migrateOutput(c)
 	if err != nil {
 		return err
 	}
-	ro, err := p.renderOptions(c)
+	m.o.Format, m.outputs = format, outputs
+	m.o.Verify = c.Bool("verify")
+	list := c.IsSet("from-file")
+	imaged := c.IsSet("tag") || len(outputs) > 0 || c.Bool("push")
+	if err := p.migratePlatform(c, imaged || list); err != nil {
+		return err
+	}
+	if m.o.Render, err = p.renderOptions(c); err != nil {
+		return err
+	}
+	m.o.Render.KeepGoing, m.o.Render.Allow = c.Bool("keep-going"), catalogKinds()
+	if imaged || list {
+		if m.image, err = p.catalogImage(c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case list:
+		return p.migrateList(c, m)
+	case imaged && c.NArg() == 1:
+	case c.NArg() != 2:
+		return cliutil.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
+	}
+	for _, flag := range []string{"out-dir", "report-dir", "results", "overwrite"} {
+		if c.IsSet(flag) {
+			return cliutil.Usagef("--%s is for --from-file", flag)
+		}
+	}
+	return p.migrateOne(c, m, imaged)
+}
+
+// migrateOutput reads --output: formats of the catalog, which have no colon, and destinations of images, which do. Of
+// several formats the last counts, as in opm.
+func migrateOutput(c *cli.Context) (format declcfg.Format, destinations []string, err error) {
+	values, err := cliutil.List(c.StringSlice("output"))
+	if err != nil {
+		return "", nil, err
+	}
+	format = declcfg.FormatJSON
+	for _, v := range values {
+		if strings.Contains(v, ":") {
+			destinations = append(destinations, v)
+		} else if format, err = declcfg.ParseFormat(v); err != nil {
+			return "", nil, cliutil.Usagef("invalid --output value %q, expected (json|yaml) or TRANSPORT:PATH", v)
+		}
+	}
+	return format, destinations, nil
+}
+
+// migratePlatform says which of an image's platforms is read. A catalog is the same for all, so that where an image is
+// written or nothing is asked for any of them will do.
+func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
+	if len(c.StringSlice("platform")) == 0 {
+		return nil
+	}
+	of, err := platforms(c)
 	if err != nil {
 		return err
 	}
-	ro.KeepGoing, ro.Allow = c.Bool("keep-going"), catalogKinds()
-	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
+	if len(of) > 1 && !imaged {
+		return cliutil.Usagef("--platform: several are for an image, which -t names")
+	}
+	p.readPlatform, p.readAny = of[0], imaged
+	return nil
+}
+
+// checkMigrateOutput refuses a directory that cannot be the output.
+func checkMigrateOutput(src, out string) error {
 	if out == "" || filepath.Clean(out) == "." {
 		return cliutil.Usagef("the output %q is the working directory, which cannot be replaced: name another", out)
 	}
-	if err := checkApart(src, out); err != nil {
-		return err
+	return checkApart(src, out)
+}
+
+// migrateOne does what the arguments say.
+func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err error) {
+	src, out, reportFile := c.Args().Get(0), c.Args().Get(1), c.String("report")
+	if c.NArg() == 2 {
+		if err := checkMigrateOutput(src, out); err != nil {
+			return err
+		}
 	}
 	if reportFile != "-" {
 		if err := checkResult("report", reportFile); err != nil {
 			return err
 		}
+	} else if imaged {
+		return cliutil.Usagef("--report -: standard output tells where the image is; name a file")
 	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}
 	status := cliutil.NewStatus(p.stderr, p.bars)
-	report, err := migrate.Run(c.Context, src, out, migrate.Options{
-		Render: ro, Format: format, Report: reportFile != "", Verify: c.Bool("verify"),
-		Progress: func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) },
-	})
+	m.o.Report = reportFile != ""
+	m.o.Progress = func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) }
+	var report *migrate.Report
+	var written *writtenImage
+	if imaged || c.Bool("dry-run") {
+		report, written, err = p.migrateImage(c, m, src, out, imaged)
+	} else {
+		report, err = migrate.Run(c.Context, src, out, m.o)
+	}
 	status.Close()
 	if report != nil && reportFile != "" {
 		if rerr := p.writeReport(reportFile, report); rerr != nil {
@@ -77,108 +188,51 @@ func (p *program) migrate(c *cli.Context) error {
 		p.tellFindings(report, reportFile)
 	}
 	var quarantine *migrate.QuarantineError
-	if errors.As(err, &quarantine) {
-		return &cliutil.ExitStatus{Status: 4, Err: err}
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &quarantine) {
 		return p.opmMessage(err)
 	}
-	if p.opm {
+	if written != nil {
+		if err := p.report(c, written.target, written.image, written.results); err != nil {
+			return err
+		}
+	}
+	switch {
+	case quarantine != nil:
+		return &cliutil.ExitStatus{Status: 4, Err: quarantine}
+	case p.opm:
 		p.log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil
 	}
+	p.log.Info(p.migrated(c, report, out))
+	return nil
+}
+
+// migrated is the sentence about a migration that is done.
+func (p *program) migrated(c *cli.Context, report *migrate.Report, out string) string {
 	text := fmt.Sprintf("wrote %s to %q", count(report.Written(), "package"), out)
-	if v := report.Verification; v != nil && v.Same {
-		text += "; both sides hold the same"
-		if len(findings(report, sqlite.Dropped)) > 0 {
-			text += ", but for what was dropped"
-		}
+	switch {
+	case c.Bool("dry-run"):
+		text = fmt.Sprintf("would write %s", count(report.Written(), "package"))
+	case out == "":
+		text = fmt.Sprintf("wrote an image of %s", count(report.Written(), "package"))
 	}
-	p.log.Info(text)
-	return nil
+	return text + sameText(report)
 }
 
-// tellFindings says in a line each what is not in the catalog as it was in the database. Who asks for no report must
-// learn of it too. opm is silent.
-func (p *program) tellFindings(r *migrate.Report, reportFile string) {
-	if p.opm {
-		return
+// sameText is what a verification has shown.
+func sameText(report *migrate.Report) string {
+	v := report.Verification
+	switch {
+	case v == nil || !v.Same:
+		return ""
+	case len(findings(report, sqlite.Dropped)) > 0:
+		return "; both sides hold the same, but for what was dropped"
 	}
-	where := "--report FILE lists it"
-	switch reportFile {
-	case "":
-	case "-":
-		where = "the report lists it"
-	default:
-		where = fmt.Sprintf("%q lists it", reportFile)
-	}
-	if in := findings(r, sqlite.Dropped); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("dropped what has no place in a catalog%s; %s", in.text(), where))
-	}
-	if in := findings(r, sqlite.Repaired); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("repaired what was missing or damaged in the database%s; %s", in.text(), where))
-	}
-	if in := findings(r, sqlite.Derived); len(in) > 0 {
-		p.log.Info(fmt.Sprintf("worked out what the database does not store%s; %s", in.text(), where))
-	}
+	return "; both sides hold the same"
 }
 
-// found are the findings of one kind.
-type found []sqlite.Finding
-
-func findings(r *migrate.Report, kind sqlite.FindingKind) (in found) {
-	for _, f := range r.Findings {
-		if f.Kind == kind {
-			in = append(in, f)
-		}
-	}
-	return in
-}
-
-// text is the number of findings and the packages, or else the fields, that they are about.
-func (in found) text() string {
-	names := map[string]bool{}
-	for _, f := range in {
-		if f.Package != "" {
-			names[f.Package] = true
-		} else if f.Field != "" {
-			names[f.Field] = true
-		}
-	}
-	text := fmt.Sprintf(" (%d", len(in))
-	const most = 5
-	for i, name := range slices.Sorted(maps.Keys(names)) {
-		switch {
-		case i == 0:
-			text += ": " + name
-		case i == most:
-			return text + ", ...)"
-		default:
-			text += ", " + name
-		}
-	}
-	return text + ")"
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func (p *program) writeReport(path string, report *migrate.Report) error {
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if path == "-" {
-		_, err := p.stdout.Write(append(text, '\n'))
-		return err
-	}
-	if err := atomicfs.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+// isImage tells whether a source is an image. What cannot be told is told by who reads it.
+func isImage(src string) bool {
+	kind, err := render.Classify(src)
+	return err == nil && kind == render.Image
 }

@@ -79,21 +79,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 
 // report writes the files that were asked for and, to standard output, where the image is and what it is.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
-	d := image.Digest
-	var refs []string
-	for _, name := range t.names {
-		repository, _ := splitName(name)
-		refs = append(refs, repository+"@"+d.String())
-	}
-	for _, r := range results {
-		// Only registries know an image by its digest; an image without a name is told by the digest alone.
-		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
-			refs = append(refs, r.Reference)
-		}
-	}
-	if len(refs) == 0 {
-		refs = []string{d.String()}
-	}
+	refs := t.references(image, results)
 	account, err := json.MarshalIndent(metadata{image, refs, append([]images.Result{}, results...)}, "", "  ")
 	if err != nil {
 		return err
@@ -112,6 +98,26 @@ func (p *program) report(c *cli.Context, t target, image *build.Image, results [
 	fmt.Fprintln(&b, refs[len(refs)-1])
 	_, err = p.stdout.Write([]byte(b.String()))
 	return err
+}
+
+// references are the names of an image with its digest, or the digest alone if it has none.
+func (t target) references(image *build.Image, results []images.Result) []string {
+	d := image.Digest
+	var refs []string
+	for _, name := range t.names {
+		repository, _ := splitName(name)
+		refs = append(refs, repository+"@"+d.String())
+	}
+	for _, r := range results {
+		// Only registries know an image by its digest; an image without a name is told by the digest alone.
+		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
+			refs = append(refs, r.Reference)
+		}
+	}
+	if len(refs) == 0 {
+		refs = []string{d.String()}
+	}
+	return refs
 }
 
 // metadata is the content of --metadata-file.

@@ -72,7 +72,25 @@ func (p *program) servers(c *cli.Context, of []v1.Platform) ([]build.Server, err
 	return out, nil
 }
 
+// embeddedServer is this program's server for a platform. It is looked for once, and safe for concurrent use.
 func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
+	p.embeddedLock.Lock()
+	defer p.embeddedLock.Unlock()
+	key := platform.OS + "/" + platform.Architecture + "/" + platform.Variant
+	if s, ok := p.embedded[key]; ok {
+		return s, nil
+	}
+	s, err := p.findServer(platform)
+	if err == nil {
+		if p.embedded == nil {
+			p.embedded = map[string]build.Server{}
+		}
+		p.embedded[key] = s
+	}
+	return s, err
+}
+
+func (p *program) findServer(platform v1.Platform) (build.Server, error) {
 	found, err := serverbin.Find(platform.OS, platform.Architecture)
 	if err != nil {
 		return build.Server{}, &cliutil.Error{Class: cliutil.ClassUsage, Object: platform.Architecture, Err: err}

@@ -1,0 +1,74 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// ServerLayers keeps the layers of servers for many images with the same servers: each is compressed once. It is safe for
+// concurrent use. The servers of a platform must be the same program in all builds that share it.
+type ServerLayers struct {
+	store *layers.Store
+
+	mu      sync.Mutex
+	written map[string]layers.Blob
+}
+
+// NewServerLayers keeps the layers in a directory of the caller's, which must exist as long as images are built.
+func NewServerLayers(dir string) *ServerLayers {
+	return &ServerLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
+}
+
+// put writes the layer of a server into a store: a copy, so that images share no files.
+func (s *ServerLayers) put(ctx context.Context, l layers.Layer, o layers.Options, to *layers.Store) (layers.Blob, error) {
+	b, err := s.layer(ctx, l, o)
+	if err != nil || to.Has(b.Digest) {
+		return b, err
+	}
+	if err := copyBlob(ctx, s.store.Path(b.Digest), to.Path(b.Digest)); err != nil {
+		return b, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	return b, nil
+}
+
+// layer writes a layer once.
+func (s *ServerLayers) layer(ctx context.Context, l layers.Layer, o layers.Options) (layers.Blob, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := fmt.Sprint(l.Name, " ", l.Size(), " ", o.Compression, " ", o.Time.Unix())
+	if b, ok := s.written[key]; ok {
+		return b, nil
+	}
+	b, err := s.store.Write(ctx, l, o)
+	if err == nil {
+		s.written[key] = b
+	}
+	return b, err
+}
+
+// copyBlob copies a complete blob to a name that nobody has, and brings it to the disk.
+func copyBlob(ctx context.Context, from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, ctxio.Reader{Ctx: ctx, R: in}); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		err = errors.Join(err, os.Remove(to))
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// databaseImage is an index image for one architecture, with labels and annotations of its own.
+func databaseImage(t *testing.T, db, arch string) testregistry.Image {
+	t.Helper()
+	return testregistry.Image{
+		Platform: v1.Platform{OS: "linux", Architecture: arch},
+		Labels: map[string]string{
+			build.DatabaseLabel: "/database/index.db", "com.example.arch": arch, "maintainer": "acme",
+		},
+		Annotations: map[string]string{"com.example.note": arch, v1.AnnotationCreated: "2020-01-01T00:00:00Z", v1.AnnotationBaseImageName: "old"},
+		Layers:      []map[string]string{{"bin/opm": "#!/bin/sh\n"}, {"database/index.db": readFile(t, db)}},
+	}
+}
+
+// described is what an image is, read out of a layout or a registry that speaks plain HTTP.
+func described(t *testing.T, name string) *images.Description {
+	t.Helper()
+	skip := true
+	c, err := images.NewClient(images.ClientOptions{Registry: images.Registry{SkipTLSVerify: &skip, PlainHTTP: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	d, err := c.Describe(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// An index image for several platforms becomes a catalog image for these: same catalog as by way of a directory, the labels
+// and annotations of each platform but for what is no longer true, the same digest every time.
+func TestMigrateImageToImage(t *testing.T) {
+	dir := workDir(t)
+	reg := testregistry.New(t)
+	small := filepath.Join(dir, "small.db")
+	reg.AddIndex(t, "acme/index", "v1", map[string]string{"com.example.index": "yes", v1.AnnotationRefName: "v1"},
+		[]testregistry.Image{databaseImage(t, small, "s390x"), databaseImage(t, small, "ppc64le")},
+		v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: "sha256:" + v1ZeroDigest, Size: 2, Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}})
+	src, to := reg.Host()+"/acme/index:v1", reg.Host()+"/acme/catalog:v1"
+	run := func(args ...string) result {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", append(append([]string{"migrate"}, args...), "--use-http")...)
+		if got.status != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		return got
+	}
+	got := run(src, "out", "-t", to, "--push", "--output", "oci:l:v1", "-o", "yaml", "--verify", "--server", "none", "--report", "r.json", "--label", "maintainer=me")
+	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+	if len(lines) != 3 || lines[0] != "oci:l:v1" || !strings.HasPrefix(lines[2], reg.Host()+"/acme/catalog@sha256:") {
+		t.Errorf("%+v", got)
+	}
+	_, digest, _ := strings.Cut(lines[2], "@")
+	for _, image := range []string{"oci:" + filepath.Join(dir, "l") + ":v1", to} {
+		d := described(t, image)
+		if d.Top.String() != digest || !d.Index || !maps.Equal(d.Annotations, map[string]string{"com.example.index": "yes"}) || len(d.Variants) != 2 {
+			t.Fatalf("%s: %+v", image, d)
+		}
+		for i, arch := range []string{"s390x", "ppc64le"} {
+			v := d.Variants[i]
+			labels := map[string]string{build.ConfigsLabel: "/configs", "com.example.arch": arch, "maintainer": "me"}
+			if v.Platform.Architecture != arch || !maps.Equal(v.Config.Config.Labels, labels) || !maps.Equal(v.Annotations, map[string]string{"com.example.note": arch}) {
+				t.Errorf("%s: %+v", arch, v)
+			}
+		}
+	}
+	var report struct {
+		Source, Output, Image string
+		Images                []string
+		Verification          struct{ Same bool }
+	}
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "r.json"))), &report); err != nil {
+		t.Fatal(err)
+	}
+	if !report.Verification.Same || report.Output != "out" || len(report.Images) != 1 || report.Images[0] != lines[2] || !strings.HasPrefix(report.Image, reg.Host()+"/acme/index@sha256:") {
+		t.Errorf("%+v", report)
+	}
+	render := func(ref string) string {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", "render", ref, "--use-http", "--platform", "linux/s390x")
+		if got.status != 0 {
+			t.Fatal(got.stderr)
+		}
+		return got.stdout
+	}
+	want := render("small.db")
+	for _, ref := range []string{"out", "oci:l:v1", to, src} {
+		if render(ref) != want {
+			t.Errorf("%s renders otherwise", ref)
+		}
+	}
+	// The image alone, again.
+	again := run(src, "-t", to, "--output", "oci-archive:a.tar", "-o", "yaml", "--server", "none", "--label", "maintainer=me")
+	if !strings.HasSuffix(strings.TrimSpace(again.stdout), digest) || strings.Contains(again.stderr, dir) {
+		t.Errorf("%+v, want the digest %s", again, digest)
+	}
+	// Other platforms than the source's have the labels of its first.
+	run(src, "--output", "oci:l:arm", "--platform", "linux/arm64", "--server", "none")
+	if d := described(t, "oci:"+filepath.Join(dir, "l")+":arm"); d.Index || d.Variants[0].Platform.Architecture != "arm64" || d.Variants[0].Config.Config.Labels["com.example.arch"] != "s390x" {
+		t.Errorf("%+v", d)
+	}
+	// Without an image --platform is what is read, and nothing else will do.
+	if got := runProgram(t, dir, "bindery", "migrate", src, "x", "--platform", "linux/arm64", "--use-http"); got.status != 1 || !strings.Contains(got.stderr, "no image for linux/arm64") {
+		t.Errorf("%+v", got)
+	}
+	run(src, "x", "--platform", "linux/s390x")
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+const v1ZeroDigest = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// The server and everything below it come from the binary image, and its layers are passed on as they are.
+func TestMigrateOntoABinaryImage(t *testing.T) {
+	dir := workDir(t)
+	reg := testregistry.New(t)
+	base := testregistry.Image{
+		Labels: map[string]string{"base": "yes", "maintainer": "base"}, Cmd: []string{"/bin/opm", "registry", "serve"},
+		Layers: []map[string]string{{"bin/opm": "#!/bin/sh\n"}},
+	}
+	reg.AddImage(t, "acme/opm", "v1", base)
+	reg.AddImage(t, "acme/index", "v1", databaseImage(t, filepath.Join(dir, "small.db"), "amd64"))
+	got := runProgram(t, dir, "bindery", "migrate", reg.Host()+"/acme/index:v1", "-t", "acme/c:v1", "--output", "oci:l", "--binary-image", reg.Host()+"/acme/opm:v1", "--use-http", "--verify")
+	if got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	d, below := described(t, "oci:"+filepath.Join(dir, "l")+":v1"), described(t, reg.Host()+"/acme/opm:v1")
+	config := d.Variants[0].Config
+	if config.RootFS.DiffIDs[0] != below.Variants[0].Config.RootFS.DiffIDs[0] || strings.Join(config.Config.Entrypoint, " ") != "/bin/opm" || strings.Join(config.Config.Cmd, " ") != "serve /configs" {
+		t.Errorf("%+v", config)
+	}
+	if l := config.Config.Labels; l["base"] != "yes" || l["maintainer"] != "acme" || l[build.DatabaseLabel] != "" || l[build.ConfigsLabel] != "/configs" {
+		t.Errorf("labels %v", l)
+	}
+}
+
+// Whatever cannot be made leaves every output as it was.
+func TestMigrateToImageAllOrNothing(t *testing.T) {
+	dir := workDir(t)
+	reg := testregistry.New(t)
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, dir)
+	for args, want := range map[string]string{
+		"small.db out -t 127.0.0.1:1/x:v1 --push --server none --retries 0":     "connection refused",
+		"small.db out -t x:v1 --output oci:file --server none":                  "file",
+		"small.db out --output oci:out/l:v1 --server none":                      "lies in it",
+		"small.db out/x --output oci:out:v1 --server none":                      "lies in it",
+		"small.db --output dir:small.db --server none":                          "is the input",
+		"small.db out -t x:v1 --report -":                                       "name a file",
+		"small.db --push":                                                       `required flag(s) "tag" not set`,
+		"small.db":                                                              "accepts 2 arg(s), received 1",
+		"small.db out -o toml":                                                  "expected (json|yaml) or TRANSPORT:PATH",
+		"small.db out --platform linux/amd64 --platform linux/arm64":            "several are for an image",
+		"small.db out --results x":                                              "--results is for --from-file",
+		"small.db -t x:v1 --server base":                                        "no --binary-image",
+		"small.db out -t x:v1 --digest-file nosuch/digest --server none":        "--digest-file",
+		"nosuch.db -t x:v1 --server none":                                       "no such file",
+		"small.db out --dry-run --verify --server none -t x:v1 --max-layers 0x": "max-layers",
+	} {
+		got := runProgram(t, dir, "bindery", append([]string{"migrate", "--use-http"}, strings.Fields(args)...)...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v, want %q", args, got, want)
+		}
+		if after := snapshot(t, dir); after != before {
+			t.Fatalf("%s: files before\n%s\nafter\n%s", args, before, after)
+		}
+	}
+	if len(reg.Requests()) > 0 {
+		t.Errorf("%v", reg.Requests())
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "out", "-t", "example.com/x:v1", "--dry-run", "--verify", "--server", "none")
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "example.com/x@sha256:") || !strings.Contains(got.stderr, "would write 2 packages; both sides hold the same") {
+		t.Errorf("%+v", got)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("a dry run: files before\n%s\nafter\n%s", before, after)
+	}
+}
+
+// The image has the healthy packages too.
+func TestMigrateKeepGoingToImage(t *testing.T) {
+	dir := workDir(t)
+	breakDatabase(t, filepath.Join(dir, "small.db"))
+	if got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server", "none"); got.status != 1 || exists(t, filepath.Join(dir, "l")) {
+		t.Errorf("%+v", got)
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "small.db", "--output", "oci:l:v1", "--server", "none", "--keep-going", "--verify")
+	if got.status != 4 || !strings.Contains(got.stdout, "oci:l:v1\nsha256:") || !strings.Contains(got.stderr, "silicom") {
+		t.Errorf("%+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "list", "packages", "oci:l:v1"); !strings.Contains(got.stdout, "etcd") || strings.Contains(got.stdout, "silicom") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Images of every transport migrate to what their database does, with the proof and the findings.
+func TestMigrateFromEveryTransport(t *testing.T) {
+	dir := workDir(t)
+	db := unpackedDatabase(t, dir, "schema-3")
+	reg := testregistry.New(t)
+	src := reg.Host() + "/acme/index:v1"
+	reg.AddImage(t, "acme/index", "v1", databaseImage(t, db, "amd64"))
+	databaseImage(t, db, "amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
+	if got := runProgram(t, dir, "bindery", "migrate", filepath.Base(db), "want", "--report", "want.json"); got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	// An FBC image in every transport, too.
+	for _, outputs := range []string{"oci:fbc oci-archive:fbc.oci.tar:v1 dir:fbc.dir", "docker-archive:fbc.docker.tar --format docker"} {
+		outputs = strings.NewReplacer(" oci", " --output oci", " dir", " --output dir").Replace(outputs)
+		args := append([]string{"migrate", filepath.Base(db), "-t", "x:v1", "--server", "none", "--output"}, strings.Fields(outputs)...)
+		if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
+			t.Fatal(got.stderr)
+		}
+	}
+	want := runProgram(t, dir, "bindery", "render", "want").stdout
+	for i, ref := range []string{src, "docker://" + src, "oci:layout:v1", "oci:fbc:v1", "oci-archive:fbc.oci.tar:v1", "docker-archive:fbc.docker.tar", "dir:fbc.dir"} {
+		out := "out" + string(rune('a'+i))
+		got := runProgram(t, dir, "bindery", "migrate", ref, out, "--verify", "--report", out+".json", "--use-http")
+		if got.status != 0 || !strings.Contains(got.stderr, "both sides hold the same") {
+			t.Errorf("%s: %+v", ref, got)
+			continue
+		}
+		if runProgram(t, dir, "bindery", "render", out).stdout != want {
+			t.Errorf("%s: another catalog", ref)
+		}
+		if database := !strings.Contains(ref, "fbc"); database != strings.Contains(got.stderr, "worked out what the database does not store (4") {
+			t.Errorf("%s: findings: %s", ref, got.stderr)
+		}
+	}
+}

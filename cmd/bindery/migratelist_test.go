@@ -1,0 +1,404 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Lstat(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// unpackedDatabase puts a recorded database into dir.
+func unpackedDatabase(t *testing.T, dir, name string) string {
+	t.Helper()
+	to := filepath.Join(dir, name+".db")
+	copyFile(t, recorded.Part(t).Database(t, name), to)
+	return to
+}
+
+// breakDatabase breaks a package of the small database.
+func breakDatabase(t *testing.T, path string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.2'`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// databases are some recorded databases that can be migrated, put into dir/db.
+func databases(t *testing.T, dir string) []string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "db"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, name := range recorded.Part(t).Databases(t) {
+		switch name {
+		case "header-only", "notadb", "truncated", "zero":
+			continue
+		}
+		if len(out) < 8 {
+			unpackedDatabase(t, filepath.Join(dir, "db"), name)
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// lineResults reads the file of --results.
+func lineResults(t *testing.T, text string) []lineResult {
+	t.Helper()
+	var all []lineResult
+	for dec := json.NewDecoder(strings.NewReader(text)); dec.More(); {
+		var r lineResult
+		if err := dec.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// contents are the files below a directory with their contents.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	return testregistry.Files(t, dir, "")
+}
+
+func sameContents(t *testing.T, got, want string) {
+	t.Helper()
+	a, b := contents(t, got), contents(t, want)
+	for name := range b {
+		if a[name] != b[name] {
+			t.Errorf("%s: %s is another one", got, name)
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%s has %d files, %s %d", got, len(a), want, len(b))
+	}
+}
+
+// Databases, images and catalogs, one broken among them: what can be done is, and is what "migrate SRC OUT" writes.
+func TestMigrateList(t *testing.T) {
+	dir := workDir(t)
+	reg := testregistry.New(t)
+	unpackedDatabase(t, dir, "medium")
+	copyFile(t, filepath.Join(dir, "small.db"), filepath.Join(dir, "broken one.db"))
+	breakDatabase(t, filepath.Join(dir, "broken one.db"))
+	reg.AddImage(t, "acme/index", "v1", databaseImage(t, filepath.Join(dir, "small.db"), "amd64"))
+	databaseImage(t, filepath.Join(dir, "medium.db"), "amd64").WriteLayout(t, filepath.Join(dir, "layout"), "v1")
+	list := "# many\n" +
+		"medium.db out/medium\n" +
+		"'broken one.db' out/broken\n" +
+		reg.Host() + "/acme/index:v1 out/image oci:out/oci:v1 -> " + reg.Host() + "/acme/catalog:v1\n" +
+		"oci:layout:v1 out/layout  # a layout\n" +
+		"cat out/cat\n" +
+		"nosuch.db out/nosuch\n"
+	if err := os.WriteFile(filepath.Join(dir, "list"), []byte(list), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	migrate := func(more ...string) result {
+		t.Helper()
+		return runProgram(t, dir, "bindery", append([]string{"migrate", "--from-file", "list", "--push", "--use-http", "--server", "none", "--results", "results", "--verify"}, more...)...)
+	}
+	if got := migrate(); got.status != 1 || !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stderr, "hint: the same command goes on") {
+		t.Errorf("without --keep-going: %+v", got)
+	}
+	got := migrate("--keep-going")
+	if got.status != 4 || !strings.Contains(got.stderr, "1 of 6 lines failed, broken packages were left out of 1") || !strings.Contains(got.stdout, "incomplete") {
+		t.Errorf("%+v", got)
+	}
+	status := map[int]string{}
+	for _, r := range lineResults(t, readFile(t, filepath.Join(dir, "results"))) {
+		status[r.Line] = string(r.Status)
+		if report := filepath.Join(dir, r.Report); !exists(t, report) {
+			t.Errorf("line %d has no report", r.Line)
+		}
+		if (r.Error != nil) != (r.Status == "failed") || r.Line == 3 && strings.Join(r.Quarantined, "") != "silicom-sts-operator" || r.Line == 4 && !strings.HasPrefix(r.Image, "sha256:") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if want := map[int]string{2: "done", 3: "incomplete", 4: "done", 5: "done", 6: "done", 7: "failed"}; fmt.Sprint(status) != fmt.Sprint(want) {
+		t.Errorf("%v", status)
+	}
+	for out, src := range map[string]string{"medium": "medium.db", "broken": "broken one.db", "image": "small.db", "layout": "medium.db", "cat": "cat"} {
+		if got := runProgram(t, dir, "bindery", "migrate", src, "want-"+out, "--keep-going"); got.status != 0 && got.status != 4 {
+			t.Fatal(got.stderr)
+		}
+		sameContents(t, filepath.Join(dir, "out", out), filepath.Join(dir, "want-"+out))
+	}
+	want := runProgram(t, dir, "bindery", "render", "small.db").stdout
+	for _, image := range []string{"oci:out/oci:v1", reg.Host() + "/acme/catalog:v1"} {
+		if runProgram(t, dir, "bindery", "render", image, "--use-http").stdout != want {
+			t.Errorf("%s renders otherwise", image)
+		}
+	}
+	// Again: nothing is written, everything is told.
+	before := snapshot(t, filepath.Join(dir, "out"))
+	reg.Forget()
+	got = migrate("--keep-going")
+	if got.status != 4 || !strings.Contains(got.stdout, "done before  4") || strings.Contains(got.stderr, "wrote") {
+		t.Errorf("again: %+v", got)
+	}
+	if n := reg.Count("GET /v2/acme/index/blobs") + reg.Count("PUT") + reg.Count("POST"); n > 1 { // the configuration is cheap
+		t.Errorf("%d requests for content: %v", n, reg.Requests())
+	}
+	if after := snapshot(t, filepath.Join(dir, "out")); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	// A tag that was moved, and a directory that is gone, are made again.
+	other := testregistry.Image{Layers: []map[string]string{{"a": "a"}}}
+	reg.AddImage(t, "acme/catalog", "v1", other)
+	if err := os.RemoveAll(filepath.Join(dir, "out", "layout")); err != nil {
+		t.Fatal(err)
+	}
+	if got := migrate("--keep-going"); got.status != 4 || !strings.Contains(got.stdout, "done before  2") {
+		t.Errorf("after a change: %+v", got)
+	}
+	if runProgram(t, dir, "bindery", "render", reg.Host()+"/acme/catalog:v1", "--use-http").stdout != want {
+		t.Error("the tag was not moved back")
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "out", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestMigrateListUsage(t *testing.T) {
+	dir := workDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "list"), []byte("small.db a\nsmall.db a\nsmall.db ../b\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "good"), []byte("small.db\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, dir)
+	for args, want := range map[string]string{
+		"--from-file nosuch":                                      "no such file",
+		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is that of line 1 as well",
+		"--from-file good":                                        "there is no output",
+		"--from-file good x":                                      "accepts 0 arg(s)",
+		"--from-file good -t x:v1":                                "--tag is for one migration",
+		"--from-file good --output oci:x:v1":                      "is for one migration",
+		"--from-file -":                                           "--report-dir DIR is needed",
+		"--from-file good --out-dir out --report-dir out/small/r": "lies in the output",
+		"--from-file good --out-dir out --results nosuch/x":       "--results",
+	} {
+		got := runProgram(t, dir, "bindery", append([]string{"migrate"}, strings.Fields(args)...)...)
+		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v, want %q", args, got, want)
+		}
+		if after := snapshot(t, dir); after != before {
+			t.Fatalf("%s: files before\n%s\nafter\n%s", args, before, after)
+		}
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "--from-file", "good", "--out-dir", "out", "--dry-run")
+	if after := snapshot(t, dir); got.status != 0 || after != before || got.stdout != "LINE  SOURCE    OUTPUTS\n1     small.db  out/small\n" {
+		t.Errorf("%+v", got)
+	}
+	cmd := command(dir, "bindery", "migrate", "--from-file", "-", "--out-dir", "out", "--report-dir", "r", "--results", "-")
+	cmd.Stdin = strings.NewReader("small.db\n")
+	if got := finish(t, cmd); got.status != 0 || len(lineResults(t, got.stdout)) != 1 {
+		t.Errorf("from standard input: %+v", got)
+	}
+}
+
+// killList is a list of recorded databases, to directories and to images in one layout, and what must come of it.
+func killList(t *testing.T) (dir string, names []string, args []string) {
+	t.Helper()
+	dir = t.TempDir()
+	names = databases(t, dir)
+	var list strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&list, "db/%s.db out/%s oci:out/images:%s\n", name, name, name)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir, names, []string{"migrate", "--from-file", "list", "--server", "none", "--verify"}
+}
+
+// checkKilled checks that a list that was gone on with is as if nothing had happened.
+func checkKilled(t *testing.T, dir string, names []string) {
+	t.Helper()
+	want := t.TempDir()
+	for _, name := range names {
+		if got := runProgram(t, dir, "bindery", "migrate", "db/"+name+".db", filepath.Join(want, name)); got.status != 0 {
+			t.Fatal(got.stderr)
+		}
+		sameContents(t, filepath.Join(dir, "out", name), filepath.Join(want, name))
+		if a, b := runProgram(t, dir, "bindery", "render", "oci:out/images:"+name), runProgram(t, dir, "bindery", "render", filepath.Join(want, name)); a.stdout != b.stdout || a.status != 0 {
+			t.Errorf("%s: the image renders otherwise: %s", name, a.stderr)
+		}
+	}
+	for _, pattern := range []string{"out/.*", "out/images/.*", ".*", "list.reports/.*"} {
+		if left, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("left: %v (%v)", left, err)
+		}
+	}
+}
+
+// A run that is killed again and again, at any moment, gets done; nothing of it is left and nothing is done twice into one
+// output.
+func TestMigrateListKilled(t *testing.T) {
+	dir, names, args := killList(t)
+	temp := t.TempDir()
+	random := rand.New(rand.NewPCG(1, 2))
+	kills := 0
+	for wait := 30 * time.Millisecond; ; wait += wait/8 + time.Duration(20+random.IntN(80))*time.Millisecond {
+		cmd := command(dir, "bindery", args...)
+		cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err == nil {
+			break
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Exited() {
+			t.Fatalf("after %d kills: %v\n%s", kills, err, stderr.String())
+		}
+		kills++
+	}
+	if kills < 3 {
+		t.Errorf("killed %d times only", kills)
+	}
+	t.Logf("killed %d times", kills)
+	if got := runProgram(t, dir, "bindery", args...); got.status != 0 || !strings.Contains(got.stdout, fmt.Sprintf("done before  %d\n", len(names))) {
+		t.Errorf("%+v", got)
+	}
+	checkKilled(t, dir, names)
+}
+
+// A run that is asked to end does so, with what is done in its place, and can be gone on with.
+func TestMigrateListTerminated(t *testing.T) {
+	dir, names, args := killList(t)
+	reg := testregistry.New(t)
+	reached := make(chan struct{}, 10)
+	reg.Interfere(func(_ http.ResponseWriter, r *http.Request) bool {
+		reached <- struct{}{}
+		<-r.Context().Done()
+		return true
+	})
+	list := filepath.Join(dir, "list")
+	complete := readFile(t, list)
+	if err := os.WriteFile(list, []byte(complete+reg.Host()+"/acme/slow:v1 out/slow\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(dir, "bindery", append(args, "--use-http", "--results", "results")...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	// Meanwhile nobody else can do the list.
+	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "another run is using it") {
+		t.Errorf("a second run: %+v", got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 143 || !strings.Contains(stderr.String(), "interrupted by SIGTERM") {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
+	done := 0
+	for _, r := range lineResults(t, readFile(t, filepath.Join(dir, "results"))) {
+		if r.Status == "done" {
+			done++
+		}
+	}
+	if done < len(names)-1 {
+		t.Errorf("%d are done", done)
+	}
+	if err := os.WriteFile(list, []byte(complete), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := runProgram(t, dir, "bindery", args...); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	checkKilled(t, dir, names)
+}
+
+// Where no file can grow any more, as on a full disk, lines fail and leave nothing; with space again they are done.
+func TestMigrateListFullDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a limit on the size of files")
+	}
+	dir, names, args := killList(t)
+	// ulimit counts blocks of 512 or 1024 bytes: enough for some of the databases.
+	cmd := exec.Command("sh", "-c", "ulimit -f 256 && trap '' XFSZ && exec \"$0\" \"$@\"", filepath.Join(binDir, "bindery"))
+	cmd.Args = append(cmd.Args, append(args, "--keep-going")...)
+	cmd.Dir = dir
+	got := finish(t, cmd)
+	if got.status != 4 || !strings.Contains(got.stderr, "file too large") {
+		t.Errorf("%+v", got)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "out", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+	if got := runProgram(t, dir, "bindery", args...); got.status != 0 || !strings.Contains(got.stdout, "done before") {
+		t.Errorf("%+v", got)
+	}
+	checkKilled(t, dir, names)
+}
+
+// The memory of many migrations is that of those that are done at a time, however many there are.
+func TestMigrateListMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("ru_maxrss has other units elsewhere")
+	}
+	dir := workDir(t)
+	peak := func(lines int) int64 {
+		t.Helper()
+		name := fmt.Sprint("list-", lines)
+		var list strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&list, "small.db out-%d/%d\n", lines, i)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(list.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := command(dir, "bindery", "migrate", "--from-file", name, "--migrate-level", "bundle-object-to-csv-metadata", "--quiet")
+		if got := finish(t, cmd); got.status != 0 {
+			t.Fatal(got.stderr)
+		}
+		return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	}
+	few, many := peak(4), peak(100)
+	t.Logf("4 lines: %d KiB, 100 lines: %d KiB", few, many)
+	if many > few+few/4+(8<<10) {
+		t.Errorf("4 lines take %d KiB, 100 lines %d KiB", few, many)
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/migrate/jobs"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// tell says in one line how a migration ended.
+func (l *migrationList) tell(o *jobs.Outcome) {
+	l.ended++
+	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
+	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, images.WithoutCredentials(o.Source))
+	switch o.State {
+	case jobs.Failed:
+		l.p.log.Error(text + images.WithoutCredentials(o.Err.Error()))
+		return
+	case jobs.Incomplete:
+		left := o.Quarantined()
+		l.p.log.Warn(fmt.Sprintf("%s%s; broken packages were left out (%d): %s", text, l.written(o), len(left), strings.Join(left, ", ")))
+		return
+	}
+	l.p.log.Info(text + l.written(o))
+}
+
+// written is what the outputs of a line hold.
+func (l *migrationList) written(o *jobs.Outcome) string {
+	if o.Before {
+		return "was done before"
+	}
+	text := fmt.Sprintf("wrote %s to %s in %s", count(o.Packages(), "package"), strings.Join(o.Outputs(), ", "), o.Took.Round(time.Millisecond))
+	r := o.Written.Report
+	text += sameText(r)
+	for _, k := range []struct {
+		kind sqlite.FindingKind
+		what string
+	}{{sqlite.Dropped, "dropped"}, {sqlite.Repaired, "repaired"}, {sqlite.Derived, "worked out"}} {
+		if n := len(findings(r, k.kind)); n > 0 {
+			text += fmt.Sprintf("; %s %d", k.what, n)
+		}
+	}
+	return text
+}
+
+// lineResult is a line of --results. Its JSON is stable: fields are added, and never renamed or removed.
+type lineResult struct {
+	Line        int           `json:"line"`
+	Source      string        `json:"source"`
+	Outputs     []string      `json:"outputs"`
+	Status      jobs.State    `json:"status"`
+	Before      bool          `json:"before,omitempty"`
+	Packages    int           `json:"packages"`
+	Quarantined []string      `json:"quarantined,omitempty"`
+	Image       string        `json:"image,omitempty"`
+	Report      string        `json:"report,omitempty"`
+	Error       *jobs.Failure `json:"error,omitempty"`
+	Seconds     float64       `json:"seconds"`
+}
+
+// sumUp prints how the lines ended. Its error says what that means for the command.
+func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
+	var lines bytes.Buffer
+	counts := map[string]int{}
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for i := range outcomes {
+		o := &outcomes[i]
+		r := lineResult{
+			Line: o.Number, Source: images.WithoutCredentials(o.Source), Outputs: o.Outputs(), Status: o.State, Before: o.Before,
+			Packages: o.Packages(), Quarantined: o.Quarantined(), Report: o.Record, Seconds: o.Took.Seconds(),
+		}
+		if o.Written != nil {
+			r.Image = o.Written.Image
+		}
+		if o.Err != nil {
+			r.Error = &jobs.Failure{Class: int(cliutil.Classify(withClass(o.Err))), Message: images.WithoutCredentials(o.Err.Error())}
+		}
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+		counts[statusText(o)]++
+	}
+	if file := l.c.String("results"); file != "" && file != "-" {
+		if err := atomicfs.WriteFile(file, lines.Bytes(), 0o666); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	if err := l.c.Context.Err(); err != nil {
+		return context.Cause(l.c.Context)
+	}
+	if l.c.String("results") == "-" {
+		if _, err := l.p.stdout.Write(lines.Bytes()); err != nil {
+			return err
+		}
+	} else if err := l.printSummary(outcomes, counts); err != nil {
+		return err
+	}
+	return l.verdict(counts, len(outcomes))
+}
+
+// The order in which the summary counts.
+var statuses = []string{string(jobs.Done), beforeText, string(jobs.Incomplete), string(jobs.Failed), string(jobs.NotBegun)}
+
+const beforeText = "done before"
+
+// statusText is the word for how a line ended.
+func statusText(o *jobs.Outcome) string {
+	if o.State == jobs.Done && o.Before {
+		return beforeText
+	}
+	return string(o.State)
+}
+
+// printSummary prints how many lines ended how, and which of them are not done.
+func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]int) error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "STATUS\tLINES\n")
+	for _, s := range statuses {
+		if counts[s] > 0 {
+			fmt.Fprintf(w, "%s\t%d\n", s, counts[s])
+		}
+	}
+	_ = w.Flush() // to memory
+	head := false
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.State == jobs.Done || o.State == jobs.NotBegun {
+			continue
+		}
+		if !head {
+			head = true
+			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREPORT\n")
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, cliutil.Cell(images.WithoutCredentials(o.Source)), cliutil.Cell(o.Record))
+	}
+	_ = w.Flush() // to memory
+	_, err := l.p.stdout.Write(b.Bytes())
+	return err
+}
+
+// verdict is nil if everything is done.
+func (l *migrationList) verdict(counts map[string]int, all int) error {
+	var parts []string
+	if n := counts[string(jobs.Failed)]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s failed", n, count(all, "line")))
+	}
+	if n := counts[string(jobs.NotBegun)]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d were not begun", n))
+	}
+	if n := counts[string(jobs.Incomplete)]; n > 0 {
+		parts = append(parts, fmt.Sprintf("broken packages were left out of %d", n))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	err := &cliutil.Error{Class: cliutil.ClassInput, Object: l.c.String("from-file"), Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
+		Hint: "the same command goes on with what is not done"}
+	status := 1
+	if l.c.Bool("keep-going") {
+		status = 4
+	}
+	return &cliutil.ExitStatus{Status: status, Err: err}
+}
+
+// printPlan prints what would be done.
+func (l *migrationList) printPlan() error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "LINE\tSOURCE\tOUTPUTS\n")
+	for _, line := range l.lines {
+		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, cliutil.Cell(images.WithoutCredentials(line.Source)), cliutil.Cell(strings.Join(line.Outputs(), " ")))
+	}
+	_ = w.Flush() // to memory
+	_, err := l.p.stdout.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,46 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Digest tells what a name stands for now, whatever the lock says and without recording it there: an image that was
+// written may still be in its place or not. It is empty if nothing is there that is an image. Errors are those of Open.
+func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
+	defer func() {
+		if err != nil {
+			err = withoutSecrets(&PullError{redact(name), err})
+		}
+	}()
+	n, err := parseSourceName(name)
+	if err != nil {
+		return "", err
+	}
+	if err := c.start(ctx); err != nil {
+		return "", err
+	}
+	src, err := c.source(ctx, n)
+	if err != nil {
+		return "", notThere(err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	text, _, err := src.GetManifest(ctx, nil)
+	if err != nil {
+		return "", notThere(err)
+	}
+	return digest.FromBytes(text), nil
+}
+
+// notThere is nil for an error that says that there is no such image.
+func notThere(err error) error {
+	var status *StatusError
+	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// decide tells whether the line is done, given that there is a record of it, and otherwise whether it may be done now:
+// nothing may be lost by that.
+func (t *Task) decide(ctx context.Context) (done bool, err error) {
+	w := t.record.Written
+	if w == nil {
+		return false, nil // it failed whenever it was tried
+	}
+	var differ []string
+	for _, d := range []struct {
+		what  string
+		other bool
+	}{
+		{"from another source or another content of it", w.Input != t.source.Input},
+		{"with other settings", w.Settings != t.run.o.Settings(t.Line)},
+		{"by release " + w.Tool, w.Tool != t.run.o.Tool},
+		{"without being verified", t.run.o.Verify && (w.Report == nil || w.Report.Verification == nil)},
+		{"without packages that are broken", !t.run.o.KeepGoing && w.incomplete()},
+	} {
+		if d.other {
+			differ = append(differ, d.what)
+		}
+	}
+	there, err := t.directory(ctx, w, len(differ) == 0)
+	if err != nil {
+		return false, err
+	}
+	if len(differ) > 0 {
+		return false, t.mayReplace(there, w, strings.Join(differ, ", "))
+	}
+	if there == changed {
+		return false, t.changed()
+	}
+	if w.Complete && (there == intact || t.Directory == "") {
+		if same, err := t.imagesThere(ctx, w); err != nil || same {
+			return same && err == nil, t.settled(err)
+		}
+	}
+	if !w.Complete && there == intact && len(t.Destinations) == 0 && w.Report != nil {
+		// The run was killed after the directory had got its name, perhaps before the older one was gone.
+		return true, errors.Join(atomicfs.Sweep(t.Directory), t.complete())
+	}
+	return false, t.replace(there, w)
+}
+
+// settled clears the error of an attempt that failed before the one that is found done.
+func (t *Task) settled(err error) error {
+	if err != nil || t.record.Error == nil {
+		return err
+	}
+	return t.complete()
+}
+
+// presence says what is in the place of the output directory.
+type presence int
+
+const (
+	absent  presence = iota
+	intact           // what the record says
+	older            // what the record says was there before
+	changed          // something else
+)
+
+// directory looks at the output directory. A quick look compares the number and the size of the files.
+func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence, error) {
+	if t.Directory == "" {
+		return absent, nil
+	}
+	entries, err := os.ReadDir(t.Directory)
+	switch empty := w.Directory != nil && w.Directory.Files == 0; {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0 && !empty:
+		return absent, nil
+	}
+	if err != nil {
+		return changed, err
+	}
+	if quick && w.Complete && w.Directory != nil {
+		now, err := measure(t.Directory)
+		if err != nil {
+			return changed, err
+		}
+		if now.Files == w.Directory.Files && now.Bytes == w.Directory.Bytes {
+			return intact, nil
+		}
+		return changed, nil
+	}
+	now, err := SumTree(ctx, t.Directory)
+	switch {
+	case err != nil:
+		return changed, err
+	case w.Directory != nil && now == *w.Directory:
+		return intact, nil
+	case w.Before != nil && now == *w.Before:
+		return older, nil
+	}
+	return changed, nil
+}
+
+// mayReplace decides about outputs that hold something else than they shall.
+func (t *Task) mayReplace(there presence, w *Written, differ string) error {
+	switch {
+	case there == changed:
+		return t.changed()
+	case there == absent && (len(t.Destinations) == 0 || !w.Complete):
+		return nil
+	case !t.run.o.Overwrite:
+		return fmt.Errorf("%w (%s): --overwrite makes them anew", ErrOther, differ)
+	}
+	return t.replace(there, w)
+}
+
+// replace lets the directory that is there give way.
+func (t *Task) replace(there presence, w *Written) error {
+	switch there {
+	case intact:
+		t.Replace, t.before = true, w.Directory
+	case older:
+		t.Replace, t.before = true, w.Before
+	}
+	return nil
+}
+
+// ErrOther is what is wrong with outputs that hold the result of something else.
+var ErrOther = errors.New("the outputs are there, but were made otherwise")
+
+// changed is about a directory that somebody has changed: it is theirs now.
+func (t *Task) changed() error {
+	return fmt.Errorf("the output directory %q is not as it was written: remove it to have it made again", t.Directory)
+}
+
+// imagesThere tells whether every place that an image went to still has it.
+func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
+	for _, d := range t.Destinations {
+		switch d.Transport {
+		case images.OCIArchive, images.DockerArchive:
+			// An archive is one file, which is there or not; reading it would take as long as writing it.
+			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			} else if err != nil {
+				return false, err
+			}
+			continue
+		case images.OCI, images.Directory:
+			if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			}
+		}
+		at, err := t.run.o.Images.Digest(ctx, d.String())
+		if err != nil {
+			return false, err
+		}
+		if at.String() != w.Image {
+			return false, nil
+		}
+	}
+	return true, nil
+}

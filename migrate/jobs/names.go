@@ -1,0 +1,279 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// deriveNames gives the lines without an output a directory called after the source.
+func deriveNames(lines []Line, o ListOptions) {
+	if o.OutDir == "" {
+		return
+	}
+	taken := map[string]int{}
+	for _, l := range lines {
+		if len(l.Outputs()) > 0 {
+			taken[strings.ToLower(l.Directory)]++
+		} else {
+			taken[strings.ToLower(filepath.Join(o.OutDir, nameOf(l.Source)))]++
+		}
+	}
+	for i := range lines {
+		l := &lines[i]
+		if len(l.Outputs()) > 0 {
+			continue
+		}
+		name := nameOf(l.Source)
+		if taken[strings.ToLower(filepath.Join(o.OutDir, name))] > 1 {
+			name += "-" + sumOf(l.Source)
+		}
+		l.Directory = filepath.Join(o.OutDir, name)
+	}
+}
+
+// maxName is the length of a derived name in bytes, without the sum behind it.
+const maxName = 120
+
+// nameOf is the name of an output that says which source it comes from, and depends on nothing else: a list may grow. It is
+// the source with "_" for what separates its parts; where that could also stand for another source, a sum is added.
+func nameOf(source string) string {
+	name, lossless := source, true
+	if !hasTransport(source) {
+		name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "/")
+	}
+	name = strings.TrimPrefix(name, "docker://")
+	for _, end := range []string{".db", ".sqlite"} {
+		if base, ok := strings.CutSuffix(name, end); ok && base != "" {
+			name = base
+			break
+		}
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == '/' || r == ':' || r == '@':
+			b.WriteByte('_')
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '.':
+			b.WriteRune(r)
+		case r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		default:
+			lossless = false
+			b.WriteByte('_')
+		}
+	}
+	name = b.String()
+	clean := strings.TrimRight(strings.TrimLeft(name, ".-_"), ".")
+	if clean != name || len(clean) > maxName || clean == "" || reserved(clean) {
+		lossless = false
+	}
+	if len(clean) > maxName {
+		clean = clean[:maxName]
+	}
+	if clean == "" || reserved(clean) {
+		clean = "index"
+	}
+	if !lossless {
+		clean += "-" + sumOf(source)
+	}
+	return clean
+}
+
+// reserved names are devices on some systems, with any ending.
+func reserved(name string) bool {
+	base, _, _ := strings.Cut(strings.ToLower(name), ".")
+	switch base {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(base) == 4 && (strings.HasPrefix(base, "com") || strings.HasPrefix(base, "lpt")) && base[3] >= '0' && base[3] <= '9'
+}
+
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
+
+// place is something that a list writes, or reads.
+type place struct {
+	line int
+	text string
+	path string // absolute and without links; empty in a registry
+	tag  string // in a layout, which can hold several
+}
+
+// checkOutputs finds outputs that are the same or lie in each other, that are or hold a source, or that lead out of the
+// directory for outputs.
+func checkOutputs(lines []Line, o ListOptions, p *problems) {
+	resolved := resolver{}
+	root := ""
+	if o.OutDir != "" {
+		var err error
+		if root, err = Resolve(o.OutDir); err != nil {
+			p.add(0, "--out-dir: %w", err)
+			return
+		}
+	}
+	known := map[string]place{}     // outputs by path, or by name in a registry
+	layouts := map[string]place{}   // the first image of each layout
+	sources := map[string][]place{} // by path
+	for _, l := range lines {
+		path := l.Source
+		if hasTransport(path) {
+			d, err := images.Parse(path)
+			if err != nil || d.Transport == images.Docker || d.Transport == images.OCI { // a layout can hold both
+				continue
+			}
+			path = d.Path
+		}
+		if _, err := os.Lstat(path); err != nil {
+			continue // an image, or nothing
+		}
+		if path, err := resolved.resolve(path); err == nil {
+			sources[path] = append(sources[path], place{line: l.Number, text: l.Source})
+		}
+	}
+	var all []place
+	for _, l := range lines {
+		for _, out := range places(&l, resolved, p) {
+			if out.path != "" && root != "" && !inside(root, out.path) {
+				p.add(out.line, "the output %q leads out of the directory for outputs %q through a link", out.text, o.OutDir)
+				continue
+			}
+			key := out.path
+			if key == "" {
+				key = out.text
+			}
+			if first, ok := known[key+"\x00"+out.tag]; ok {
+				p.add(out.line, "the output %q is that of line %d as well", out.text, first.line)
+				continue
+			}
+			known[key+"\x00"+out.tag] = out
+			if out.tag != "" {
+				if _, ok := layouts[key]; ok {
+					continue // another image in the same layout
+				}
+				layouts[key] = out
+			}
+			all = append(all, out)
+		}
+	}
+	checkNested(all, sources, p)
+}
+
+// places are what a line writes.
+func places(l *Line, r resolver, p *problems) []place {
+	var out []place
+	local := func(text, path, tag string) {
+		resolved, err := r.resolve(path)
+		if err != nil {
+			p.add(l.Number, "the output %q: %w", text, err)
+			return
+		}
+		out = append(out, place{line: l.Number, text: text, path: resolved, tag: tag})
+	}
+	if l.Directory != "" {
+		local(l.Directory, l.Directory, "")
+	}
+	for _, d := range l.Destinations {
+		switch d.Transport {
+		case images.Docker:
+			out = append(out, place{line: l.Number, text: d.String()})
+		case images.OCI:
+			local(d.String(), d.Path, "tag "+d.Name)
+		default:
+			local(d.String(), d.Path, "")
+		}
+	}
+	return out
+}
+
+// checkNested finds outputs in each other, and outputs that are in the way of sources.
+func checkNested(all []place, sources map[string][]place, p *problems) {
+	byPath := map[string]place{}
+	for _, out := range all {
+		if out.path != "" {
+			if first, ok := byPath[out.path]; ok {
+				p.add(out.line, "the output %q is that of line %d as well", out.text, first.line)
+			}
+			byPath[out.path] = out
+		}
+	}
+	for _, out := range all {
+		if out.path == "" {
+			continue
+		}
+		for dir := out.path; ; dir = filepath.Dir(dir) {
+			if above, ok := byPath[dir]; ok && dir != out.path {
+				p.add(out.line, "the output %q lies in that of line %d, %q", out.text, above.line, above.text)
+			}
+			for _, s := range sources[dir] {
+				p.add(out.line, "the output %q is or lies in the source of line %d, %q", out.text, s.line, s.text)
+			}
+			if filepath.Dir(dir) == dir {
+				break
+			}
+		}
+	}
+	for path, of := range sources {
+		for dir := filepath.Dir(path); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+			if out, ok := byPath[dir]; ok {
+				for _, s := range of {
+					p.add(out.line, "the output %q holds the source of line %d, %q", out.text, s.line, s.text)
+				}
+			}
+		}
+	}
+}
+
+// inside tells whether a path lies below a directory.
+func inside(dir, path string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// resolver resolves many paths of few directories.
+type resolver map[string]string
+
+func (r resolver) resolve(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(abs); err == nil && info.Mode()&os.ModeSymlink != 0 || filepath.Dir(abs) == abs {
+		return Resolve(abs)
+	}
+	parent := filepath.Dir(abs)
+	real, ok := r[parent]
+	if !ok {
+		if real, err = Resolve(parent); err != nil {
+			return "", err
+		}
+		r[parent] = real
+	}
+	return filepath.Join(real, filepath.Base(abs)), nil
+}
+
+// Resolve is the absolute path without links. Elements at the end need not exist.
+func Resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
+			return "", err
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
+}

@@ -1,0 +1,282 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/migrate"
+)
+
+// Options say how a list is done.
+type Options struct {
+	// Dir is where the records go. It is made if it is missing, and one run at a time can use it.
+	Dir string
+	// Jobs is how many lines are done at a time; 1 if it is less.
+	Jobs int
+	// KeepGoing does the other lines although one has failed. Without it no further line is begun then, and those that
+	// have been begun are done.
+	KeepGoing bool
+	// Verify says that only what was verified is done.
+	Verify bool
+	// Overwrite makes outputs anew that hold the result of another input, of other settings or of another release.
+	Overwrite bool
+	// Settings is a digest of everything but the source that the outputs of a line depend on, and Tool is the program's
+	// release.
+	Settings func(*Line) string
+	Tool     string
+	// Images opens images.
+	Images *images.Client
+	// Migrate does one line. It is called concurrently.
+	Migrate func(ctx context.Context, t *Task) (*migrate.Report, error)
+	// Class is the class of an error, for the records; nil for none.
+	Class func(error) int
+	// Done, unless nil, is told of each line that has come to an end, by one goroutine at a time.
+	Done func(*Outcome)
+}
+
+// Task is a line that is being done.
+type Task struct {
+	*Line
+	// Replace says that the directory holds an older result, which gives way.
+	Replace bool
+	// Image describes the source if it is one.
+	Image *images.Description
+
+	run    *run
+	source *source
+	record *Record
+	path   string
+	before *Tree
+}
+
+// Outcome is how a line ended.
+type Outcome struct {
+	*Line
+	State State
+	// Before says that the line was done before, and nothing was done now.
+	Before bool
+	// Written is what the outputs hold; nil unless the line is done.
+	Written *Written
+	// Record is the file of the record; empty for a line that was not begun.
+	Record string
+	Err    error
+	Took   time.Duration
+}
+
+// Quarantined are the packages that were left out.
+func (o *Outcome) Quarantined() (names []string) {
+	if o.Written == nil || o.Written.Report == nil {
+		return nil
+	}
+	for _, p := range o.Written.Report.Packages {
+		if p.Quarantined != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Packages is how many packages the outputs hold.
+func (o *Outcome) Packages() int {
+	if o.Written == nil || o.Written.Report == nil {
+		return 0
+	}
+	return o.Written.Report.Written()
+}
+
+// ErrBusy is returned if another run is using the directory of the records.
+var ErrBusy = errors.New("another run is using it")
+
+type run struct {
+	o     Options
+	lines []Line
+
+	mu       sync.Mutex
+	outcomes []Outcome
+	stop     bool
+}
+
+// Run does the lines and returns how each ended, in their order. An error is about the directory of the records; the
+// outcomes have those of the lines. When the context ends, the lines that are being done end without a result and no
+// other one is begun; their outcomes have the context's error.
+func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) {
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return nil, fmt.Errorf("directory for the reports: %w", err)
+	}
+	release, err := lock(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := sweep(o.Dir); err != nil {
+		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
+	}
+	r := &run{o: o, lines: lines, outcomes: make([]Outcome, len(lines))}
+	for i := range lines {
+		r.outcomes[i] = Outcome{Line: &lines[i], State: NotBegun}
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range max(o.Jobs, 1) {
+		wg.Go(func() {
+			for i := range next {
+				r.one(ctx, i)
+			}
+		})
+	}
+	for i := range lines {
+		if r.ended(ctx) {
+			break
+		}
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	return r.outcomes, nil
+}
+
+// ended tells whether no further line is to be begun.
+func (r *run) ended(ctx context.Context) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop || ctx.Err() != nil
+}
+
+// one does a line and notes how it ended.
+func (r *run) one(ctx context.Context, i int) {
+	if r.ended(ctx) { // it failed while this one was waiting
+		return
+	}
+	start := time.Now()
+	l := &r.lines[i]
+	out := Outcome{Line: l, Record: filepath.Join(r.o.Dir, recordName(l))}
+	t := &Task{Line: l, run: r, path: out.Record}
+	before, err := t.do(ctx)
+	out.Before, out.Err, out.Took = before, err, time.Since(start)
+	if err != nil {
+		out.State = Failed
+		if ctx.Err() == nil {
+			if rerr := t.failed(err); rerr != nil {
+				out.Err = errors.Join(err, rerr)
+			}
+		}
+	} else {
+		out.State, out.Written = t.record.State, t.record.Written
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[i] = out
+	r.stop = r.stop || err != nil && !r.o.KeepGoing
+	if r.o.Done != nil && (err == nil || ctx.Err() == nil) {
+		r.o.Done(&r.outcomes[i])
+	}
+	// What a report says in detail is in its file; thousands of them would fill the memory.
+	r.outcomes[i].forget()
+}
+
+// forget keeps what sums up the report.
+func (o *Outcome) forget() {
+	if o.Written == nil || o.Written.Report == nil {
+		return
+	}
+	short := *o.Written
+	report := migrate.Report{}
+	for _, p := range o.Written.Report.Packages {
+		kept := migrate.PackageReport{Name: p.Name, Quarantined: p.Quarantined}
+		if p.Output != nil {
+			kept.Output = &migrate.Counts{}
+		}
+		report.Packages = append(report.Packages, kept)
+	}
+	short.Report = &report
+	o.Written = &short
+}
+
+// do does the line, unless it is done already.
+func (t *Task) do(ctx context.Context) (before bool, err error) {
+	if t.record, err = readRecord(t.path, t.Line); err != nil {
+		return false, err
+	}
+	if t.source, err = identify(ctx, t.run.o.Images, t.Source); err != nil {
+		return false, err
+	}
+	t.Image = t.source.image
+	if t.record == nil {
+		t.record = &Record{Version: recordVersion, Source: images.WithoutCredentials(t.Source), Outputs: t.Outputs()}
+	} else if done, err := t.decide(ctx); err != nil || done {
+		return done, err
+	}
+	t.record.Source = images.WithoutCredentials(t.Source)
+	report, err := t.run.o.Migrate(ctx, t)
+	var quarantine *migrate.QuarantineError
+	if err != nil && !errors.As(err, &quarantine) {
+		return false, err
+	}
+	w := t.record.Written
+	if w == nil || report == nil {
+		return false, errors.New("the migration did not say what it writes")
+	}
+	w.Report = report
+	return false, t.complete()
+}
+
+// complete records that the outputs have their names.
+func (t *Task) complete() error {
+	w := t.record.Written
+	w.Complete, w.Before = true, nil
+	t.record.Error, t.record.State = nil, Done
+	if w.incomplete() {
+		t.record.State = Incomplete
+	}
+	return t.record.write(t.path)
+}
+
+// Prepared is to be called when everything is ready and no output has its name: dir is the directory with the catalog,
+// image the digest of the image if there is one. It records what the outputs will hold. After an error nothing may be put
+// in place.
+func (t *Task) Prepared(ctx context.Context, dir, image string, report *migrate.Report) error {
+	if err := t.source.check(ctx, report.Image); err != nil {
+		return err
+	}
+	w := &Written{Input: t.source.Input, Settings: t.run.o.Settings(t.Line), Tool: t.run.o.Tool, Image: image, Before: t.before, Report: report}
+	if t.Directory != "" {
+		tree, err := SumTree(ctx, dir)
+		if err != nil {
+			return err
+		}
+		w.Directory = &tree
+	}
+	next := *t.record
+	next.Written, next.State, next.Error = w, Writing, nil
+	if err := next.write(t.path); err != nil {
+		return err
+	}
+	*t.record = next
+	return nil
+}
+
+// failed records why the line failed, beside what its outputs hold.
+func (t *Task) failed(err error) error {
+	if t.record == nil {
+		// Either there is a record that is not this line's, or it cannot be read: it is left alone.
+		if _, serr := os.Lstat(t.path); serr == nil {
+			return nil
+		}
+		t.record = &Record{Version: recordVersion, Source: images.WithoutCredentials(t.Source), Outputs: t.Outputs()}
+	}
+	t.record.State = Failed
+	t.record.Error = &Failure{Message: images.WithoutCredentials(err.Error())}
+	if t.run.o.Class != nil {
+		t.record.Error.Class = t.run.o.Class(err)
+	}
+	return t.record.write(t.path)
+}

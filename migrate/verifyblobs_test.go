@@ -1,0 +1,144 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
+	"github.com/operator-bindery/bindery/migrate"
+)
+
+// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no package.
+const odd = `{"schema":"olm.package","name":"a","defaultChannel":"1.0","x":{"big":12345678901234567890,"float":1.0,"exp":1e3,"yes":"yes","null":null,"date":"2001-01-01","lines":"a\n  b\n\n"}}
+{"schema":"olm.channel","package":"a","name":"1.0","entries":[{"name":"a.v1"}]}
+{"schema":"olm.bundle","package":"a","name":"a.v1","image":"r/a@sha256:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}},{"type":"z","value":1.10},{"type":"olm.bundle.object","value":{"data":"e30="}}]}
+{"schema":"example.com/x","package":"a","n":0.30000000000000004}
+{"schema":"example.com/x","package":"a","n":0.30000000000000004}
+{"schema":"example.com/free","name":"free","list":[1,"1",true,"true"]}
+`
+
+func TestVerifyOfACatalog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cat")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "all.json"), []byte(odd), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{"odd": dir, "recorded": filepath.Join("..", "testdata", "fbc", "mini")}
+	for name, src := range sources {
+		for _, format := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
+			r, err := migrate.Run(context.Background(), src, filepath.Join(t.TempDir(), "out"), migrate.Options{Verify: true, Format: format})
+			if err != nil || r.Verification == nil || !r.Verification.Same {
+				t.Errorf("%s as %s: %v %+v", name, format, err, r)
+			}
+		}
+	}
+}
+
+// What is changed after it was written, be it the smallest thing, is found, and nothing has got a name.
+func TestVerifyOfACatalogFindsChanges(t *testing.T) {
+	src := filepath.Join(t.TempDir(), "cat")
+	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(filepath.Join(src, "all.json"), []byte(odd), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	edits := map[string]func(dir string) error{
+		"a number": func(dir string) error {
+			return replace(filepath.Join(dir, "a", "catalog.json"), "0.30000000000000004", "0.3")
+		},
+		"one of two": func(dir string) error {
+			return replace(filepath.Join(dir, "a", "catalog.json"), `"schema": "example.com/x"`, `"schema": "example.com/y"`)
+		},
+		"of no package": func(dir string) error { return replace(filepath.Join(dir, "catalog.json"), `"free"`, `"fred"`) },
+		"no package":    func(dir string) error { return os.Remove(filepath.Join(dir, "catalog.json")) },
+		"a package":     func(dir string) error { return os.RemoveAll(filepath.Join(dir, "a")) },
+		"one more": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a", "more.json"), []byte(`{"schema":"x"}`), 0o644)
+		},
+		"a package elsewhere": func(dir string) error {
+			return replace(filepath.Join(dir, "a", "catalog.json"), `"package": "a"`, `"package": "b"`)
+		},
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			edited := false
+			o := migrate.Options{Verify: true}
+			o.Progress = func(step migrate.Step, n int, pkg string) {
+				if step != migrate.StepVerify || edited {
+					return
+				}
+				edited = true
+				// It has no name yet but the temporary one.
+				left := names(t, parent)
+				if len(left) != 1 {
+					t.Fatalf("beside the output: %v", left)
+				}
+				if err := edit(filepath.Join(parent, left[0])); err != nil {
+					t.Error(err)
+				}
+			}
+			_, err := migrate.Run(context.Background(), src, filepath.Join(parent, "out"), o)
+			if err == nil || !edited {
+				t.Errorf("got %v, edited %v", err, edited)
+			}
+			if left := names(t, parent); len(left) > 0 {
+				t.Errorf("%v is left", left)
+			}
+		})
+	}
+}
+
+func replace(file, old, now string) error {
+	text, err := os.ReadFile(file)
+	if err == nil && !strings.Contains(string(text), old) {
+		err = errors.New("nothing to change in " + file)
+	}
+	return errors.Join(err, os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o644))
+}
+
+// What comes after the verification sees everything, before it has its name; if that fails there is no output.
+func TestThen(t *testing.T) {
+	src := recorded.Part(t).Database(t, "small")
+	parent := t.TempDir()
+	out := filepath.Join(parent, "out")
+	failure := errors.New("no")
+	o := migrate.Options{Verify: true, Then: func(_ context.Context, dir string, r *migrate.Report) error {
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the output is there already: %v", err)
+		}
+		if got := names(t, dir); strings.Join(got, " ") != "etcd silicom-sts-operator" || !r.Verification.Same || len(r.Packages) != 2 {
+			t.Errorf("got %v, %+v", got, r)
+		}
+		return failure
+	}}
+	if _, err := migrate.Run(context.Background(), src, out, o); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+	if left := names(t, parent); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// With Replace an older output gives way, and stays if the new one fails.
+func TestReplaceAnOutput(t *testing.T) {
+	part := recorded.Part(t)
+	out := filepath.Join(t.TempDir(), "out")
+	o := migrate.Options{}
+	if _, err := migrate.Run(context.Background(), part.Database(t, "small"), out, o); err != nil {
+		t.Fatal(err)
+	}
+	o.Replace = true
+	broken := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'silicom-sts-operator.v0.0.6'")
+	if _, err := migrate.Run(context.Background(), broken, out, o); err == nil || len(names(t, out)) != 2 {
+		t.Errorf("a broken one: %v, %v", err, names(t, out))
+	}
+	if _, err := migrate.Run(context.Background(), part.Database(t, "subs"), out, o); err != nil || strings.Join(names(t, out), " ") == "etcd silicom-sts-operator" {
+		t.Errorf("another one: %v, %v", err, names(t, out))
+	}
+	if left := names(t, filepath.Dir(out)); len(left) != 1 {
+		t.Errorf("beside it: %v", left)
+	}
+}
