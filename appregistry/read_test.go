@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,6 +244,13 @@ func TestLimits(t *testing.T) {
 		"total":    {appregistry.Limits{Total: 100}, nil, "more than 100 bytes"},
 		"a file": {appregistry.Limits{}, map[string]string{"c/c.clusterserviceversion.yaml": strings.Repeat("#", 5<<20)},
 			"c/c.clusterserviceversion.yaml: more than"},
+		"bundles in one directory": {appregistry.Limits{}, func() map[string]string {
+			many := map[string]string{}
+			for i := range 1001 {
+				many[fmt.Sprintf("c/%d.yaml", i)] = csv(fmt.Sprintf("c.v%d", i), "1.0.0")
+			}
+			return many
+		}(), "more than 1000 bundles in one directory"},
 		"skips": {appregistry.Limits{}, map[string]string{"c/c.yaml": csv("c.v1", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]"), "c/d.yaml": csv("c.v2", "1.0.0", "skips: ["+strings.Repeat("a,", 500_001)+"]")},
 			"more than 1000000 skips"},
 	} {

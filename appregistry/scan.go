@@ -20,6 +20,9 @@ const (
 	annotationSkipRange = "olm.skipRange"
 )
 
+// maxPerDirectory bounds the bundles that share a directory: all that is in it is read for each of them.
+const maxPerDirectory = 1000
+
 // csvFile is a file with a ClusterServiceVersion: a bundle, together with what else is in its directory.
 type csvFile struct {
 	declcfg.Position
@@ -41,6 +44,7 @@ type scanner struct {
 	warn    func(declcfg.Position, string)
 	entries int
 	skips   int
+	perDir  map[string]int // bundles by directory
 
 	csvs      []csvFile
 	manifests []manifestFile
@@ -189,6 +193,9 @@ func (s *scanner) csv(at declcfg.Position, d document) error {
 	s.csvs = append(s.csvs, c)
 	if len(s.csvs) > s.limits.Bundles {
 		return s.limit(at, "more than %d bundles", s.limits.Bundles)
+	}
+	if s.perDir[dir(at.File)]++; s.perDir[dir(at.File)] > maxPerDirectory {
+		return s.limit(at, "more than %d bundles in one directory", maxPerDirectory)
 	}
 	if s.skips += len(c.wish.Skips); s.skips > maxEdges {
 		return s.limit(at, "more than %d skips in all bundles", maxEdges)

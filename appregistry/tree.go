@@ -56,7 +56,7 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 			o.Warn(at, message)
 		}
 	}
-	s := &scanner{ctx: ctx, fsys: fsys, limits: o.Limits, warn: t.warn}
+	s := &scanner{ctx: ctx, fsys: fsys, limits: o.Limits, warn: t.warn, perDir: map[string]int{}}
 	if err := s.scan(); err != nil {
 		return nil, err
 	}
@@ -331,9 +331,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 // read reads one bundle of a package.
 func (t *Tree) read(ctx context.Context, p *pkg, c csvFile, warn func(declcfg.Position, string)) (*bundle.Bundle, error) {
 	at := dir(c.File)
-	hidden := maps.Clone(t.hidden[at])
-	delete(hidden, strings.TrimPrefix(c.File, at+"/"))
-	fsys, err := asBundle(t.fsys, at, hidden, map[string]string{
+	fsys, err := asBundle(t.fsys, at, strings.TrimPrefix(c.File, at+"/"), t.hidden[at], map[string]string{
 		bundle.AnnotationPackage: p.Package, bundle.AnnotationDefaultChannel: p.Default(), bundle.AnnotationMediaType: string(bundle.RegistryV1),
 	})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // packages and other bundles, and what begins with a dot.
 type view struct {
 	fs.FS
-	hidden map[string]bool
+	own    string          // the file with the ClusterServiceVersion
+	hidden map[string]bool // those of others, and perhaps this one
 }
 
 func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -24,7 +25,7 @@ func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	kept := make([]fs.DirEntry, 0, len(all))
 	for _, e := range all {
-		if !e.IsDir() && !v.hidden[e.Name()] && !strings.HasPrefix(e.Name(), ".") {
+		if !e.IsDir() && (!v.hidden[e.Name()] || e.Name() == v.own) && !strings.HasPrefix(e.Name(), ".") {
 			kept = append(kept, e)
 		}
 	}
@@ -38,7 +39,7 @@ const (
 )
 
 // asBundle is the tree of a bundle whose manifests are in a directory of fsys.
-func asBundle(fsys fs.FS, dir string, hidden map[string]bool, annotations map[string]string) (fs.FS, error) {
+func asBundle(fsys fs.FS, dir, own string, hidden map[string]bool, annotations map[string]string) (fs.FS, error) {
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func asBundle(fsys fs.FS, dir string, hidden map[string]bool, annotations map[st
 		return nil, err
 	}
 	return bundlefs.Layout{
-		Dirs:  map[string]fs.FS{manifestsDir: view{sub, hidden}, metadataDir: nil},
+		Dirs:  map[string]fs.FS{manifestsDir: view{sub, own, hidden}, metadataDir: nil},
 		Files: map[string][]byte{metadataDir + "/" + bundle.AnnotationsName: text},
 	}, nil
 }

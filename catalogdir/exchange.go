@@ -21,7 +21,7 @@ var errNoExchange = errors.New("the directory cannot be exchanged")
 // exchange makes a copy of the directory that holds all changes, of links to the files that stay, and exchanges the two in one
 // step. It reports false if that is not possible here.
 func (p *placement) exchange(ctx context.Context) (bool, error) {
-	if p.dir.steps.byJournal {
+	if p.dir.steps.byJournal || p.dir.steps.byRename {
 		return false, nil
 	}
 	if dir := p.common(); dir != "." {

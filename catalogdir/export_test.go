@@ -8,3 +8,6 @@ func (d *Dir) AtStep(at func(step string)) { d.steps.at = at }
 
 // ByJournal puts files in place one by one, as where directories cannot be exchanged.
 func (d *Dir) ByJournal() { d.steps.byJournal = true }
+
+// ByRename does not exchange files either, as on systems that cannot.
+func (d *Dir) ByRename() { d.steps.byRename = true }

@@ -8,6 +8,7 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 // job is this program, doing something else. Its words are the name of an edit and options:
 //
 //	journal    files are put in place one by one
+//	rename     files are put in place one by one, and not exchanged
 //	die=N      it kills itself at the step of that number
 //	limit=N    no file can have more bytes
 //	skeleton   nothing is loaded but skeletons
@@ -46,6 +48,7 @@ func job(dir string, words ...string) *osexec.Cmd {
 }
 
 func runJob(words []string, dir string) error {
+	runtime.LockOSThread() // strace counts the system calls of each thread
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{Wait: time.Minute})
 	if err != nil {
 		return err
@@ -60,6 +63,8 @@ func runJob(words []string, dir string) error {
 		switch name {
 		case "journal":
 			d.ByJournal()
+		case "rename":
+			d.ByRename()
 		case "skeleton":
 			whole = func(string) bool { return false }
 		case "die":
@@ -119,9 +124,12 @@ func change(c *declcfg.Catalog, name string) []string {
 		c.Packages = append(c.Packages, declcfg.Package{Name: "d"})
 		bundle("d", "1.0.0")
 		return []string{"d"}
-	case "gone": // a directory goes
+	case "gone": // files go from a directory
 		drop("a")
 		return []string{"a"}
+	case "directory": // a directory goes, with all that is in it
+		drop("c")
+		return []string{"c"}
 	case "p000": // a package with much in it changes
 		describe("p000")
 		c.Bundles = slices.DeleteFunc(c.Bundles, func(b declcfg.Bundle) bool { return b.Name == "p000.v1.0.3" })
@@ -163,7 +171,7 @@ func nothingLeft(t testing.TB, dir string, what ...any) {
 	}
 }
 
-var edits = []string{"file", "files", "package", "gone", "all", "files journal", "all journal"}
+var edits = []string{"file", "files", "package", "gone", "directory", "all", "files journal", "all journal", "all rename", "file rename"}
 
 // Killed at any step, an edit leaves the old catalog or the new one to everybody, or to the next edit if files have to be put
 // in place one by one; and that one clears away what is left.
@@ -187,7 +195,7 @@ func TestKilled(t *testing.T) {
 				if len(out) > 0 {
 					t.Fatalf("step %d: %v: %s", step, err, out)
 				}
-				if !slices.Contains(words, "journal") {
+				if len(words) == 1 {
 					if got := text(t, load(t, dir)); got != old && got != now {
 						t.Errorf("killed at step %d: the catalog is neither the old one nor the new one:\n%s", step, got)
 					}
@@ -206,7 +214,7 @@ func TestKilled(t *testing.T) {
 				}
 				nothingLeft(t, dir, "step", step)
 			}
-			if seen["old"] < 3 || seen["new"] == 0 {
+			if seen["old"] < 2 || seen["new"] == 0 {
 				t.Errorf("killed %d times with the old catalog, and %d times with the new one", seen["old"], seen["new"])
 			}
 		})
@@ -215,18 +223,14 @@ func TestKilled(t *testing.T) {
 
 // The same, killed or failing at every system call that changes something.
 func TestSystemCalls(t *testing.T) {
-	strace, err := osexec.LookPath("strace")
-	if err == nil {
-		err = osexec.Command(strace, "-o", os.DevNull, "true").Run()
-	}
-	if err != nil {
-		t.Skipf("strace cannot be used here (%v); TestKilled kills at chosen steps instead", err)
-	}
-	names, calls := []string{"all", "files journal"}, []string{"renameat2", "fsync"}
+	strace := canTrace(t)
+	calls := map[string][]string{"all": {"renameat2", "fsync"}, "files journal": {"renameat2"}}
 	if os.Getenv("BINDERY_ALL_CALLS") != "" { // minutes
-		names, calls = edits, []string{"renameat2", "renameat", "linkat", "mkdirat", "unlinkat", "fsync", "fchmod", "write"}
+		for _, name := range edits {
+			calls[name] = []string{"renameat2", "renameat", "linkat", "mkdirat", "unlinkat", "fsync", "fchmod", "write"}
+		}
 	}
-	for _, name := range names {
+	for name, calls := range calls {
 		for _, call := range calls {
 			for _, fault := range []string{"signal=KILL", "error=EIO"} {
 				t.Run(name+" "+call+" "+fault, func(t *testing.T) {
@@ -235,13 +239,10 @@ func TestSystemCalls(t *testing.T) {
 					for n := 1; n < 40; n++ {
 						dir := filepath.Join(t.TempDir(), "catalog")
 						base(t, dir)
-						cmd := job(dir, words...)
-						cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:%s:when=%d", call, fault, n), cmd.Path}
-						cmd.Path = strace
-						out, err := cmd.CombinedOutput()
+						out, err := traced(strace, job(dir, words...), fmt.Sprintf("inject=%s:%s:when=%d", call, fault, n)).CombinedOutput()
 						finished := err == nil
 						failed := strings.HasPrefix(string(out), "error:")
-						if !slices.Contains(words, "journal") || finished || failed {
+						if len(words) == 1 || finished || failed {
 							got := text(t, load(t, dir))
 							if finished && got != now || failed && got != old || got != old && got != now {
 								t.Errorf("call %d: %v: %s\nthe catalog is\n%s", n, err, out, got)
@@ -264,6 +265,44 @@ func TestSystemCalls(t *testing.T) {
 	}
 }
 
+// On file systems without hard links, and where files cannot be exchanged, edits are done all the same.
+func TestWithoutLinks(t *testing.T) {
+	strace := canTrace(t)
+	for _, name := range edits {
+		words := strings.Fields(name)
+		_, now := wanted(t, words[0])
+		for _, inject := range []string{"inject=linkat:error=EPERM", "inject=linkat,renameat2:error=EINVAL"} {
+			dir := filepath.Join(t.TempDir(), "catalog")
+			base(t, dir)
+			before := state(t, dir)
+			if out, err := traced(strace, job(dir, words...), inject).CombinedOutput(); err != nil || text(t, load(t, dir)) != now {
+				t.Errorf("%s, %s: %v: %s", name, inject, err, out)
+			}
+			untouched(t, before, state(t, dir), "a/package.json", "a/bundles/v1.0.0.json", "a/channels.json", "a/bundles/v1.1.0.json", "a/README", "b/catalog.yaml", "c/x/catalog.json")
+			nothingLeft(t, dir, name, inject)
+		}
+	}
+}
+
+// canTrace returns the path of strace.
+func canTrace(t *testing.T) string {
+	strace, err := osexec.LookPath("strace")
+	if err == nil {
+		err = osexec.Command(strace, "-o", os.DevNull, "true").Run()
+	}
+	if err != nil {
+		t.Skipf("strace cannot be used here (%v); TestKilled and TestFullDisk kill at chosen steps and limit files instead", err)
+	}
+	return strace
+}
+
+// traced makes system calls of a program fail.
+func traced(strace string, cmd *osexec.Cmd, inject string) *osexec.Cmd {
+	cmd.Args = []string{strace, "-f", "-qq", "-o", os.DevNull, "-e", inject, cmd.Path}
+	cmd.Path = strace
+	return cmd
+}
+
 // Wherever the disk is full, the old files stay and nothing is left.
 func TestFullDisk(t *testing.T) {
 	for _, name := range edits {
@@ -273,7 +312,7 @@ func TestFullDisk(t *testing.T) {
 			base(t, dir)
 			before, files := state(t, dir), contents(t, filepath.Dir(dir))
 			out, err := job(dir, append(words, fmt.Sprintf("limit=%d", room))...).CombinedOutput()
-			small := words[0] == "package" || words[0] == "gone"
+			small := words[0] == "package" || words[0] == "gone" || words[0] == "directory"
 			if err == nil && !small || err != nil && !strings.Contains(string(out), "file too large") {
 				t.Errorf("%s, %d bytes of room: %v: %s", name, room, err, out)
 			}

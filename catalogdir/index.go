@@ -62,7 +62,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 		ix.byName[name] = f
 	}
 	var strange sync.Map // files that have appeared since
-	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Whole: whole}
+	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
 	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
 		f := ix.byName[doc.File]
 		if f == nil {

@@ -22,8 +22,16 @@ func (p *placement) apply(ctx context.Context, moves []*move, withJournal bool) 
 		d.step("journal")
 	}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.undo(d.root, p.stage.name))
+		if err == nil {
+			return
+		}
+		if uerr := j.undo(d.root, p.stage.name); uerr != nil {
+			// What was there is in the stage: the next edit tries again to bring it back.
+			p.stage.keep = true
+			if !withJournal {
+				uerr = errors.Join(uerr, j.write(p.stage))
+			}
+			err = errors.Join(err, fmt.Errorf("what was done could not be taken back, which the next edit tries again: %w", uerr))
 		}
 	}()
 	for _, dir := range j.Made {
@@ -32,7 +40,7 @@ func (p *placement) apply(ctx context.Context, moves []*move, withJournal bool) 
 		}
 	}
 	for i, m := range moves {
-		if err := d.makeMove(m, p.stage.path(oldName(i))); err != nil {
+		if err := d.makeMove(m, p.stage.path(oldName(i)), withJournal); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		d.step("move")
@@ -59,16 +67,16 @@ func (p *placement) apply(ctx context.Context, moves []*move, withJournal bool) 
 func oldName(i int) string { return fmt.Sprintf("old-%d", i) }
 
 // makeMove makes a move. What was there is at the path old afterwards, in the stage.
-func (d *Dir) makeMove(m *move, old string) error {
+func (d *Dir) makeMove(m *move, old string, withJournal bool) error {
 	switch {
 	case m.old == nil:
 		return renameNoReplace(d.root, m.staged, m.name)
 	case m.staged == "":
 		return d.takeAway(m, old)
 	}
-	err := exchange(d.root, m.staged, m.name)
+	err := d.exchangeFiles(m.staged, m.name)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return d.renameOver(m, old)
+		return d.renameOver(m, old, withJournal)
 	}
 	if err != nil {
 		return err
@@ -82,9 +90,16 @@ func (d *Dir) makeMove(m *move, old string) error {
 		err = d.root.Rename(m.staged, old)
 	}
 	if err != nil {
-		return errors.Join(err, exchange(d.root, m.staged, m.name))
+		return errors.Join(err, d.exchangeFiles(m.staged, m.name))
 	}
 	return nil
+}
+
+func (d *Dir) exchangeFiles(a, b string) error {
+	if d.steps.byRename {
+		return errors.ErrUnsupported
+	}
+	return exchange(d.root, a, b)
 }
 
 // takeAway moves what is in the place of a move away.
@@ -112,9 +127,16 @@ func (d *Dir) takeAway(m *move, old string) error {
 }
 
 // renameOver puts a file in the place of another on systems that cannot exchange them. What was there has a second name
-// first, where there are such, so that the first always stands for a file.
-func (d *Dir) renameOver(m *move, old string) error {
+// first, so that the first always stands for a file. Where there are no such names, the first stands for nothing for a
+// moment, from which a journal must know the way back; without one, there is no way back.
+func (d *Dir) renameOver(m *move, old string, withJournal bool) error {
 	if err := d.root.Link(m.name, old); err != nil {
+		if !withJournal {
+			if was, err := d.root.Lstat(m.name); err != nil || !sameState(was, m.old) {
+				return errors.Join(ErrChanged, err)
+			}
+			return d.root.Rename(m.staged, m.name)
+		}
 		if err := d.root.Rename(m.name, old); err != nil {
 			return err
 		}
@@ -124,6 +146,7 @@ func (d *Dir) renameOver(m *move, old string) error {
 		err = ErrChanged
 	}
 	if err == nil {
+		d.step("linked")
 		err = d.root.Rename(m.staged, m.name)
 	}
 	if err != nil {

@@ -154,7 +154,7 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 			return dir
 		},
 	} {
-		for _, change := range []string{"file", "files", "package", "gone", "all"} {
+		for _, change := range []string{"file", "files", "package", "gone", "directory", "all"} {
 			t.Run(name+": "+change, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "catalog")
 				base(t, dir)
@@ -186,6 +186,16 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// slowly takes the options of an edit's name.
+func slowly(d *catalogdir.Dir, words []string) {
+	if slices.Contains(words, "journal") {
+		d.ByJournal()
+	}
+	if slices.Contains(words, "rename") {
+		d.ByRename()
 	}
 }
 
@@ -388,9 +398,7 @@ func TestChangedMeanwhile(t *testing.T) {
 					d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 					check(t, err)
 					defer d.Close()
-					if len(words) > 1 {
-						d.ByJournal()
-					}
+					slowly(d, words)
 					c, err := d.Load(context.Background(), nil)
 					check(t, err)
 					done := at == "load"
@@ -477,9 +485,7 @@ func TestCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			d, err := catalogdir.Open(ctx, dir, catalogdir.Options{})
 			check(t, err)
-			if len(words) > 1 {
-				d.ByJournal()
-			}
+			slowly(d, words)
 			c, err := d.Load(ctx, nil)
 			check(t, err)
 			n := step
@@ -527,9 +533,7 @@ func TestNoSpaceLeft(t *testing.T) {
 		words := strings.Fields(name)
 		d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 		check(t, err)
-		if len(words) > 1 {
-			d.ByJournal()
-		}
+		slowly(d, words)
 		c, err := d.Load(context.Background(), nil)
 		check(t, err)
 		_, err = d.Replace(context.Background(), change(c, words[0]), c)
@@ -549,9 +553,7 @@ func TestStageIsInvisible(t *testing.T) {
 		base(t, dir)
 		d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 		check(t, err)
-		if strings.HasSuffix(name, "journal") {
-			d.ByJournal()
-		}
+		slowly(d, strings.Fields(name))
 		c, err := d.Load(context.Background(), nil)
 		check(t, err)
 		fsys, err := declcfg.OpenDir(dir)

@@ -5,6 +5,8 @@ type steps struct {
 	at func(step string)
 	// byJournal never exchanges directories, as if the file system could not.
 	byJournal bool
+	// byRename does not exchange files either.
+	byRename bool
 }
 
 func (d *Dir) step(name string) {

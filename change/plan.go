@@ -78,6 +78,13 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 	for i := range after.Packages {
 		there[after.Packages[i].Name] = true
 	}
+	added := map[string]bool{} // to what is known of by its name only
+	for i := range after.Channels {
+		added[after.Channels[i].Package] = true
+	}
+	for i := range after.Bundles {
+		added[after.Bundles[i].Package] = true
+	}
 	gone := map[string]bool{}
 	var errs []error
 	for _, p := range list {
@@ -85,7 +92,7 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 			continue
 		}
 		gone[p.name] = true
-		if !o.KeepGoing {
+		if !o.KeepGoing || added[p.name] {
 			errs = append(errs, &BrokenError{p.name, p.reason})
 		}
 	}

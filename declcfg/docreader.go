@@ -136,7 +136,7 @@ func (d *docReader) blob() (Blob, error) {
 		}
 	}
 	if skeleton {
-		detach(blob)
+		detach(blob, d.options.Unknown)
 	}
 	if d.options.Document != nil {
 		d.options.Document(blob, Document{Position: m.Pos, Start: d.doc.Start, End: d.doc.End, JSON: d.doc.JSON})
@@ -152,27 +152,39 @@ func packageOf(m *Meta) string {
 	return m.Package
 }
 
-// detach copies what of a blob shares memory with the reader's buffer. Of a Meta only the names are kept.
-func detach(blob Blob) {
-	clone := func(ps []Property, unknown []Field) {
+// detach copies what of a blob shares memory with the reader's buffer. What the specification does not define is copied or
+// dropped.
+func detach(blob Blob, unknown bool) {
+	clone := func(ps []Property) {
 		for i := range ps {
 			ps[i].Value = bytes.Clone(ps[i].Value)
 		}
-		for i := range unknown {
-			unknown[i].Value = bytes.Clone(unknown[i].Value)
+	}
+	fields := func(list *[]Field) {
+		if !unknown {
+			*list = nil
+		}
+		for i := range *list {
+			(*list)[i].Value = bytes.Clone((*list)[i].Value)
 		}
 	}
 	switch b := blob.(type) {
 	case *Package:
-		clone(b.Properties, b.Unknown)
+		clone(b.Properties)
+		fields(&b.Unknown)
 	case *Channel:
-		clone(b.Properties, b.Unknown)
+		clone(b.Properties)
+		fields(&b.Unknown)
 	case *Bundle:
-		clone(b.Properties, b.Unknown)
+		clone(b.Properties)
+		fields(&b.Unknown)
 	case *Deprecations:
-		clone(nil, b.Unknown)
+		fields(&b.Unknown)
 	case *Meta:
-		b.Blob = nil
+		if !unknown {
+			b.Blob = nil
+		}
+		b.Blob = bytes.Clone(b.Blob)
 	}
 }
 

@@ -82,10 +82,22 @@ package: NAME
 	if err != nil {
 		t.Fatal(err)
 	}
+	unknown, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{Skeleton: true, Unknown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range unknown.Bundles {
+		if b := &unknown.Bundles[i]; !b.Reduced() || len(b.Unknown) != 1 || string(b.Unknown[0].Value) != "1" {
+			t.Errorf("%s: unknown fields %v", b.Name, b.Unknown)
+		}
+	}
+	if len(unknown.Others) != 3 || string(unknown.Others[1].Blob) != `{"package":"a","schema":"other"}` {
+		t.Errorf("unknown schemas: %+v", unknown.Others)
+	}
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		objects, err := b.Objects()
-		if whole := b.Package == "b"; b.Reduced() == whole || len(b.Unknown) != 1 || string(b.Unknown[0].Value) != "1" || whole && (err != nil || len(objects) != 1) || !b.HasObjects {
+		if whole := b.Package == "b"; b.Reduced() == whole || (len(b.Unknown) == 1) != whole || whole && (err != nil || len(objects) != 1) || !b.HasObjects {
 			t.Errorf("%s: %d objects, %v", b.Name, len(objects), err)
 		}
 	}

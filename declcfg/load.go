@@ -49,9 +49,11 @@ type LoadOptions struct {
 	Jobs   int
 	Limits Limits
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
-	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them. Of blobs of unknown
-	// schemas only the names are kept.
+	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
 	Skeleton bool
+	// Unknown keeps in a skeleton load what the specification does not define: unknown fields, and the content of blobs of
+	// unknown schemas. All but the manifests of bundles can be written again then.
+	Unknown bool
 	// Whole, unless nil, names packages of which a skeleton load drops nothing. It is called from several goroutines.
 	Whole func(pkg string) bool
 	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for whoever will decode

@@ -174,6 +174,30 @@ func TestInitializeRoundTrip(t *testing.T) {
 	}
 }
 
+// The database of what was exported from a database that opm made by adding bundles has the graph of that one, and the
+// directory migrates to what the database migrates to.
+func TestExportAndInitializeKeepTheGraph(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	for _, name := range []string{"medium", "incremental", "constraint"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			db := recorded.All(t).Database(t, name)
+			done(t, dir, "bindery", "index", "export", "-i", db, "-f", "manifests", "--registries-conf", conf)
+			done(t, dir, "bindery", "registry", "initialize")
+			for _, what := range []string{"packages", "channels", "heads", "edges", "deprecations"} {
+				if got := runProgram(t, dir, "bindery", "diff", db, "bundles.db", "--only", what); got.status != 0 {
+					t.Errorf("%s differ: %s", what, got.stdout)
+				}
+			}
+			done(t, dir, "bindery", "migrate", "manifests", "a")
+			done(t, dir, "bindery", "migrate", "bundles.db", "b")
+			if treeOf(t, os.DirFS(filepath.Join(dir, "a"))) != treeOf(t, os.DirFS(filepath.Join(dir, "b"))) {
+				t.Error("the directory migrates otherwise than the database of it")
+			}
+		})
+	}
+}
+
 // Every door that reads catalogs reads package manifests too.
 func TestDoorsReadPackageManifests(t *testing.T) {
 	dir := workDir(t)

@@ -1,0 +1,122 @@
+package change_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// The memory of an edit does not grow with the manifests: neither with those of other packages nor with those of the packages
+// that it changes.
+func TestMemory(t *testing.T) {
+	t.Run("made up", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "index.db")
+		if _, err := sqlite.Create(context.Background(), path, madeUp(12, 400), sqlite.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		testMemory(t, path, "p001", 64)
+	})
+	t.Run("real", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "index.db")
+		unpack(t, "../../shared/real/large.db.zst", path)
+		testMemory(t, path, "jaeger", 120)
+	})
+}
+
+// testMemory edits a database, and the directory that it is migrated to, within an amount of memory in MB.
+func testMemory(t *testing.T, path, pkg string, most int64) {
+	dir := filepath.Join(t.TempDir(), "catalog")
+	db, err := sqlite.Open(context.Background(), path, sqlite.Options{Reuse: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := declcfg.WriteFS(context.Background(), dir, declcfg.FormatJSON, db.Blobs(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{path, dir} {
+		for _, verb := range [][]string{{"rm", "no-such-package"}, {"touch", pkg}, {"add", pkg, "99.0.0"}, {"rm", pkg}} {
+			cmd := job(at, verb...)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			t.Logf("%s: %v: %d MB in %v", filepath.Base(at), verb, peak, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			if peak > most {
+				t.Errorf("%s: %v: %d MB of memory", filepath.Base(at), verb, peak)
+			}
+		}
+	}
+}
+
+// madeUp is a catalog of packages of ten bundles, each of which has a manifest of some kilobytes.
+func madeUp(packages, kilobytes int) iter.Seq2[declcfg.Blob, error] {
+	const bundles = 10
+	return func(yield func(declcfg.Blob, error) bool) {
+		for p := range packages {
+			pkg := fmt.Sprintf("p%03d", p)
+			if !yield(&declcfg.Package{Name: pkg, DefaultChannel: "a"}, nil) {
+				return
+			}
+			c := &declcfg.Channel{Name: "a", Package: pkg}
+			for n := range bundles {
+				e := declcfg.ChannelEntry{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n)}
+				if n > 0 {
+					e.Replaces = fmt.Sprintf("%s.v1.0.%d", pkg, n-1)
+				}
+				c.Entries = append(c.Entries, e)
+			}
+			if !yield(c, nil) {
+				return
+			}
+			for n := range bundles {
+				b := &declcfg.Bundle{Name: fmt.Sprintf("%s.v1.0.%d", pkg, n), Package: pkg, Image: fmt.Sprintf("registry.example/%s:%d", pkg, n), HasObjects: true}
+				b.Properties = []declcfg.Property{
+					{Type: declcfg.PropertyPackage, Value: fmt.Appendf(nil, `{"packageName":%q,"version":"1.0.%d"}`, pkg, n)},
+					declcfg.NewBundleObject([]byte(`{"kind":"ConfigMap","data":{"x":"` + strings.Repeat("0123456789abcdef", kilobytes*64) + `"}}`)),
+				}
+				if !yield(b, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// unpack writes a compressed file of the collection of real catalogs.
+func unpack(t *testing.T, from, to string) {
+	t.Helper()
+	f, err := os.Open(from)
+	if err != nil {
+		t.Skipf("the collection of real catalogs is not there: %v", err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	w, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.WriteTo(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
