@@ -87,8 +87,21 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 			return nil, nil, addStatus(err)
 		}
 		account.Problems = append(unread, account.Problems...)
+		account.Notes = append(account.Notes, unreferenced(additions)...)
 		return catalog, account, nil
 	}}, nil
+}
+
+// unreferenced are notes about bundles that no cluster can pull.
+func unreferenced(additions []edit.Addition) []edit.Problem {
+	var notes []edit.Problem
+	for _, a := range additions {
+		if a.Bundle.Image == "" {
+			notes = append(notes, edit.Problem{Package: a.Bundle.Package, Bundle: a.Bundle.Name,
+				Message: fmt.Sprintf("bundle %q comes from no registry and has no image: --image-ref-template makes a reference", a.Bundle.Name)})
+		}
+	}
+	return notes
 }
 
 // modeError is the error about --mode.
