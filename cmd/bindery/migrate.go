@@ -159,7 +159,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		}
 	}
 	if reportFile != "-" {
-		if err := checkResult("report", reportFile); err != nil {
+		if err := checkResult("report", reportFile, src, out); err != nil {
 			return err
 		}
 	} else if imaged {

@@ -34,7 +34,10 @@ func (p *program) editHint(err error) string {
 		return "--lossy leaves it out; a directory or an image of a file-based catalog can hold it"
 	}
 	var broken *change.BrokenError
-	if errors.As(err, &broken) && p.hasFlag("keep-going") {
+	if errors.As(err, &broken) && broken.Changed {
+		return "\"registry rm\" and \"catalog rm\" remove a broken package"
+	}
+	if broken != nil && p.hasFlag("keep-going") {
 		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
 	}
 	if !errors.As(err, &wrong) {

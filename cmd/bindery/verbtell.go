@@ -30,10 +30,11 @@ type account struct {
 	Files []string `json:"files"`
 }
 
-// checkAccount refuses, before any work is done, a file of --account that cannot be written.
-func (p *program) checkAccount(c *cli.Context) error {
+// checkAccount refuses, before any work is done, a file of --account that cannot be written, or that is or lies in one of
+// the catalogs.
+func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	if path := c.String("account"); path != "-" {
-		return checkResult("account", path)
+		return checkResult("account", path, catalogs...)
 	}
 	return nil
 }
