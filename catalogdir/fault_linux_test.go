@@ -8,6 +8,7 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,7 @@ func job(dir string, words ...string) *osexec.Cmd {
 }
 
 func runJob(words []string, dir string) error {
+	runtime.LockOSThread() // strace counts the system calls of each thread
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{Wait: time.Minute})
 	if err != nil {
 		return err

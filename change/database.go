@@ -54,8 +54,8 @@ func (r databaseReader) beyond(ctx context.Context) (*beyond, error) {
 	return b, err
 }
 
-func (o Options) readDatabase(reuse bool) sqlite.Options {
-	return sqlite.Options{KeepGoing: true, Reuse: reuse, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
+func (o Options) readDatabase(again bool) sqlite.Options {
+	return sqlite.Options{KeepGoing: true, Stored: again, Reuse: again, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
 }
 
 // database edits a database in place.

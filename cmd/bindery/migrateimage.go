@@ -67,6 +67,9 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		if from, err = render.Describe(c.Context, m.o.Render.Images, src); err != nil {
 			return nil, nil, err
 		}
+		if err := m.image.sameOnAll(c.Context, m, from); err != nil {
+			return nil, nil, err
+		}
 	}
 	o := m.o
 	o.Then = func(ctx context.Context, dir string, r *migrate.Report) (err error) {

@@ -184,6 +184,9 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		o.Then = func(ctx context.Context, dir string, r *migrate.Report) error { return t.Prepared(ctx, dir, "", r) }
 		return migrate.Run(ctx, t.Source, t.Directory, o)
 	}
+	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
+		return nil, err
+	}
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")
 	if err != nil {
 		return nil, err
