@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -204,16 +205,26 @@ func (r *rewriter) copy(start, end int64) error {
 	return err
 }
 
-// changed returns the new text of a document: in its form, and with the comments before and behind it.
+// changed returns the new text of a document: in its form, with its comments, and with its keys in the order that they had.
 func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, error) {
-	encoded, err := formOf(text, isJSON, r.crlf).encode(to)
+	f := formOf(text, isJSON, r.crlf)
+	encoded, err := f.encode(to)
 	if err != nil {
 		return nil, err
 	}
+	compact := declcfg.AppendJSON(nil, to, false)
 	if isJSON {
+		if arranged, ok := f.arranged(text, compact); ok && r.check(arranged, true, to) == nil {
+			return arranged, nil
+		}
 		return encoded, r.check(encoded, true, to)
 	}
-	lead, _, trail := comments(text)
+	lead, content, trail := comments(text)
+	if patched, ok := r.patched(content, encoded, compact); ok {
+		if whole := slices.Concat(lead, patched, trail); r.check(whole, false, to) == nil {
+			return whole, nil
+		}
+	}
 	// Blank lines, and even comments, would be taken for content behind some kinds of text.
 	for _, behind := range [][]byte{trail, bytes.TrimLeft(trail, "\r\n")} {
 		if whole := slices.Concat(lead, encoded, behind); r.check(whole, false, to) == nil {
@@ -221,6 +232,23 @@ func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, e
 		}
 	}
 	return encoded, r.check(encoded, false, to)
+}
+
+// patched is the content of a YAML document with nothing changed but what is to be changed.
+func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
+	there, err := r.parser.parse(content, false, r.edit.name)
+	if err != nil {
+		return nil, false
+	}
+	plain := func(text []byte) string { return strings.ReplaceAll(string(text), "\r\n", "\n") }
+	text, ok := patch(plain(content), plain(encoded), declcfg.AppendJSON(nil, there, false), now, 0)
+	if !ok {
+		return nil, false
+	}
+	if r.crlf {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return []byte(text), true
 }
 
 // insert writes a new document behind what was written last.

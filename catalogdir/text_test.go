@@ -23,7 +23,8 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	const changedA = "defaultChannel: other\nname: a\nschema: olm.package\n"
+	const changedA = "schema: olm.package # here\nname: a\ndefaultChannel: other\n"
+	const canonicalA = "defaultChannel: other\nname: a\nschema: olm.package\n" // of what is in no lines of block style
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	indented := func(by string) string {
 		return "{\n" + by + "\"schema\": \"olm.package\",\n" + by + "\"name\": \"a\",\n" + by + "\"defaultChannel\": \"stable\",\n" + by + "\"properties\": [\n" + by + by + "{\n" + by + by + by + "\"type\": \"x\",\n" + by + by + by + "\"value\": {}\n" + by + by + "}\n" + by + "]\n}"
@@ -48,7 +49,7 @@ func TestTexts(t *testing.T) {
 		},
 		"blank lines before a separator": {
 			yamlA + "\n\n---\n\n" + yamlC, setDefault,
-			"# the package\n" + changedA + "---\n\n" + yamlC,
+			"# the package\n" + changedA + "\n\n---\n\n" + yamlC,
 		},
 		"comments of their own": {
 			"# licence\n---\n# nothing\n---\n" + yamlC + "---\n# between\n---\n" + yamlB + "---\n# end\n", removing("stable"),
@@ -91,11 +92,11 @@ func TestTexts(t *testing.T) {
 		},
 		"flow style": {
 			"{schema: olm.package, name: a, defaultChannel: stable}\n---\n{schema: olm.package, name: b}\n", setDefault,
-			changedA + "---\n{schema: olm.package, name: b}\n",
+			canonicalA + "---\n{schema: olm.package, name: b}\n",
 		},
 		"documents that are JSON, in YAML": {
 			"---\n" + pkgA + "---\n" + pkgB, setDefault,
-			"---\n" + changedA + "---\n" + pkgB,
+			"---\n" + canonicalA + "---\n" + pkgB,
 		},
 		"JSON that goes on as YAML": {
 			pkgA + "---\n" + yamlC + "---\n" + yamlB, func(c *declcfg.Catalog) { setDefault(c); adding(t, buA1)(c) },
