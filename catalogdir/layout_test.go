@@ -158,7 +158,7 @@ func TestPlaces(t *testing.T) {
 				c.Others[1].Blob = []byte(`{"n":3,"package":"a","schema":"x"}`)
 				c.Others = slices.Insert(c.Others, 0, declcfg.Meta{Schema: "x", Package: "a", Blob: []byte(`{"n":4,"package":"a","schema":"x"}`)})
 			},
-			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"schema\": \"x\", \"package\": \"a\"}\n{\"n\": 3, \"package\": \"a\", \"schema\": \"x\"}\n{\"schema\":\"y\"}"},
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"schema\": \"x\", \"package\": \"a\"}\n{\"n\": 3, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
 		},
 		"blobs of no package": {
 			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"n\":1}\n"},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // patch is the text of a YAML mapping that is changed from the value before to the value now, both JSON objects: what is not
@@ -286,4 +288,33 @@ func (f form) arranged(before, compact []byte) ([]byte, bool) {
 		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 	}
 	return text, true
+}
+
+// ordered is the text of a new document with its keys in the order that they have in the text of another one.
+func (f form) ordered(text, like []byte, b declcfg.Blob) ([]byte, bool) {
+	if f.json {
+		return f.arranged(like, declcfg.AppendJSON(nil, b, false))
+	}
+	plain := func(text []byte) string { return strings.ReplaceAll(string(text), "\r\n", "\n") }
+	_, content, _ := comments(like)
+	there, ok := entriesOf(plain(content))
+	anew, okNew := entriesOf(plain(text))
+	if !ok || !okNew {
+		return nil, false
+	}
+	var keys, before []string
+	for _, e := range anew {
+		keys = append(keys, e.key)
+	}
+	for _, e := range there {
+		before = append(before, e.key)
+	}
+	var out strings.Builder
+	for _, key := range inOrder(before, keys) {
+		out.WriteString(anew[slices.Index(keys, key)].text)
+	}
+	if f.crlf {
+		return []byte(strings.ReplaceAll(out.String(), "\n", "\r\n")), true
+	}
+	return []byte(out.String()), true
 }

@@ -56,6 +56,15 @@ func TestDocumentsChangeWhereTheyMust(t *testing.T) {
 			deprecations(about("a.v1", "# no comment\n- no item\n"), about("a.v2", "three"), about("a.v3", "- four\n\n# five\n")),
 			"schema: olm.deprecations\npackage: a\nentries:\n- reference:\n    schema: olm.bundle # of a\n    name: a.v1\n  message: |\n    # no comment\n    - no item\n- message: three\n  reference: {schema: olm.bundle, name: a.v2}\n- message: |\n    - four\n\n    # five\n  reference:\n    name: a.v3\n    schema: olm.bundle\n",
 		},
+		"new documents follow the order of keys of the one before them": {
+			"schema: olm.channel\npackage: a\nname: stable\nentries:\n- name: a.v1\n",
+			func(c *declcfg.Catalog) {
+				c.Channels = append(c.Channels, declcfg.Channel{Name: "fast", Package: "a", Entries: []declcfg.ChannelEntry{e("a.v1", "a.v0")}})
+				c.Deprecations = append(c.Deprecations, declcfg.Deprecations{Package: "a", Entries: []declcfg.DeprecationEntry{about("a.v1", "old")}})
+			},
+			"schema: olm.channel\npackage: a\nname: stable\nentries:\n- name: a.v1\n---\nschema: olm.channel\npackage: a\nname: fast\nentries:\n- name: a.v1\n  replaces: a.v0\n" +
+				"---\nschema: olm.deprecations\npackage: a\nentries:\n- message: old\n  reference:\n    name: a.v1\n    schema: olm.bundle\n",
+		},
 		"an anchor that would be lost": {
 			"schema: olm.channel\npackage: a\nname: &n stable\nentries:\n- name: &v a.v1\n- name: a.v2\n  replaces: *v\n",
 			entries(e("a.v2", "a.v1")),

@@ -62,7 +62,7 @@ func (r *rewriter) write(text []byte) error {
 // fresh writes a new file.
 func (r *rewriter) fresh(like form) error {
 	for _, b := range r.edit.added[-1] {
-		if err := r.insert(b, like, like.lineEnd()); err != nil {
+		if err := r.insert(b, like, nil, like.lineEnd()); err != nil {
 			return err
 		}
 	}
@@ -108,8 +108,12 @@ func (r *rewriter) all() error {
 		if err != nil {
 			return err
 		}
+		like, err := r.from.text(doc.start, doc.end)
+		if err != nil {
+			return err
+		}
 		for _, b := range r.edit.added[i] {
-			if err := r.insert(b, f, between); err != nil {
+			if err := r.insert(b, f, like, between); err != nil {
 				return fmt.Errorf("%s: %s %q: %w", r.edit.name, b.BlobSchema(), b.BlobName(), err)
 			}
 		}
@@ -251,11 +255,14 @@ func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
 	return []byte(text), true
 }
 
-// insert writes a new document behind what was written last.
-func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
+// insert writes a new document behind what was written last, with its keys in the order of the document like, if it has one.
+func (r *rewriter) insert(b declcfg.Blob, f form, like []byte, between string) error {
 	text, err := f.encode(b)
 	if err != nil {
 		return err
+	}
+	if ordered, ok := f.ordered(text, like, b); ok && r.check(ordered, f.json, b) == nil {
+		text = ordered
 	}
 	if err := r.check(text, f.json, b); err != nil {
 		return err

@@ -74,11 +74,11 @@ func TestTexts(t *testing.T) {
 		"all removed": {"# licence\n---\n" + yamlC, removing("stable"), ""},
 		"added behind the last, without a line end": {
 			yamlB + "---\n" + strings.TrimSuffix(yamlC, "\n"), adding(t, strings.ReplaceAll(chA, "stable", "fast")),
-			yamlB + "---\n" + yamlC + "---\nentries:\n- name: a.v1.0.0\nname: fast\npackage: a\nschema: olm.channel\n",
+			yamlB + "---\n" + yamlC + "---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n",
 		},
 		"added behind text with blank lines at its end": {
 			yamlX + "---\n" + yamlB, adding(t, `{"schema":"x","package":"a","text":"two\n\n"}`),
-			yamlX + "---\npackage: a\nschema: x\ntext: |+\n  two\n\n---\n" + yamlB,
+			yamlX + "---\nschema: x\npackage: a\ntext: |+\n  two\n\n---\n" + yamlB,
 		},
 		"changed text with blank lines at its end, comments behind it": {
 			yamlX + "# end\n\n---\n" + yamlB, func(c *declcfg.Catalog) {
@@ -88,7 +88,7 @@ func TestTexts(t *testing.T) {
 		},
 		"CR LF": {
 			crlf("---\n" + yamlA + "---\n" + yamlC), func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
-			crlf("---\n# the package\n" + changedA + "---\n" + yamlC + "---\nentries:\n- name: a.v1.0.0\nname: fast\npackage: a\nschema: olm.channel\n"),
+			crlf("---\n# the package\n" + changedA + "---\n" + yamlC + "---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n"),
 		},
 		"flow style": {
 			"{schema: olm.package, name: a, defaultChannel: stable}\n---\n{schema: olm.package, name: b}\n", setDefault,
@@ -100,7 +100,7 @@ func TestTexts(t *testing.T) {
 		},
 		"JSON that goes on as YAML": {
 			pkgA + "---\n" + yamlC + "---\n" + yamlB, func(c *declcfg.Catalog) { setDefault(c); adding(t, buA1)(c) },
-			other(pkgA) + "---\n" + yamlC + "---\nimage: r/a:1\nname: a.v1.0.0\npackage: a\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\nschema: olm.bundle\n---\n" + yamlB,
+			other(pkgA) + "---\n" + yamlC + "---\nschema: olm.bundle\nname: a.v1.0.0\npackage: a\nimage: r/a:1\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\n---\n" + yamlB,
 		},
 		"JSON that goes on as YAML, added behind the JSON": {
 			pkgA + "---\n" + yamlB, adding(t, buA1),

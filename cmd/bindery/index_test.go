@@ -584,7 +584,9 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 	}
 	// A file-based catalog gets the Dockerfile of "generate dockerfile".
 	dir := editDir(t)
-	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1")
+	if got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1"); got.status != 0 || !strings.HasPrefix(got.stderr, "wrote configs\nwrote index.Dockerfile\n") {
+		t.Errorf("got %+v", got)
+	}
 	text := readFile(t, filepath.Join(dir, "index.Dockerfile"))
 	done(t, dir, "bindery", "generate", "dockerfile", "configs", "-i", "example.test/opm:1")
 	if want := readFile(t, filepath.Join(dir, "configs.Dockerfile")); text != strings.ReplaceAll(want, "FROM quay.io/operator-framework/opm:latest as", "FROM example.test/opm:1 as") {

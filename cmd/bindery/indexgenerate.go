@@ -58,7 +58,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		if edited.kind == change.Database {
 			err = p.generateDatabase(c, edited)
 		} else {
-			err = generateCatalog(c, edited)
+			err = p.generateCatalog(c, edited)
 		}
 		if err != nil {
 			return err
@@ -140,10 +140,13 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 }
 
 // generateCatalog writes the catalog into a directory that is not there yet, or empty.
-func generateCatalog(c *cli.Context, e *editedIndex) error {
+func (p *program) generateCatalog(c *cli.Context, e *editedIndex) error {
 	err := build.WriteCatalog(c.Context, generatedCatalog, e.catalogInput())
 	if errors.Is(err, fs.ErrExist) {
 		return &cliutil.Error{Class: cliutil.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
+	}
+	if err == nil {
+		p.log.Info("wrote " + generatedCatalog)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ const levelAuto = "auto"
 // addFlags are those of the commands that add bundles. opm hides two of them.
 func addFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "how bundles find their place in a channel (replaces|semver|semver-skippatch)"},
+		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` by which bundles find their place in a channel (replaces|semver|semver-skippatch)"},
 		permissiveFlag(),
 		&cli.BoolFlag{Name: "overwrite-latest", Usage: "let a bundle take the place of one of its name that nothing replaces", Hidden: hide},
 		&cli.BoolFlag{Name: "enable-alpha", Usage: "let bundles substitute for others (olm.substitutesFor)", Hidden: hide},

@@ -58,6 +58,12 @@ func (p *program) editHint(err error) string {
 	if strings.Contains(err.Error(), "bundle image must be set") && p.hasFlag("image-ref-template") {
 		hints = append(hints, "--image-ref-template makes references for bundles that come from no registry")
 	}
+	if strings.Contains(err.Error(), "target bundlepaths for deprecation missing") {
+		hints = append(hints, "bundles are named by their images, which \"list bundles\" shows")
+	}
+	if strings.Contains(err.Error(), ": version range ") {
+		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
+	}
 	hint(edit.ErrConflict, "replace", "--replace takes packages that are in several catalogs from the last one, as a whole")
 	if len(wrong.Problems) > 1 {
 		hint(edit.ErrNotFound, "permissive", "--permissive does what can be done")
