@@ -267,11 +267,16 @@ func TestIndexPlatforms(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
 	db := readFile(t, filepath.Join(dir, "index.db"))
+	copyFile(t, filepath.Join(dir, "index.db"), filepath.Join(dir, "other.db"))
+	done(t, dir, "bindery", "registry", "rm", "-d", "other.db", "-o", "silicom-sts-operator")
 	forArch := func(arch string) testregistry.Image {
 		return testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch}, Labels: map[string]string{testDatabaseLabel: "/x.db", "arch": arch}, Layers: []map[string]string{{"x.db": db}}}
 	}
 	r.AddIndex(t, "acme/index", "v1", nil, []testregistry.Image{forArch("s390x"), forArch("ppc64le")})
 	r.AddImage(t, "acme/index", "one", forArch("arm64"))
+	other := forArch("arm64")
+	other.Layers = []map[string]string{{"x.db": readFile(t, filepath.Join(dir, "other.db"))}}
+	r.AddIndex(t, "acme/index", "differ", nil, []testregistry.Image{forArch("amd64"), other, forArch("s390x")})
 	r.AddIndex(t, "acme/opm", "v1", nil, []testregistry.Image{opmFor("s390x"), opmFor("amd64"), opmFor("ppc64le")})
 	base := r.Host() + "/acme/opm:v1"
 	for _, c := range []struct{ rule, args, want, problem string }{
@@ -279,6 +284,9 @@ func TestIndexPlatforms(t *testing.T) {
 		{"fewer", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/ppc64le", "ppc64le", ""},
 		{"others", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
 		{"that of a single image", "-f " + r.Host() + "/acme/index:one --server none", "arm64", ""},
+		{"those that hold the same", "-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
+		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64", "arm64", ""},
+		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image hold different catalogs: linux/amd64 and linux/arm64"},
 		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "", `no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

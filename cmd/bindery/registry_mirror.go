@@ -56,6 +56,8 @@ func (p *program) registryMirror(c *cli.Context) error {
 		return cliutil.Usagef("either REF or --database FILE is needed")
 	case c.String("to") == "":
 		return cliutil.Usagef(`required flag(s) "to" not set`)
+	case strings.Contains(c.String("to"), "@"):
+		return cliutil.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and credentials have no place in it")
 	case db != "":
 		ref = db
 	}

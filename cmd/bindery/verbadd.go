@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -144,7 +145,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 		problem := edit.Problem{Message: err.Error(), Kind: err}
 		var of *render.ReferenceError
 		if errors.As(err, &of) {
-			problem.Image = of.Reference
+			problem.Image = images.WithoutCredentials(of.Reference)
 		}
 		unread = append(unread, problem)
 	}

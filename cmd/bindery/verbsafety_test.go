@@ -191,3 +191,24 @@ func TestFlagsOfImagesWithoutImage(t *testing.T) {
 		t.Errorf("--output-format: %+v", got)
 	}
 }
+
+// Credentials that stand in a reference are in no text, and in no account.
+func TestNoCredentialsOfReferences(t *testing.T) {
+	dir := editDir(t)
+	const secret = "s3cr3t"
+	for _, line := range []string{
+		"catalog add catalog docker://user:s3cr3t@127.0.0.1:1/x/y:v1",
+		"catalog add catalog user:s3cr3t@127.0.0.1:1/x/y:v1 --permissive --account -",
+		"registry add -d index.db -b user:s3cr3t@127.0.0.1:1/x/y:v1 --permissive --account account.json",
+		"index rm -f docker://user:s3cr3t@127.0.0.1:1/x/y:v1 -o etcd -t acme/index:v1",
+		"registry mirror catalog --to user:s3cr3t@mirror.example.com",
+	} {
+		got := runProgram(t, dir, "bindery", strings.Fields(line)...)
+		if strings.Contains(got.stdout+got.stderr, secret) || got.stderr == "" {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	if text := readFile(t, filepath.Join(dir, "account.json")); strings.Contains(text, secret) || !strings.Contains(text, "127.0.0.1:1/x/y") {
+		t.Error(text)
+	}
+}
