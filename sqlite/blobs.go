@@ -206,7 +206,10 @@ func (db *DB) addObjects(s *stream, conn *sql.Conn, b *declcfg.Bundle, row *bund
 			properties = append(properties, p)
 		}
 	}
-	slices.SortFunc(objects, func(x, y declcfg.Property) int {
+	slices.SortStableFunc(objects, func(x, y declcfg.Property) int {
+		if db.options.Stored && x.Type == declcfg.PropertyBundleObject && y.Type == x.Type {
+			return 0
+		}
 		return cmp.Or(cmp.Compare(x.Type, y.Type), bytes.Compare(x.Value, y.Value))
 	})
 	b.Properties = append(properties, objects...)

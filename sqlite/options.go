@@ -24,6 +24,9 @@ type Options struct {
 	// Reuse lets [DB.Blobs] use the memory of a bundle's manifests again: the properties of a bundle are valid only
 	// until the next blob is asked for. It is for callers that write blobs and do not keep them.
 	Reuse bool
+	// Stored leaves the manifests of a bundle in the order in which they are stored, for callers that write a database
+	// again. Otherwise they are sorted, as in file-based catalogs.
+	Stored bool
 	// Limits bound what a database may ask for.
 	Limits Limits
 	// TempDir is where a private copy goes if one is needed; empty means the system's.
