@@ -31,7 +31,7 @@ func (p *placement) apply(ctx context.Context, moves []*move, withJournal bool) 
 			if !withJournal {
 				uerr = errors.Join(uerr, j.write(p.stage))
 			}
-			err = errors.Join(err, uerr)
+			err = errors.Join(err, fmt.Errorf("what was done could not be taken back, which the next edit tries again: %w", uerr))
 		}
 	}()
 	for _, dir := range j.Made {

@@ -94,6 +94,8 @@ type Result struct {
 	Written *sqlite.Written
 	// Files are those of a directory that were written or removed, relative to it, sorted. In a dry run they would have been.
 	Files []string
+	// Removed are those of them that are no more.
+	Removed []string
 	// Unchanged is set if the edit changes nothing. Nothing was written then.
 	Unchanged bool
 	// Changed are the packages that are not what they were, new and removed ones included, sorted; the empty name stands for

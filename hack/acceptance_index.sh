@@ -62,6 +62,9 @@ serve_image() {
     [ $status = 0 ] || podman $podman_flags logs $name
     # shellcheck disable=SC2086
     podman $podman_flags stop -t 20 $name >/dev/null || status=1
+    # The container removes itself, but perhaps later.
+    # shellcheck disable=SC2086
+    podman $podman_flags rm -f -i $name >/dev/null 2>&1 || true
     podman rmi -f "$image" >/dev/null
     return $status
 }

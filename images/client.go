@@ -149,6 +149,15 @@ func (e *PullError) Unwrap() error { return e.Err }
 // Errors are a [*PullError] and of the classes [ErrInvalid], [ErrLimit], [ErrIntegrity], [ErrRegistry] and [ErrPolicy], or
 // come from the file system. They name the image and show no credentials.
 func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
+	return c.open(ctx, name, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform})
+}
+
+// OpenPlatform is Open for a platform other than the client's.
+func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (*Image, error) {
+	return c.open(ctx, name, OpenOptions{Platform: p})
+}
+
+func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
 			err = withoutSecrets(&PullError{redact(name), err})
@@ -164,7 +173,8 @@ func (c *Client) Open(ctx context.Context, name string) (_ *Image, err error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := OpenSource(ctx, src, OpenOptions{Platform: c.o.Platform, AnyPlatform: c.o.AnyPlatform, cache: c.cacheFor(n)})
+	o.cache = c.cacheFor(n)
+	img, err := OpenSource(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}

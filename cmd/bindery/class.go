@@ -45,7 +45,7 @@ func withClass(err error) error {
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
 		class = cliutil.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
-		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.As(err, &invalid):
+		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // catalogImageFlags say what the image of a migrated catalog is. --platform is among the flags of what is read.
@@ -123,4 +125,22 @@ func (i *catalogImage) platformsOf(from *images.Description) ([]v1.Platform, err
 		return nil, fmt.Errorf("%q is for no platform of Linux: --platform says which the catalog is for", images.WithoutCredentials(from.Name))
 	}
 	return out, nil
+}
+
+// sameOnAll checks, where the migration is to be verified, that what is read of one platform is what all platforms hold that
+// the image will be for.
+func (i *catalogImage) sameOnAll(ctx context.Context, m *migration, from *images.Description) error {
+	if !m.o.Verify || from == nil || len(from.Variants) == 1 {
+		return nil
+	}
+	of, err := i.platformsOf(from)
+	if err != nil {
+		return err
+	}
+	wanted := func(p v1.Platform) bool {
+		return slices.ContainsFunc(of, func(w v1.Platform) bool {
+			return w.OS == p.OS && w.Architecture == p.Architecture && w.Variant == p.Variant
+		})
+	}
+	return render.SameOnAll(ctx, from, wanted, m.o.Render)
 }

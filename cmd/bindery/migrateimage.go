@@ -34,7 +34,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		if w.target, err = readTargetOf(c, m.outputs); err != nil {
 			return nil, nil, err
 		}
-		if err := checkResultFiles(c); err != nil {
+		if err := checkResultFiles(c, src, out); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -65,6 +65,9 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 	var from *images.Description
 	if imaged && isImage(src) {
 		if from, err = render.Describe(c.Context, m.o.Render.Images, src); err != nil {
+			return nil, nil, err
+		}
+		if err := m.image.sameOnAll(c.Context, m, from); err != nil {
 			return nil, nil, err
 		}
 	}

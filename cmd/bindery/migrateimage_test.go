@@ -248,3 +248,23 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 		}
 	}
 }
+
+// One catalog stands for all platforms only if they hold the same; --verify finds that out for those that the image is for.
+func TestMigratePlatformsThatDiffer(t *testing.T) {
+	dir := workDir(t)
+	reg := testregistry.New(t)
+	subs := unpackedDatabase(t, dir, "subs")
+	same := databaseImage(t, filepath.Join(dir, "small.db"), "arm64")
+	same.Layers = append(same.Layers, map[string]string{"etc/other": "layers"})
+	reg.AddIndex(t, "acme/index", "v1", nil, []testregistry.Image{
+		databaseImage(t, filepath.Join(dir, "small.db"), "amd64"), same, databaseImage(t, subs, "s390x"),
+	})
+	src := reg.Host() + "/acme/index:v1"
+	got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http")
+	if got.status != 1 || !strings.Contains(got.stderr, "hold different catalogs: linux/amd64 and linux/s390x") || exists(t, filepath.Join(dir, "l")) {
+		t.Errorf("%+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http", "--platform", "linux/arm64,linux/amd64"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -58,7 +58,11 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		return l.printPlan()
 	}
 	if results := c.String("results"); results != "-" {
-		if err := checkResult("results", results); err != nil {
+		var catalogs []string
+		for i := range l.lines {
+			catalogs = append(catalogs, l.lines[i].Source, l.lines[i].Directory)
+		}
+		if err := checkResult("results", results, catalogs...); err != nil {
 			return err
 		}
 	}
@@ -179,6 +183,9 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if len(t.Destinations) == 0 {
 		o.Then = func(ctx context.Context, dir string, r *migrate.Report) error { return t.Prepared(ctx, dir, "", r) }
 		return migrate.Run(ctx, t.Source, t.Directory, o)
+	}
+	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
+		return nil, err
 	}
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")
 	if err != nil {

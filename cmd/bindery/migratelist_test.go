@@ -373,32 +373,3 @@ func TestMigrateListFullDisk(t *testing.T) {
 	}
 	checkKilled(t, dir, names)
 }
-
-// The memory of many migrations is that of those that are done at a time, however many there are.
-func TestMigrateListMemory(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("ru_maxrss has other units elsewhere")
-	}
-	dir := workDir(t)
-	peak := func(lines int) int64 {
-		t.Helper()
-		name := fmt.Sprint("list-", lines)
-		var list strings.Builder
-		for i := range lines {
-			fmt.Fprintf(&list, "small.db out-%d/%d\n", lines, i)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(list.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		cmd := command(dir, "bindery", "migrate", "--from-file", name, "--migrate-level", "bundle-object-to-csv-metadata", "--quiet")
-		if got := finish(t, cmd); got.status != 0 {
-			t.Fatal(got.stderr)
-		}
-		return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
-	}
-	few, many := peak(4), peak(100)
-	t.Logf("4 lines: %d KiB, 100 lines: %d KiB", few, many)
-	if many > few+few/4+(8<<10) {
-		t.Errorf("4 lines take %d KiB, 100 lines %d KiB", few, many)
-	}
-}

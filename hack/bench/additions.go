@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What opm takes to add 50 small bundles to an index from a registry on the same machine: in one command, and in one
+// command each.
+var (
+	opmAdd     = recorded{"opm registry add, as recorded", 2.07, 1.66, 105e6, 0.417}
+	opmAddEach = recorded{"50 times opm registry add, as recorded", 7.96, 8.06, 76e6, 0.417}
+)
+
+// addedPackages are packages of the recorded images that have 50 bundles together, all of which can be added at once.
+var addedPackages = []string{"etcd", "silicom-sts-operator", "skupper-operator", "pelorus-operator", "cockroachdb", "file-integrity-console-plugin"}
+
+// additions measures adding bundles from a registry on this machine to an index: to a database and to a directory.
+func (b *bench) additions(ctx context.Context) error {
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		fmt.Println("docker-registry is not installed: adding bundles from a registry is LEFT OUT")
+		return nil
+	}
+	if !b.in.real {
+		fmt.Println("the recorded bundle images are not there: adding bundles from a registry is LEFT OUT")
+		return nil
+	}
+	host, stop, err := startRegistry(ctx, program, filepath.Join(b.dir, "registry-of-additions"))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	refs, err := b.pushBundles(ctx, host)
+	if err != nil {
+		return err
+	}
+	if len(refs) != 50 {
+		return fmt.Errorf("%d bundle images were found, not 50", len(refs))
+	}
+
+	work, cache := filepath.Join(b.dir, "additions"), filepath.Join(b.dir, "cache-of-additions")
+	add := func(to string, cold, each bool) command {
+		list := strings.Join(refs, ",")
+		args := []string{b.bindery, "-q", "registry", "add", "--use-http", "-d", to, "-b", list}
+		if each {
+			// Bundles of the packages in their order, by a shell that does nothing else.
+			args = []string{"sh", "-ec", `for b in $1; do "$0" -q registry add --use-http -d "$2" -b "$b"; done`, b.bindery, strings.Join(refs, " "), to}
+		}
+		return command{args: args, dir: work, env: []string{"XDG_CACHE_HOME=" + cache, "TMPDIR=" + b.dir},
+			before: func() error {
+				err := removing(work)()
+				if cold {
+					err = errors.Join(err, removing(cache)())
+				}
+				if err != nil {
+					return err
+				}
+				if err := os.MkdirAll(work, 0o755); err != nil {
+					return err
+				}
+				if to == "catalog" {
+					return os.Mkdir(filepath.Join(work, to), 0o755)
+				}
+				return nil
+			},
+			after: func() error {
+				if left, err := os.ReadDir(work); err != nil || len(left) != 1 {
+					return fmt.Errorf("in the working directory there are %v, %w", left, err)
+				}
+				return nil
+			},
+		}
+	}
+	s, err := median(ctx, b.runs, add("index.db", true, false), add("index.db", false, false), add("catalog", true, false), add("catalog", false, false))
+	if err != nil {
+		return err
+	}
+	ref := opmAdd.here(b.gzip[b.in.catalog].CPU)
+	for i, what := range []string{"registry add to a database, cold cache", "registry add to a database, warm cache", "registry add to a directory, cold cache", "registry add to a directory, warm cache"} {
+		b.add(row{What: what, Input: "50 bundle images", Took: s[i], Ref: ref, Target: target{Times: 10}})
+	}
+	each, err := median(ctx, min(b.runs, 3), add("index.db", true, true))
+	if err != nil {
+		return err
+	}
+	b.add(row{What: "50 times registry add to a database, cold cache", Input: "50 bundle images", Took: each[0], Ref: opmAddEach.here(b.gzip[b.in.catalog].CPU)})
+	return nil
+}
+
+// pushBundles builds images of the recorded bundles of [addedPackages] and pushes them. They are in the order of their
+// versions, in which they can be added one by one.
+func (b *bench) pushBundles(ctx context.Context, host string) (refs []string, err error) {
+	oracle := filepath.Join(filepath.Dir(b.real), "oracle")
+	dir, err := untar(filepath.Join(oracle, "bundles-all-dev-packages.tar.zst"), filepath.Join(b.dir, "added-bundles"))
+	if err != nil {
+		return nil, err
+	}
+	list, err := os.ReadFile(filepath.Join(oracle, "images-dev.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		at, ok := strings.CutPrefix(fields[len(fields)-1], "COMMUNITY/operators/")
+		if !ok || !slices.Contains(addedPackages, path.Dir(at)) {
+			continue
+		}
+		ref := host + strings.TrimPrefix(fields[0], "127.0.0.1:5056")
+		build := exec.CommandContext(ctx, b.bindery, "-q", "--use-http", "build", "bundle", filepath.Join(dir, at), "--skip-validation", "-t", ref, "--push")
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("building %s: %w: %s", ref, err, out)
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}

@@ -1,0 +1,97 @@
+package render
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// ErrPlatformsDiffer is returned for an image whose platforms do not hold the same.
+var ErrPlatformsDiffer = errors.New("the platforms of the image hold different catalogs")
+
+// SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read for
+// one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].
+func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platform) bool, o Options) (err error) {
+	var first v1.Platform
+	var firstSum []byte
+	var seen [][]digest.Digest
+	for _, v := range d.Variants {
+		if !wanted(v.Platform) || slices.ContainsFunc(seen, func(layers []digest.Digest) bool { return slices.Equal(layers, v.Config.RootFS.DiffIDs) }) {
+			continue
+		}
+		seen = append(seen, v.Config.RootFS.DiffIDs)
+		if len(seen) == 1 {
+			first = v.Platform
+			continue // read only if there is another one
+		}
+		if firstSum == nil {
+			if firstSum, err = contentSum(ctx, d.Name, first, &o); err != nil {
+				return &ReferenceError{d.Name, err}
+			}
+		}
+		sum, err := contentSum(ctx, d.Name, v.Platform, &o)
+		if err == nil && string(sum) != string(firstSum) {
+			err = fmt.Errorf("%w: linux/%s and linux/%s", ErrPlatformsDiffer, first.Architecture, v.Platform.Architecture)
+		}
+		if err != nil {
+			return &ReferenceError{d.Name, err}
+		}
+	}
+	return nil
+}
+
+// contentSum is a digest of the database or catalog in the image of one platform.
+func contentSum(ctx context.Context, name string, p v1.Platform, o *Options) (_ []byte, err error) {
+	img, err := o.Images.OpenPlatform(ctx, name, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	kind, dir, err := KindOfImage(img.Config.Config.Labels)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	if kind == DatabaseImage {
+		limits := o.ImageLimits
+		if limits.File == 0 {
+			limits.File = maxDatabase
+		}
+		_, err = img.CopyFile(ctx, dir, h, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
+		return h.Sum(nil), err
+	}
+	if kind != CatalogImage {
+		return nil, fmt.Errorf("cannot render %s: %w", kind, ErrNotAllowed)
+	}
+	tree, configs, err := extract(ctx, img, o, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	err = fs.WalkDir(configs, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		f, err := configs.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		content := sha256.New()
+		if _, err := io.Copy(content, f); err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%x %s\x00", content.Sum(nil), name)
+		return nil
+	})
+	return h.Sum(nil), err
+}
