@@ -11,7 +11,6 @@ var (
 	addition        = edittest.Addition
 	additionsOf     = edittest.Additions
 	newBundle       = edittest.NewBundle
-	newBundleAs     = edittest.NewBundleAs
 	imageName       = edittest.ImageName
 	randomAdditions = edittest.RandomAdditions
 	names           = edittest.Names
