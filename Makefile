@@ -38,8 +38,7 @@ help: ## list the targets
 
 build: servers ## build dist/bindery with the servers of all platforms inside
 	$(GO) build -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
-	ln -sf bindery $(DIST)/opm
-	ln -sf bindery $(DIST)/grpc_health_probe
+	for name in opm grpc_health_probe initializer registry-server; do ln -sf bindery $(DIST)/$$name; done
 	@ls -l $(DIST)/bindery | awk '{printf "$(DIST)/bindery: %.1f MB\n", $$5/1e6}'
 
 servers: $(SERVERS) ## build the small server programs that go into images

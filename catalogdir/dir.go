@@ -53,8 +53,8 @@ type Dir struct {
 }
 
 // Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for that, and
-// returns [ErrLocked] in the end. It removes what a killed edit has left, or completes it if it was killed while its files
-// were put in place.
+// returns [ErrLocked] in the end. It removes what a killed edit has left, and takes that edit back if it was killed while its
+// files were put in place one by one.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
@@ -152,7 +152,7 @@ func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	return nil
 }
 
-// sweep removes what killed edits have left, in the directory and beside it, and completes what has to be.
+// sweep removes what killed edits have left, in the directory and beside it, and takes back what is half done.
 func (d *Dir) sweep() error {
 	if d.options.ReadOnly {
 		return d.checkFinished()

@@ -10,5 +10,5 @@
 //
 // Files that change are written beside the others, in a directory whose content no reader of catalogs looks at, checked,
 // synced, and put in place by one operation of the file system: a rename, or an exchange of two directories. Where that
-// cannot be had, they are renamed one by one along a journal, which the next edit completes if this one is killed.
+// cannot be had, they are renamed one by one along a journal, by which the next edit brings the old files back if this one is killed.
 package catalogdir

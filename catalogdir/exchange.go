@@ -286,12 +286,12 @@ func (p *placement) changes(dir string) bool {
 
 // likeDirectory gives a copy of a directory the mode, owner and, if nothing is changed in it, the times of the original.
 func likeDirectory(root *os.Root, name string, info fs.FileInfo, changed bool) error {
-	if uid, gid, ok := owner(info); ok {
+	if uid, gid, ok := atomicfs.Owner(info); ok {
 		have, err := root.Lstat(name)
 		if err != nil {
 			return err
 		}
-		if u, g, _ := owner(have); u != uid || g != gid {
+		if u, g, _ := atomicfs.Owner(have); u != uid || g != gid {
 			if err := root.Lchown(name, uid, gid); err != nil {
 				return err
 			}

@@ -28,10 +28,20 @@ func TestMain(m *testing.M) {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
-		fmt.Println("done")
+		fmt.Println("done", peakMemory())
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// peakMemory is the most memory that this program has had, in MB. What the system says of a child that has ended may be the
+// memory of its parent.
+func peakMemory() int {
+	data, _ := os.ReadFile("/proc/self/status") // without it the answer is 0, which the test that asks refuses
+	_, rest, _ := strings.Cut(string(data), "VmHWM:")
+	var kilobytes int
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes >> 10
 }
 
 // job is this program, doing something else. Its words are the name of an edit and options:

@@ -158,15 +158,15 @@ func TestPlaces(t *testing.T) {
 				c.Others[1].Blob = []byte(`{"n":3,"package":"a","schema":"x"}`)
 				c.Others = slices.Insert(c.Others, 0, declcfg.Meta{Schema: "x", Package: "a", Blob: []byte(`{"n":4,"package":"a","schema":"x"}`)})
 			},
-			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"package\": \"a\", \"schema\": \"x\"}\n{\"n\": 3, \"package\": \"a\", \"schema\": \"x\"}\n{\"schema\":\"y\"}"},
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"package\":\"a\",\"n\":1}{\"n\": 4, \"schema\": \"x\", \"package\": \"a\"}\n{\"n\": 3, \"schema\": \"x\", \"package\": \"a\"}\n{\"schema\":\"y\"}"},
 		},
 		"blobs of no package": {
 			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"n\":1}\n"},
 			"", func(c *declcfg.Catalog) {
-				c.Others[0].Blob = []byte(`{"n":2,"schema":"x"}`)
+				c.Others[0].Blob = []byte(`{"schema":"x","n":2}`)
 				c.Others = append(c.Others, declcfg.Meta{Schema: "y", Blob: []byte(`{"schema":"y"}`)})
 			},
-			map[string]string{"a/x.json": pkgA + "{\"n\":2,\"schema\":\"x\"}\n{\"schema\":\"y\"}\n"},
+			map[string]string{"a/x.json": pkgA + "{\"schema\":\"x\",\"n\":2}\n{\"schema\":\"y\"}\n"},
 		},
 		"names with spaces, dashes and other letters": {
 			map[string]string{"-a b/\u00fc/-package.json": pkgA, "-a b/\u00fc/v1.0.0 - x.json": buA1},

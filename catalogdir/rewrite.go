@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -61,7 +62,7 @@ func (r *rewriter) write(text []byte) error {
 // fresh writes a new file.
 func (r *rewriter) fresh(like form) error {
 	for _, b := range r.edit.added[-1] {
-		if err := r.insert(b, like, like.lineEnd()); err != nil {
+		if err := r.insert(b, like, nil, like.lineEnd()); err != nil {
 			return err
 		}
 	}
@@ -107,8 +108,12 @@ func (r *rewriter) all() error {
 		if err != nil {
 			return err
 		}
+		like, err := r.from.text(doc.start, doc.end)
+		if err != nil {
+			return err
+		}
 		for _, b := range r.edit.added[i] {
-			if err := r.insert(b, f, between); err != nil {
+			if err := r.insert(b, f, like, between); err != nil {
 				return fmt.Errorf("%s: %s %q: %w", r.edit.name, b.BlobSchema(), b.BlobName(), err)
 			}
 		}
@@ -204,16 +209,26 @@ func (r *rewriter) copy(start, end int64) error {
 	return err
 }
 
-// changed returns the new text of a document: in its form, and with the comments before and behind it.
+// changed returns the new text of a document: in its form, with its comments, and with its keys in the order that they had.
 func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, error) {
-	encoded, err := formOf(text, isJSON, r.crlf).encode(to)
+	f := formOf(text, isJSON, r.crlf)
+	encoded, err := f.encode(to)
 	if err != nil {
 		return nil, err
 	}
+	compact := declcfg.AppendJSON(nil, to, false)
 	if isJSON {
+		if arranged, ok := f.arranged(text, compact); ok && r.check(arranged, true, to) == nil {
+			return arranged, nil
+		}
 		return encoded, r.check(encoded, true, to)
 	}
-	lead, _, trail := comments(text)
+	lead, content, trail := comments(text)
+	if patched, ok := r.patched(content, encoded, compact); ok {
+		if whole := slices.Concat(lead, patched, trail); r.check(whole, false, to) == nil {
+			return whole, nil
+		}
+	}
 	// Blank lines, and even comments, would be taken for content behind some kinds of text.
 	for _, behind := range [][]byte{trail, bytes.TrimLeft(trail, "\r\n")} {
 		if whole := slices.Concat(lead, encoded, behind); r.check(whole, false, to) == nil {
@@ -223,11 +238,31 @@ func (r *rewriter) changed(text []byte, isJSON bool, to declcfg.Blob) ([]byte, e
 	return encoded, r.check(encoded, false, to)
 }
 
-// insert writes a new document behind what was written last.
-func (r *rewriter) insert(b declcfg.Blob, f form, between string) error {
+// patched is the content of a YAML document with nothing changed but what is to be changed.
+func (r *rewriter) patched(content, encoded, now []byte) ([]byte, bool) {
+	there, err := r.parser.parse(content, false, r.edit.name)
+	if err != nil {
+		return nil, false
+	}
+	plain := func(text []byte) string { return strings.ReplaceAll(string(text), "\r\n", "\n") }
+	text, ok := patch(plain(content), plain(encoded), declcfg.AppendJSON(nil, there, false), now, 0)
+	if !ok {
+		return nil, false
+	}
+	if r.crlf {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return []byte(text), true
+}
+
+// insert writes a new document behind what was written last, with its keys in the order of the document like, if it has one.
+func (r *rewriter) insert(b declcfg.Blob, f form, like []byte, between string) error {
 	text, err := f.encode(b)
 	if err != nil {
 		return err
+	}
+	if ordered, ok := f.ordered(text, like, b); ok && r.check(ordered, f.json, b) == nil {
+		text = ordered
 	}
 	if err := r.check(text, f.json, b); err != nil {
 		return err

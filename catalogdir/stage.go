@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // stagePrefix begins the name of the directory in which new files are written. It is in the catalog directory, for it must be
@@ -152,7 +153,7 @@ func (s *stage) fillOne(ctx context.Context, w *written) (err error) {
 		return fmt.Errorf("%s cannot be edited in place: %w", e.name, err)
 	}
 	if e.file != nil {
-		if err := keepOwner(out, e.file.info); err != nil {
+		if err := atomicfs.KeepOwner(out, e.file.info); err != nil {
 			return err
 		}
 		if err := out.Chmod(e.file.info.Mode()); err != nil {

@@ -23,7 +23,8 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	const changedA = "defaultChannel: other\nname: a\nschema: olm.package\n"
+	const changedA = "schema: olm.package # here\nname: a\ndefaultChannel: other\n"
+	const canonicalA = "defaultChannel: other\nname: a\nschema: olm.package\n" // of what is in no lines of block style
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	indented := func(by string) string {
 		return "{\n" + by + "\"schema\": \"olm.package\",\n" + by + "\"name\": \"a\",\n" + by + "\"defaultChannel\": \"stable\",\n" + by + "\"properties\": [\n" + by + by + "{\n" + by + by + by + "\"type\": \"x\",\n" + by + by + by + "\"value\": {}\n" + by + by + "}\n" + by + "]\n}"
@@ -48,7 +49,7 @@ func TestTexts(t *testing.T) {
 		},
 		"blank lines before a separator": {
 			yamlA + "\n\n---\n\n" + yamlC, setDefault,
-			"# the package\n" + changedA + "---\n\n" + yamlC,
+			"# the package\n" + changedA + "\n\n---\n\n" + yamlC,
 		},
 		"comments of their own": {
 			"# licence\n---\n# nothing\n---\n" + yamlC + "---\n# between\n---\n" + yamlB + "---\n# end\n", removing("stable"),
@@ -73,11 +74,11 @@ func TestTexts(t *testing.T) {
 		"all removed": {"# licence\n---\n" + yamlC, removing("stable"), ""},
 		"added behind the last, without a line end": {
 			yamlB + "---\n" + strings.TrimSuffix(yamlC, "\n"), adding(t, strings.ReplaceAll(chA, "stable", "fast")),
-			yamlB + "---\n" + yamlC + "---\nentries:\n- name: a.v1.0.0\nname: fast\npackage: a\nschema: olm.channel\n",
+			yamlB + "---\n" + yamlC + "---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n",
 		},
 		"added behind text with blank lines at its end": {
 			yamlX + "---\n" + yamlB, adding(t, `{"schema":"x","package":"a","text":"two\n\n"}`),
-			yamlX + "---\npackage: a\nschema: x\ntext: |+\n  two\n\n---\n" + yamlB,
+			yamlX + "---\nschema: x\npackage: a\ntext: |+\n  two\n\n---\n" + yamlB,
 		},
 		"changed text with blank lines at its end, comments behind it": {
 			yamlX + "# end\n\n---\n" + yamlB, func(c *declcfg.Catalog) {
@@ -87,19 +88,19 @@ func TestTexts(t *testing.T) {
 		},
 		"CR LF": {
 			crlf("---\n" + yamlA + "---\n" + yamlC), func(c *declcfg.Catalog) { setDefault(c); adding(t, strings.ReplaceAll(chA, "stable", "fast"))(c) },
-			crlf("---\n# the package\n" + changedA + "---\n" + yamlC + "---\nentries:\n- name: a.v1.0.0\nname: fast\npackage: a\nschema: olm.channel\n"),
+			crlf("---\n# the package\n" + changedA + "---\n" + yamlC + "---\nschema: olm.channel\nname: fast\npackage: a\nentries:\n- name: a.v1.0.0\n"),
 		},
 		"flow style": {
 			"{schema: olm.package, name: a, defaultChannel: stable}\n---\n{schema: olm.package, name: b}\n", setDefault,
-			changedA + "---\n{schema: olm.package, name: b}\n",
+			canonicalA + "---\n{schema: olm.package, name: b}\n",
 		},
 		"documents that are JSON, in YAML": {
 			"---\n" + pkgA + "---\n" + pkgB, setDefault,
-			"---\n" + changedA + "---\n" + pkgB,
+			"---\n" + canonicalA + "---\n" + pkgB,
 		},
 		"JSON that goes on as YAML": {
 			pkgA + "---\n" + yamlC + "---\n" + yamlB, func(c *declcfg.Catalog) { setDefault(c); adding(t, buA1)(c) },
-			other(pkgA) + "---\n" + yamlC + "---\nimage: r/a:1\nname: a.v1.0.0\npackage: a\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\nschema: olm.bundle\n---\n" + yamlB,
+			other(pkgA) + "---\n" + yamlC + "---\nschema: olm.bundle\nname: a.v1.0.0\npackage: a\nimage: r/a:1\nproperties:\n- type: olm.package\n  value:\n    packageName: a\n    version: 1.0.0\n---\n" + yamlB,
 		},
 		"JSON that goes on as YAML, added behind the JSON": {
 			pkgA + "---\n" + yamlB, adding(t, buA1),

@@ -73,6 +73,9 @@ type Options struct {
 	KeepGoing bool
 	// Reuse lets a [Source] use the memory of a bundle's manifests again: a blob is valid until the next one is asked for.
 	Reuse bool
+	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for whoever writes a
+	// database again. Otherwise they are sorted, as in file-based catalogs.
+	Stored bool
 	// Limits bound what is read of files, and Database of databases.
 	Limits   declcfg.Limits
 	Database sqlite.Limits
@@ -91,6 +94,8 @@ type Result struct {
 	Written *sqlite.Written
 	// Files are those of a directory that were written or removed, relative to it, sorted. In a dry run they would have been.
 	Files []string
+	// Removed are those of them that are no more.
+	Removed []string
 	// Unchanged is set if the edit changes nothing. Nothing was written then.
 	Unchanged bool
 	// Changed are the packages that are not what they were, new and removed ones included, sorted; the empty name stands for

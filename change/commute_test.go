@@ -17,7 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/edittest"
 )
 
-const rounds = 60
+// rounds are how many random sequences are tried.
+const rounds = 20
 
 // adding is the edit that adds bundles.
 func adding(list []edit.Addition, o edit.AddOptions) change.Edit {

@@ -55,8 +55,8 @@ func (r databaseReader) beyond(ctx context.Context) (*beyond, error) {
 	return b, err
 }
 
-func (o Options) readDatabase(again bool) sqlite.Options {
-	return sqlite.Options{KeepGoing: true, Stored: again, Reuse: again, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
+func (o Options) readDatabase(reuse, stored bool) sqlite.Options {
+	return sqlite.Options{KeepGoing: true, Reuse: reuse, Stored: stored, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
 }
 
 // database edits a database in place.
@@ -69,7 +69,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	var result *Result
 	write := sqlite.WriteOptions{Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
-	written, err := sqlite.Replace(ctx, path, o.readDatabase(true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 		var r reader = empty{Database}
 		if db != nil {
 			r = databaseReader{db}

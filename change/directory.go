@@ -80,7 +80,7 @@ func directory(ctx context.Context, path string, e Edit, o Options) (_ *Result, 
 	default:
 		files, err = dir.Replace(ctx, packages, now)
 	}
-	p.result.Files = files.Files()
+	p.result.Files, p.result.Removed = files.Files(), files.Removed
 	return resultOf(p, err)
 }
 

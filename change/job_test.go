@@ -63,5 +63,10 @@ func doJob(verb, path string, args []string) error {
 		return fmt.Errorf("unknown job %q", verb)
 	}
 	_, err := change.InPlace(context.Background(), path, e, change.Options{Create: true})
+	if status, err := os.ReadFile("/proc/self/status"); err == nil { // on Linux
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		peak, _, _ = strings.Cut(peak, "\n")
+		fmt.Fprintln(os.Stderr, "VmHWM:", peak)
+	}
 	return err
 }

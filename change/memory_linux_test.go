@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -24,17 +23,17 @@ func TestMemory(t *testing.T) {
 		if _, err := sqlite.Create(context.Background(), path, madeUp(12, 400), sqlite.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		testMemory(t, path, "p001", 64)
+		testMemory(t, path, 64, [][]string{{"rm", "no-such-package"}, {"touch", "p001"}, {"add", "p001", "99.0.0"}, {"rm", "p001"}})
 	})
 	t.Run("real", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index.db")
 		unpack(t, "../../shared/real/large.db.zst", path)
-		testMemory(t, path, "jaeger", 120)
+		testMemory(t, path, 120, [][]string{{"add", "jaeger", "99.0.0"}}) // to the largest package
 	})
 }
 
 // testMemory edits a database, and the directory that it is migrated to, within an amount of memory in MB.
-func testMemory(t *testing.T, path, pkg string, most int64) {
+func testMemory(t *testing.T, path string, most int64, verbs [][]string) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{Reuse: true})
 	if err != nil {
@@ -47,19 +46,31 @@ func testMemory(t *testing.T, path, pkg string, most int64) {
 		t.Fatal(err)
 	}
 	for _, at := range []string{path, dir} {
-		for _, verb := range [][]string{{"rm", "no-such-package"}, {"touch", pkg}, {"add", pkg, "99.0.0"}, {"rm", pkg}} {
+		for _, verb := range verbs {
 			cmd := job(at, verb...)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			peak := peakOf(t, string(out))
 			t.Logf("%s: %v: %d MB in %v", filepath.Base(at), verb, peak, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 			if peak > most {
 				t.Errorf("%s: %v: %d MB of memory", filepath.Base(at), verb, peak)
 			}
 		}
 	}
+}
+
+// peakOf is the peak memory in MB that a job has told. What the system tells of a process that has ended includes the memory of
+// the process that started it.
+func peakOf(t *testing.T, out string) int64 {
+	t.Helper()
+	var kilobytes int64
+	_, rest, _ := strings.Cut(out, "VmHWM:")
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		t.Fatalf("%v: %q", err, out)
+	}
+	return kilobytes >> 10
 }
 
 // madeUp is a catalog of packages of ten bundles, each of which has a manifest of some kilobytes.

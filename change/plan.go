@@ -69,7 +69,7 @@ func apply(ctx context.Context, r reader, e Edit, o Options) (*plan, error) {
 }
 
 // withoutBroken takes the packages out of a catalog, before and after an edit, that stand for broken ones, or refuses those
-// that the edit left in it.
+// that the edit left in it, or put something into.
 func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_, _ *declcfg.Catalog, err error) {
 	if len(list) == 0 {
 		return before, after, nil
@@ -78,22 +78,15 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 	for i := range after.Packages {
 		there[after.Packages[i].Name] = true
 	}
-	added := map[string]bool{} // to what is known of by its name only
-	for i := range after.Channels {
-		added[after.Channels[i].Package] = true
-	}
-	for i := range after.Bundles {
-		added[after.Bundles[i].Package] = true
-	}
-	gone := map[string]bool{}
+	gone, filled := map[string]bool{}, withContent(after)
 	var errs []error
 	for _, p := range list {
 		if !there[p.name] {
 			continue
 		}
 		gone[p.name] = true
-		if !o.KeepGoing || added[p.name] {
-			errs = append(errs, &BrokenError{p.name, p.reason})
+		if !o.KeepGoing || filled[p.name] {
+			errs = append(errs, &BrokenError{p.name, p.reason, filled[p.name]})
 		}
 	}
 	without := func(c *declcfg.Catalog) *declcfg.Catalog {

@@ -20,9 +20,7 @@ type Source struct {
 // FromDatabase opens a database. Its broken packages are told by [Result.Findings], or are an error: see
 // [Options.KeepGoing].
 func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) {
-	read := o.readDatabase(false)
-	read.Reuse = o.Reuse
-	db, err := sqlite.Open(ctx, path, read)
+	db, err := sqlite.Open(ctx, path, o.readDatabase(o.Reuse, o.Stored))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package edit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 
@@ -114,6 +115,15 @@ func (f *filter) report(hard bool, channel string, kind error, format string, ar
 	f.problems = append(f.problems, Problem{Package: f.part.name, Channel: channel, Kind: kind, Message: fmt.Sprintf(format, args...)})
 }
 
+// some are the first of many names.
+func some(names []string) string {
+	const few = 10
+	if len(names) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (f *filter) apply() {
 	p, s := f.part, f.selection
 	ranges := map[string]string{}
@@ -124,7 +134,7 @@ func (f *filter) apply() {
 	}
 	for _, c := range s.Channels {
 		if p.channels[c.Name] == nil {
-			f.report(false, c.Name, ErrNotFound, "package %q has no channel %q", p.name, c.Name)
+			f.report(false, c.Name, ErrNotFound, "package %q has no channel %q, only %s", p.name, c.Name, some(sorted(p.channels)))
 			continue
 		}
 		ranges[c.Name] = c.Versions
@@ -156,7 +166,11 @@ func (f *filter) apply() {
 	}
 	if len(p.channels) == 0 {
 		if len(f.problems) == 0 {
-			f.report(false, "", ErrNotFound, "package %q: no bundle is selected", p.name)
+			if s.Versions != "" {
+				f.report(false, "", ErrNotFound, "package %q: no bundle has a version in %q", p.name, s.Versions)
+			} else {
+				f.report(false, "", ErrNotFound, "package %q: no bundle is selected", p.name)
+			}
 		}
 		return
 	}

@@ -58,11 +58,21 @@ func (d Dockerfile) Text() (string, error) {
 	if len(d.Labels) > 0 {
 		b.WriteString("\n# Set other custom labels\n")
 	}
-	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
-		if strings.ContainsFunc(k+d.Labels[k], unicode.IsControl) {
-			return "", fmt.Errorf("invalid label %q", k+"="+d.Labels[k])
+	further, err := labelLines(d.Labels)
+	if err != nil {
+		return "", err
+	}
+	return b.String() + further, nil
+}
+
+// labelLines are the instructions for further labels, by their keys.
+func labelLines(labels map[string]string) (string, error) {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if strings.ContainsFunc(k+labels[k], unicode.IsControl) {
+			return "", fmt.Errorf("invalid label %q", k+"="+labels[k])
 		}
-		fmt.Fprintf(&b, "LABEL %s=%s\n", quoteLabel(k), quoteLabel(d.Labels[k]))
+		fmt.Fprintf(&b, "LABEL %s=%s\n", quoteLabel(k), quoteLabel(labels[k]))
 	}
 	return b.String(), nil
 }

@@ -19,13 +19,17 @@ const DatabaseFile = "database/index.db"
 const databaseLabel = "operators.operatorframework.io.index.database.v1"
 
 // DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile], byte for byte as opm writes it. The
-// binary image is the one that serves.
-func DatabaseDockerfile(binaryImage string) (string, error) {
+// binary image is the one that serves. Further labels of the image follow that of the index.
+func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, error) {
 	if binaryImage == "" || !oneWord(binaryImage) {
 		return "", fmt.Errorf("invalid binary image: %q", binaryImage)
 	}
-	return fmt.Sprintf("FROM %s\nLABEL %s=/%s\nADD %s /%s\nEXPOSE 50051\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"registry\", \"serve\", \"--database\", \"/%s\"]\n",
-		binaryImage, databaseLabel, DatabaseFile, DatabaseFile, DatabaseFile, DatabaseFile), nil
+	further, err := labelLines(labels)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("FROM %s\nLABEL %s=/%s\n%sADD %s /%s\nEXPOSE 50051\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"registry\", \"serve\", \"--database\", \"/%s\"]\n",
+		binaryImage, databaseLabel, DatabaseFile, further, DatabaseFile, DatabaseFile, DatabaseFile), nil
 }
 
 // ErrNotGenerated is about a file that is in the place of a Dockerfile and is no Dockerfile of an index.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/operator-bindery/bindery/generate"
@@ -13,7 +14,7 @@ import (
 func TestDatabaseDockerfile(t *testing.T) {
 	answers := recorded.All(t)
 	for file, image := range map[string]string{"index-add.Dockerfile": "example.test/opm:1", "index-add-from.Dockerfile": generate.DefaultImage} {
-		got, err := generate.DatabaseDockerfile(image)
+		got, err := generate.DatabaseDockerfile(image, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,8 +22,15 @@ func TestDatabaseDockerfile(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 		}
 	}
+	got, err := generate.DatabaseDockerfile("x", map[string]string{"b": `say "$2"`, "a": "1"})
+	if err != nil || !strings.Contains(got, "index.db\nLABEL \"a\"=\"1\"\nLABEL \"b\"=\"say \\\"\\$2\\\"\"\nADD ") {
+		t.Errorf("labels: %s, %v", got, err)
+	}
+	if got, err := generate.DatabaseDockerfile("x", map[string]string{"a": "1\nRUN x"}); err == nil {
+		t.Errorf("a label of two lines: %s", got)
+	}
 	for _, image := range []string{"", "a b", "a\nRUN x"} {
-		if got, err := generate.DatabaseDockerfile(image); err == nil {
+		if got, err := generate.DatabaseDockerfile(image, nil); err == nil {
 			t.Errorf("%q: %s", image, got)
 		}
 	}
@@ -33,7 +41,7 @@ func TestReplaceDockerfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "index.Dockerfile")
 	for _, image := range []string{"a", "b"} {
-		text, err := generate.DatabaseDockerfile(image)
+		text, err := generate.DatabaseDockerfile(image, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

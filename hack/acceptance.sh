@@ -281,6 +281,8 @@ check bundles docker-registry skopeo umoci podman -- bundles
 check killed skopeo -- killed
 check full mount -- full
 check execs strace -- execs
+# shellcheck source=hack/acceptance_index.sh
+. hack/acceptance_index.sh
 
 printf '\nacceptance:\n'
 printf '  %s\n' "${results[@]}"

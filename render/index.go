@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/operator-bindery/bindery/images"
 )
 
@@ -20,8 +22,9 @@ type Index struct {
 	Database string
 	// Configs is the catalog.
 	Configs fs.FS
-	// Name is what the image can be had by again.
-	Name string
+	// Name is what the image can be had by again, and Platform the one that its configuration names.
+	Name     string
+	Platform v1.Platform
 
 	done func() error
 }
@@ -46,7 +49,7 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 	if o.Pulled != nil {
 		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
 	}
-	index := &Index{Kind: kind, Name: img.Reference()}
+	index := &Index{Kind: kind, Name: img.Reference(), Platform: img.Config.Platform}
 	if kind == DatabaseImage {
 		if index.Database, index.done, err = copyDatabase(ctx, img, dir, &o); err != nil {
 			return nil, err

@@ -506,6 +506,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Whoever names the null device wants no termination log, and nothing is to be told of it.
+func TestNoTerminationLog(t *testing.T) {
+	var text bytes.Buffer
+	log := openTerminationLog(os.DevNull, slog.New(slog.NewTextHandler(&text, nil)))
+	log.close(errors.New("broken"))
+	if text.Len() > 0 {
+		t.Errorf("the log says %s", &text)
+	}
+}
+
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -16,6 +16,9 @@ type terminationLog struct {
 // openTerminationLog opens the file at the start, so that a wrong path is known then. It is a warning only.
 func openTerminationLog(path string, log *slog.Logger) *terminationLog {
 	t := &terminationLog{log: log}
+	if path == os.DevNull {
+		return t // who gives it wants none
+	}
 	// Anything but a file is not even opened: a pipe would hold the server up until somebody reads it.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

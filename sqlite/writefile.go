@@ -23,6 +23,9 @@ func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq
 	}
 	defer func() { err = errors.Join(err, f.Abort()) }()
 	if lock.stat != nil {
+		if err := atomicfs.KeepOwner(f.File, lock.stat); err != nil {
+			return nil, err
+		}
 		if err := f.Chmod(lock.stat.Mode().Perm()); err != nil {
 			return nil, err
 		}

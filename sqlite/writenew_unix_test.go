@@ -4,6 +4,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -58,5 +59,30 @@ func TestReplaceNewAtOnce(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// The new file is that of whom the old one was, with its mode: who could read it before still can.
+func TestReplaceKeepsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	path, _ := create(t, simple(nil).Blobs(), sqlite.WriteOptions{})
+	if err := errors.Join(os.Chown(path, 1234, 4321), os.Chmod(path, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Replace(context.Background(), path, sqlite.Options{}, sqlite.WriteOptions{}, adding("q")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Create(context.Background(), path, manyPackages("2").Blobs(), sqlite.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := info.Sys().(*syscall.Stat_t)
+	if of.Uid != 1234 || of.Gid != 4321 || info.Mode().Perm() != 0o640 {
+		t.Errorf("owner %d:%d, mode %v", of.Uid, of.Gid, info.Mode())
 	}
 }

@@ -107,7 +107,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if err != nil {
 		return err
 	}
-	if err := checkResultFiles(c); err != nil {
+	if err := checkResultFiles(c, in); err != nil {
 		return err
 	}
 	registry := registryOptions(c)

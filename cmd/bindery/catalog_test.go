@@ -96,6 +96,8 @@ func TestSelectionFile(t *testing.T) {
 		{"packages: [{name: etcd, min: 1}]", `unknown field "min"`},
 		{"packages: [{}, {name: etcd, channels: [{}]}]", "packages[0] has no name\n  --selection selection.yaml: packages[1].channels[0] has no name"},
 		{"packages: [{name: etcd, versions: '1', minVersion: 1.0.0}]", "of which it takes the place"},
+		{"packages: [{name: etcd, minVersion: '9.9.9 || >=0.0.0'}]", `packages[0] (etcd): minVersion "9.9.9 || >=0.0.0" is no version`},
+		{"packages: [{name: etcd, channels: [{name: alpha, maxVersion: v1.0.0}]}]", `packages[0].channels[0] (alpha): maxVersion "v1.0.0" is no version`},
 		{"packages: [{name: etcd}]\n---\nmore: 1\n", "more than one document"},
 		{"packages: [", "selection.yaml"},
 	} {

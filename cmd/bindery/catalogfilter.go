@@ -9,7 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/render"
 )
 
 func (p *program) catalogFilterCommand() *cli.Command {
@@ -43,16 +42,18 @@ func (p *program) catalogFilter(c *cli.Context) error {
 	if makesImage(c) {
 		return cliutil.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
 	}
+	if err := checkNoImage(c); err != nil {
+		return err
+	}
 	ref := c.Args().First()
 	o, err := p.changeOptions(c, to)
-	o.Reuse = true
 	if err != nil {
 		return err
 	}
 	if err := checkApart(ref, to); err != nil {
 		return err
 	}
-	if err := p.checkAccount(c); err != nil {
+	if err := p.checkAccount(c, ref, to); err != nil {
 		return err
 	}
 	e, err := p.filterEdit(c)
@@ -64,12 +65,12 @@ func (p *program) catalogFilter(c *cli.Context) error {
 
 // editTo writes what an edit makes of a catalog to another directory.
 func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e change.Edit) (err error) {
-	src, done, err := p.openSource(c, ref, o)
-	if err != nil {
+	from := &editedIndex{}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if err := p.openEdited(c, ref, from, ""); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	blobs, r, err := src.Apply(c.Context, e)
+	blobs, r, err := from.source.Apply(c.Context, e)
 	if err != nil {
 		return p.editError(err)
 	}
@@ -85,52 +86,4 @@ func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e ch
 		p.log.Info(fmt.Sprintf("wrote %q", dir))
 	}
 	return leftOut(r)
-}
-
-// openSource opens a catalog to read it: a directory, a database file or an image of one.
-func (p *program) openSource(c *cli.Context, ref string, o change.Options) (_ *change.Source, done func() error, err error) {
-	kind, err := render.Classify(ref)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch kind {
-	case render.CatalogDirectory:
-		fsys, err := declcfg.OpenDir(ref)
-		if err != nil {
-			return nil, nil, err
-		}
-		src, err := change.FromFS(c.Context, fsys, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return src, src.Close, nil
-	case render.Database:
-		src, err := change.FromDatabase(c.Context, ref, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return src, src.Close, nil
-	case render.BundleDirectory:
-		return nil, nil, notCatalogDirectory(ref)
-	case render.ManifestsDirectory:
-		return nil, nil, notEdited(ref)
-	}
-	ro, err := p.bundleOptions(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	index, err := render.OpenIndex(c.Context, ref, ro)
-	if err != nil {
-		return nil, nil, p.notAnIndex(ref, err)
-	}
-	var src *change.Source
-	if index.Kind == render.DatabaseImage {
-		src, err = change.FromDatabase(c.Context, index.Database, o)
-	} else {
-		src, err = change.FromFS(c.Context, index.Configs, o)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, index.Close())
-	}
-	return src, func() error { return errors.Join(src.Close(), index.Close()) }, nil
 }

@@ -18,6 +18,18 @@ func makesImage(c *cli.Context) bool {
 	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push")
 }
 
+// checkNoImage refuses the flags about an image where none is made. --platform is one of bundles as well.
+func checkNoImage(c *cli.Context) error {
+	for _, f := range flags(editImageFlags(), resultFlags()) {
+		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
+			e := cliutil.Usagef("--%s is about an image, and none is made", name)
+			e.Hint = "\"build catalog\" makes an image of a catalog, \"index add -f\" one of a catalog that stays as it is"
+			return e
+		}
+	}
+	return nil
+}
+
 // isCatalogImage tells whether the catalog of a command is in an image. An image is never changed where it is: a new one
 // is made of it.
 func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
@@ -30,7 +42,7 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 		e.Object, e.Hint = ref, "\"build catalog\" makes an image of the changed catalog, \"index add -f\" one of a catalog that stays as it is"
 		return false, e
 	case kind != render.Image || !render.IsImageName(ref) || p.begins(c) && !makesImage(c):
-		return false, nil
+		return false, checkNoImage(c)
 	case !makesImage(c):
 		e := cliutil.Usagef("required flag(s) \"tag\" not set: an image is not changed, a new one is made")
 		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, also under the name of the old one"

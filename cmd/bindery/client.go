@@ -86,8 +86,8 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		},
 	}
 	var err error
-	// Commands that write images for several platforms read them for the machine's, or for any: catalogs and bundles are
-	// the same for all of them.
+	// Commands that write images for several platforms read them for the first of those, or for any: catalogs and bundles
+	// are the same for all of them.
 	switch platform := c.Value("platform").(type) {
 	case string:
 		if platform != "" {
@@ -96,7 +96,11 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 			}
 		}
 	case cli.StringSlice:
-		o.AnyPlatform = true
+		of, err := platforms(c)
+		if err != nil {
+			return nil, err
+		}
+		o.Platform, o.AnyPlatform = of[0], true
 	}
 	if p.readPlatform.OS != "" {
 		o.Platform, o.AnyPlatform = p.readPlatform, p.readAny

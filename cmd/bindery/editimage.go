@@ -154,7 +154,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 
 // editImage makes an image of the edited index and carries it where --push and --output say.
 func (p *program) editImage(c *cli.Context, i imageEdit) error {
-	if err := p.checkAccount(c); err != nil {
+	if err := p.checkAccount(c, i.from); err != nil {
 		return err
 	}
 	if _, err := outputKind(c, ""); err != nil {

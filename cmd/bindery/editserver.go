@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -11,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // editImageFlags say what the image of an edited index is.
@@ -37,7 +40,7 @@ func (p *program) imageOf(c *cli.Context, i imageEdit, e *editedIndex, o *build.
 	if err != nil {
 		return err
 	}
-	if e.opened != nil && (i.takeOver || !c.IsSet("platform")) {
+	if e.opened != nil {
 		name := e.opened.Name
 		if c.String("lock") != "" {
 			name = i.from // stands for the same, and is in the lock file already
@@ -49,11 +52,32 @@ func (p *program) imageOf(c *cli.Context, i imageEdit, e *editedIndex, o *build.
 		if !c.IsSet("platform") {
 			of = platformsOf(d, of)
 		}
+		if err := p.sameOnAll(c, d, append(slices.Clone(of), e.opened.Platform)); err != nil {
+			return err
+		}
 		if i.takeOver {
 			o.Kept, o.KeptAnnotations = keptOf(d)
 		}
 	}
 	return p.settleServer(c, o, of)
+}
+
+// sameOnAll refuses an index that holds something else for one of the platforms than for another: what was read of one of
+// them would take the place of all.
+func (p *program) sameOnAll(c *cli.Context, d *images.Description, of []v1.Platform) error {
+	o, err := p.bundleOptions(c)
+	if err != nil {
+		return err
+	}
+	err = render.SameOnAll(c.Context, d, func(p v1.Platform) bool {
+		return slices.ContainsFunc(of, func(w v1.Platform) bool {
+			return w.OS == p.OS && w.Architecture == p.Architecture && w.Variant == p.Variant
+		})
+	}, o)
+	if errors.Is(err, render.ErrPlatformsDiffer) {
+		return &cliutil.Error{Class: cliutil.ClassInput, Object: d.Name, Err: err, Hint: "--platform chooses one of them"}
+	}
+	return err
 }
 
 // platformsOf are the platforms of an image that a catalog can be served on.
@@ -70,14 +94,21 @@ func platformsOf(d *images.Description, otherwise []v1.Platform) []v1.Platform {
 	return out
 }
 
-// keptOf is what an image takes over of another one: the labels of each platform, and those of the first for platforms that
-// the other one lacks.
+// keptOf is what an image takes over of another one: the labels of each platform, in any variant if it is not there in the
+// wanted one, and those of the first for platforms that the other one lacks.
 func keptOf(d *images.Description) (func(v1.Platform) build.Kept, map[string]string) {
 	return func(p v1.Platform) build.Kept {
-		v := d.Variants[0]
+		v, best := d.Variants[0], 0
 		for _, other := range d.Variants {
-			if other.Platform.OS == p.OS && other.Platform.Architecture == p.Architecture && other.Platform.Variant == p.Variant {
-				v = other
+			fits := 0
+			if other.Platform.OS == p.OS && other.Platform.Architecture == p.Architecture {
+				fits = 1
+				if other.Platform.Variant == p.Variant {
+					fits = 2
+				}
+			}
+			if fits > best {
+				v, best = other, fits
 			}
 		}
 		return build.Kept{Labels: v.Config.Config.Labels, Annotations: keptAnnotations(v.Annotations)}

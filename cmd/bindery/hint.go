@@ -68,6 +68,8 @@ func nameHint(e *declcfg.NotFoundError) string {
 	switch n := len(known); {
 	case n == 0:
 		return "there is none at all"
+	case n == 1:
+		return "there is only " + known[0]
 	case n <= few:
 		return "there are " + strings.Join(known, ", ")
 	case e.Kind == "package":

@@ -40,6 +40,10 @@ func TestHints(t *testing.T) {
 		{"bundle unpack oci:cat.oci:v1 -o out", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
 		{"bundle validate oci:cat.oci:v1", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
 		{"bundle extract example.com/etcd:v1 -c etcd --dry-run", `hint: the argument is a directory; "bundle unpack REF -o DIR" writes`},
+		{"migrate small.db", "hint: name a directory to write the catalog to, or an image: -t NAME\n"},
+		{"catalog filter small.db -p etcd@foo", "hint: a range is such as \">=1.2.0 <2.0.0\""},
+		{"catalog filter small.db -p etcd:aplha", `package "etcd" has no channel "aplha", only alpha, clusterwide-alpha, singlenamespace-alpha`},
+		{"index deprecatetruncate -b etcdoperator.v0.9.0 -f small.db --dry-run", "hint: bundles are named by their images"},
 		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster could not pull it`},
 	} {
 		t.Run(c.args, func(t *testing.T) {

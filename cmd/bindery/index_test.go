@@ -267,11 +267,16 @@ func TestIndexPlatforms(t *testing.T) {
 	dir := editDir(t)
 	r := testregistry.New(t)
 	db := readFile(t, filepath.Join(dir, "index.db"))
+	copyFile(t, filepath.Join(dir, "index.db"), filepath.Join(dir, "other.db"))
+	done(t, dir, "bindery", "registry", "rm", "-d", "other.db", "-o", "silicom-sts-operator")
 	forArch := func(arch string) testregistry.Image {
 		return testregistry.Image{Platform: v1.Platform{OS: "linux", Architecture: arch}, Labels: map[string]string{testDatabaseLabel: "/x.db", "arch": arch}, Layers: []map[string]string{{"x.db": db}}}
 	}
 	r.AddIndex(t, "acme/index", "v1", nil, []testregistry.Image{forArch("s390x"), forArch("ppc64le")})
 	r.AddImage(t, "acme/index", "one", forArch("arm64"))
+	other := forArch("arm64")
+	other.Layers = []map[string]string{{"x.db": readFile(t, filepath.Join(dir, "other.db"))}}
+	r.AddIndex(t, "acme/index", "differ", nil, []testregistry.Image{forArch("amd64"), other, forArch("s390x")})
 	r.AddIndex(t, "acme/opm", "v1", nil, []testregistry.Image{opmFor("s390x"), opmFor("amd64"), opmFor("ppc64le")})
 	base := r.Host() + "/acme/opm:v1"
 	for _, c := range []struct{ rule, args, want, problem string }{
@@ -279,6 +284,9 @@ func TestIndexPlatforms(t *testing.T) {
 		{"fewer", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/ppc64le", "ppc64le", ""},
 		{"others", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
 		{"that of a single image", "-f " + r.Host() + "/acme/index:one --server none", "arm64", ""},
+		{"those that hold the same", "-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
+		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64", "arm64", ""},
+		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image hold different catalogs: linux/amd64 and linux/arm64"},
 		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "", `no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -576,7 +584,9 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 	}
 	// A file-based catalog gets the Dockerfile of "generate dockerfile".
 	dir := editDir(t)
-	done(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1")
+	if got := runProgram(t, dir, "bindery", "index", "rm", "-o", "etcd", "-f", "catalog", "--generate", "-i", "example.test/opm:1"); got.status != 0 || !strings.HasPrefix(got.stderr, "wrote configs\nwrote index.Dockerfile\n") {
+		t.Errorf("got %+v", got)
+	}
 	text := readFile(t, filepath.Join(dir, "index.Dockerfile"))
 	done(t, dir, "bindery", "generate", "dockerfile", "configs", "-i", "example.test/opm:1")
 	if want := readFile(t, filepath.Join(dir, "configs.Dockerfile")); text != strings.ReplaceAll(want, "FROM quay.io/operator-framework/opm:latest as", "FROM example.test/opm:1 as") {

@@ -22,12 +22,12 @@ func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
 		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"}, Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
 		&cli.BoolFlag{Name: "generate", Usage: "write a Dockerfile and the database or catalog, and make no image", Category: "where to"},
 		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile", Usage: "write the Dockerfile of --generate to `FILE`", Category: "where to"},
-		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Usage: "`TOOL` to build and pull with: " + accepted, Category: accepted},
+		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Usage: "`TOOL` to build and pull with (docker|podman|none): " + accepted, Category: accepted},
 	)
 	if tools {
 		all = append(all,
-			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"}, Usage: "`TOOL` to build with: " + accepted, Category: accepted},
-			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"}, Usage: "`TOOL` to pull with: " + accepted, Category: accepted},
+			&cli.StringFlag{Name: "build-tool", Aliases: []string{"u"}, Usage: "`TOOL` to build with (docker|podman|none): " + accepted, Category: accepted},
+			&cli.StringFlag{Name: "pull-tool", Aliases: []string{"p"}, Usage: "`TOOL` to pull with (docker|podman|none): " + accepted, Category: accepted},
 		)
 	}
 	what := editImageFlags()

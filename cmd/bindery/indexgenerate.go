@@ -21,15 +21,22 @@ const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
-	for _, flag := range []string{"push", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server"} {
+	for _, flag := range []string{"push", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers"} {
 		if c.IsSet(flag) {
 			return cliutil.Usagef("--generate makes no image: it does not go with --%s", flag)
 		}
 	}
-	if err := p.checkAccount(c); err != nil {
+	if err := p.checkAccount(c, i.from); err != nil {
 		return err
 	}
 	dockerfile := c.String("out-dockerfile")
+	if i.from != "" {
+		for _, out := range []string{dockerfile, generatedCatalog, generate.DatabaseFile} {
+			if err := checkApart(i.from, filepath.FromSlash(out)); err != nil {
+				return err
+			}
+		}
+	}
 	if err := generate.CheckDockerfile(dockerfile); err != nil {
 		return dockerfileError(err)
 	}
@@ -51,7 +58,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		if edited.kind == change.Database {
 			err = p.generateDatabase(c, edited)
 		} else {
-			err = generateCatalog(c, edited)
+			err = p.generateCatalog(c, edited)
 		}
 		if err != nil {
 			return err
@@ -73,12 +80,12 @@ func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
 	if base == "" {
 		base = generate.DefaultImage
 	}
-	if kind == change.Database {
-		return generate.DatabaseDockerfile(base)
-	}
 	labels, err := cliutil.Pairs("label", c.StringSlice("label"))
 	if err != nil {
 		return "", err
+	}
+	if kind == change.Database {
+		return generate.DatabaseDockerfile(base, labels)
 	}
 	builder := base
 	if builder == "scratch" {
@@ -137,10 +144,13 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 }
 
 // generateCatalog writes the catalog into a directory that is not there yet, or empty.
-func generateCatalog(c *cli.Context, e *editedIndex) error {
+func (p *program) generateCatalog(c *cli.Context, e *editedIndex) error {
 	err := build.WriteCatalog(c.Context, generatedCatalog, e.catalogInput())
 	if errors.Is(err, fs.ErrExist) {
 		return &cliutil.Error{Class: cliutil.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
+	}
+	if err == nil {
+		p.log.Info("wrote " + generatedCatalog)
 	}
 	return err
 }

@@ -97,7 +97,11 @@ func (p *program) migrate(c *cli.Context) error {
 		return p.migrateList(c, m)
 	case imaged && c.NArg() == 1:
 	case c.NArg() != 2:
-		return cliutil.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
+		err := cliutil.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
+		if c.NArg() == 1 && !p.opm {
+			err.Hint = "name a directory to write the catalog to, or an image: -t NAME"
+		}
+		return err
 	}
 	for _, flag := range []string{"out-dir", "report-dir", "results", "overwrite"} {
 		if c.IsSet(flag) {
@@ -159,7 +163,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		}
 	}
 	if reportFile != "-" {
-		if err := checkResult("report", reportFile); err != nil {
+		if err := checkResult("report", reportFile, src, out); err != nil {
 			return err
 		}
 	} else if imaged {

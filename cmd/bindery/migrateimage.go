@@ -34,7 +34,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		if w.target, err = readTargetOf(c, m.outputs); err != nil {
 			return nil, nil, err
 		}
-		if err := checkResultFiles(c); err != nil {
+		if err := checkResultFiles(c, src, out); err != nil {
 			return nil, nil, err
 		}
 	}

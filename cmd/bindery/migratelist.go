@@ -57,7 +57,11 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		return l.printPlan()
 	}
 	if results := c.String("results"); results != "-" {
-		if err := checkResult("results", results); err != nil {
+		var catalogs []string
+		for i := range l.lines {
+			catalogs = append(catalogs, l.lines[i].Source, l.lines[i].Directory)
+		}
+		if err := checkResult("results", results, catalogs...); err != nil {
 			return err
 		}
 	}

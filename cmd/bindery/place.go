@@ -1,25 +1,24 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/migrate/jobs"
 )
 
 // checkApart refuses an output that is the input or lies in it: it would replace the input, or be read as a part of the
 // catalog the next time.
 func checkApart(in, out string) error {
-	from, err := resolve(in)
+	from, err := jobs.Resolve(in)
 	if err != nil {
 		return nil // an input that does not exist, or an image, is not in the way; reading it tells what is wrong
 	}
-	to, err := resolve(out)
+	to, err := jobs.Resolve(out)
 	if err != nil {
 		return nil
 	}
@@ -44,27 +43,9 @@ func checkDestinations(in string, dests []images.Destination) error {
 	return nil
 }
 
-// resolve is the absolute path without links. Elements at the end need not exist.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	rest := ""
-	for {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(real, rest), nil
-		}
-		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
-			return "", err
-		}
-		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
-	}
-}
-
-// checkResult refuses a file of --report and the like that cannot be written, before the work is done.
-func checkResult(flag, path string) error {
+// checkResult refuses a file of --report and the like that cannot be written, before the work is done, or that is one of
+// the catalogs that the work is about, or lies in one: it would replace the catalog, or be read as a part of it.
+func checkResult(flag, path string, catalogs ...string) error {
 	if path == "" {
 		return nil
 	}
@@ -73,6 +54,11 @@ func checkResult(flag, path string) error {
 	}
 	if err := atomicfs.CheckFile(path); err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	for _, catalog := range catalogs {
+		if err := checkApart(catalog, path); catalog != "" && err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
 	}
 	return nil
 }

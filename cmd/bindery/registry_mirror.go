@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -55,6 +56,8 @@ func (p *program) registryMirror(c *cli.Context) error {
 		return cliutil.Usagef("either REF or --database FILE is needed")
 	case c.String("to") == "":
 		return cliutil.Usagef(`required flag(s) "to" not set`)
+	case strings.Contains(c.String("to"), "@"):
+		return cliutil.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and credentials have no place in it")
 	case db != "":
 		ref = db
 	}
@@ -77,11 +80,36 @@ func (p *program) registryMirror(c *cli.Context) error {
 	if err := p.saveLock(); err != nil {
 		return err
 	}
+	p.tellUnmapped(format, mappings)
 	if format == "json" {
 		return p.printJSON(mappings)
 	}
 	_, err = p.stdout.Write(text)
 	return err
+}
+
+// tellUnmapped warns of images for which a format for clusters has no place.
+func (p *program) tellUnmapped(format string, mappings []mirror.Mapping) {
+	byDigest := 0
+	for _, m := range mappings {
+		if strings.Contains(m.Source, "@") {
+			byDigest++
+		}
+	}
+	byTag := len(mappings) - byDigest
+	switch {
+	case (format == "idms" || format == "icsp") && byTag > 0:
+		p.log.Warn(fmt.Sprintf("%s named by tag, which %s does not map: -o itms does", imagesText(byTag), format))
+	case format == "itms" && byDigest > 0:
+		p.log.Warn(fmt.Sprintf("%s named by digest, which itms does not map: -o idms does", imagesText(byDigest)))
+	}
+}
+
+func imagesText(n int) string {
+	if n == 1 {
+		return "1 image is"
+	}
+	return fmt.Sprintf("%d images are", n)
 }
 
 // mirrorText is the answer in one of the formats but JSON.

@@ -43,6 +43,23 @@ func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 	}
 }
 
+// A set for a cluster holds images that are named by digest, or those that are named by tag. That others are left is told.
+func TestMirrorTellsWhatASetDoesNotHold(t *testing.T) {
+	dir := workDir(t)
+	for format, want := range map[string]string{
+		"idms":            "warning: 19 images are named by tag, which idms does not map: -o itms does\n",
+		"icsp":            "warning: 19 images are named by tag, which icsp does not map: -o itms does\n",
+		"itms":            "images are named by digest, which itms does not map: -o idms does\n",
+		"mapping":         "",
+		"registries-conf": "",
+	} {
+		got := runProgram(t, dir, "bindery", "registry", "mirror", "small.db", "--to", "m.test", "-o", format)
+		if got.status != 0 || got.stdout == "" || (want == "") != (got.stderr == "") || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: status %d, %q", format, got.status, got.stderr)
+		}
+	}
+}
+
 func TestMirrorRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"cat":                                     `required flag(s) "to" not set`,

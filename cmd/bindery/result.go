@@ -26,13 +26,13 @@ func resultFlags() []cli.Flag {
 }
 
 // checkResultFiles refuses, before the image is made, files that cannot be written when it is.
-func checkResultFiles(c *cli.Context) error {
+func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs", "metadata-file"} {
 		path := c.String(flag)
 		if flag == "metadata-file" && path == "-" {
 			continue
 		}
-		if err := checkResult(flag, path); err != nil {
+		if err := checkResult(flag, path, catalogs...); err != nil {
 			return err
 		}
 	}

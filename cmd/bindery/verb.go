@@ -122,7 +122,7 @@ func notEdited(path string) error {
 
 // editInPlace does an edit of a directory or a database file, and tells of it.
 func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error {
-	if err := p.checkAccount(c); err != nil {
+	if err := p.checkAccount(c, path); err != nil {
 		return err
 	}
 	o, err := p.changeOptions(c, path)

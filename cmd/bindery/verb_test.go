@@ -359,3 +359,17 @@ func TestBundlesFromEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// A bundle without an image can be added, and it is told that no cluster can pull it.
+func TestAddTellsOfBundlesWithoutAnImage(t *testing.T) {
+	const want = `bundle "etcdoperator.v0.9.5" comes from no registry and has no image: --image-ref-template makes a reference`
+	for args, told := range map[string]bool{
+		"": true, "--image-ref-template example.com/{{.Package}}:v{{.Version}}": false,
+	} {
+		dir := editDir(t)
+		got := runProgram(t, dir, "bindery", append([]string{"catalog", "add", "catalog", "etcd"}, strings.Fields(args)...)...)
+		if got.status != 0 || strings.Contains(got.stderr, want) != told {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -23,7 +24,7 @@ const levelAuto = "auto"
 // addFlags are those of the commands that add bundles. opm hides two of them.
 func addFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "how bundles find their place in a channel (replaces|semver|semver-skippatch)"},
+		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` by which bundles find their place in a channel (replaces|semver|semver-skippatch)"},
 		permissiveFlag(),
 		&cli.BoolFlag{Name: "overwrite-latest", Usage: "let a bundle take the place of one of its name that nothing replaces", Hidden: hide},
 		&cli.BoolFlag{Name: "enable-alpha", Usage: "let bundles substitute for others (olm.substitutesFor)", Hidden: hide},
@@ -87,8 +88,21 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 			return nil, nil, addStatus(err)
 		}
 		account.Problems = append(unread, account.Problems...)
+		account.Notes = append(account.Notes, unreferenced(additions)...)
 		return catalog, account, nil
 	}}, nil
+}
+
+// unreferenced are notes about bundles that no cluster can pull.
+func unreferenced(additions []edit.Addition) []edit.Problem {
+	var notes []edit.Problem
+	for _, a := range additions {
+		if a.Bundle.Image == "" {
+			notes = append(notes, edit.Problem{Package: a.Bundle.Package, Bundle: a.Bundle.Name,
+				Message: fmt.Sprintf("bundle %q comes from no registry and has no image: --image-ref-template makes a reference", a.Bundle.Name)})
+		}
+	}
+	return notes
 }
 
 // modeError is the error about --mode.
@@ -131,7 +145,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 		problem := edit.Problem{Message: err.Error(), Kind: err}
 		var of *render.ReferenceError
 		if errors.As(err, &of) {
-			problem.Image = of.Reference
+			problem.Image = images.WithoutCredentials(of.Reference)
 		}
 		unread = append(unread, problem)
 	}

@@ -72,6 +72,23 @@ func TestBrokenPackageOfADatabase(t *testing.T) {
 	}
 }
 
+// Nothing is added to a broken package, also where broken packages are left out: it would be that addition alone.
+func TestAdditionToABrokenPackage(t *testing.T) {
+	dir := editDir(t)
+	alter(t, filepath.Join(dir, "index.db"), `UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'`)
+	start := snapshot(t, dir)
+	for _, where := range []string{"registry add -d index.db", "index add -f index.db --output-format fbc --cache none --server none --output oci:new -t acme/index:v1"} {
+		for _, mode := range []string{"semver", "replaces"} {
+			args := append(strings.Fields(where), "--keep-going", "--mode", mode, "-b", "etcd", "--image-ref-template", refTemplate)
+			got := runProgram(t, dir, "bindery", args...)
+			if got.status != 1 || snapshot(t, dir) != start || mode == "semver" &&
+				(!strings.Contains(got.stderr, `package "etcd" is broken, and cannot be changed before it is removed`) || !strings.Contains(got.stderr, `"catalog rm"`)) {
+				t.Errorf("%s, mode %s: %+v", where, mode, got)
+			}
+		}
+	}
+}
+
 // A database that is damaged, or none, is an error of its own class, and stays as it is.
 func TestEditsOfWhatIsNoDatabase(t *testing.T) {
 	dir := editDir(t)

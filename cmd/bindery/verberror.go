@@ -34,7 +34,10 @@ func (p *program) editHint(err error) string {
 		return "--lossy leaves it out; a directory or an image of a file-based catalog can hold it"
 	}
 	var broken *change.BrokenError
-	if errors.As(err, &broken) && p.hasFlag("keep-going") {
+	if errors.As(err, &broken) && broken.Changed {
+		return "\"registry rm\" and \"catalog rm\" remove a broken package"
+	}
+	if broken != nil && p.hasFlag("keep-going") {
 		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
 	}
 	if !errors.As(err, &wrong) {
@@ -54,6 +57,12 @@ func (p *program) editHint(err error) string {
 	hint(edit.ErrDefaultChannel, "default-channel", "--default-channel NAME=CHANNEL chooses another one")
 	if strings.Contains(err.Error(), "bundle image must be set") && p.hasFlag("image-ref-template") {
 		hints = append(hints, "--image-ref-template makes references for bundles that come from no registry")
+	}
+	if strings.Contains(err.Error(), "target bundlepaths for deprecation missing") {
+		hints = append(hints, "bundles are named by their images, which \"list bundles\" shows")
+	}
+	if strings.Contains(err.Error(), ": version range ") {
+		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
 	}
 	hint(edit.ErrConflict, "replace", "--replace takes packages that are in several catalogs from the last one, as a whole")
 	if len(wrong.Problems) > 1 {

@@ -24,6 +24,9 @@ func (p *program) mergeEdit(c *cli.Context, others []string) (change.Edit, error
 	if err != nil {
 		return change.Edit{}, err
 	}
+	if err := p.checkAccount(c, others...); err != nil {
+		return change.Edit{}, err
+	}
 	catalogs := make([]*declcfg.Catalog, len(others))
 	errs := make([]error, len(others))
 	whole := none()

@@ -140,3 +140,75 @@ func TestEditsLeaveTheWorkingDirectoryAlone(t *testing.T) {
 		}
 	}
 }
+
+// A file that tells of the work never takes the place of a catalog that the work is about, and is not written into one.
+func TestAccountsAreNoCatalogs(t *testing.T) {
+	dir := editDir(t)
+	writeFile(t, filepath.Join(dir, "list"), "index.db out\n")
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := snapshot(t, dir)
+	for _, line := range []string{
+		"registry rm -d index.db -o etcd --account index.db",
+		"registry rm -d index.db -o etcd --account ./empty/../index.db",
+		"catalog rm catalog etcd --account catalog/account.json",
+		"catalog merge index.db catalog --replace --account catalog/account.json",
+		"catalog filter index.db -p etcd --to out --account index.db",
+		"catalog filter index.db -p etcd --to empty --account empty/account.json",
+		"index rm -f index.db -o etcd --server none --output oci:new -t acme/index:v1 --account index.db",
+		"index rm -f catalog -o etcd --server none --output oci:new -t acme/index:v1 --digest-file catalog/digest",
+		"index rm -f catalog -o etcd --generate -d catalog/Dockerfile",
+		"index rm -f . -o etcd --generate",
+		"migrate index.db out --report index.db",
+		"migrate index.db empty --report empty/report.json",
+		"migrate index.db -t acme/index:v1 --output oci:new --digest-file index.db",
+		"migrate --from-file list --results index.db",
+	} {
+		got := runProgram(t, dir, "bindery", strings.Fields(line)...)
+		if got.status == 0 || !strings.Contains(got.stderr, "is the input") {
+			t.Errorf("%s: %+v", line, got)
+		}
+		if now := snapshot(t, dir); now != start {
+			t.Fatalf("%s: before\n%s\nafter\n%s", line, start, now)
+		}
+	}
+}
+
+// A flag that has no meaning where no image is made is an error, and not passed over.
+func TestFlagsOfImagesWithoutImage(t *testing.T) {
+	dir := editDir(t)
+	start := snapshot(t, dir)
+	for _, command := range []string{"catalog rm catalog etcd", "catalog filter index.db -p etcd --to out", "index rm -f catalog -o etcd --generate"} {
+		for _, flag := range []string{"--annotation=a=b", "--compression=zstd", "--server=none", "--digest-file=digest", "--metadata-file=-", "--max-layers=3"} {
+			got := runProgram(t, dir, "bindery", append(strings.Fields(command), flag)...)
+			if name, _, _ := strings.Cut(flag, "="); got.status != 1 || !strings.Contains(got.stderr, name) || snapshot(t, dir) != start {
+				t.Errorf("%s %s: %+v", command, flag, got)
+			}
+		}
+	}
+	if got := runProgram(t, dir, "bindery", "catalog", "rm", "catalog", "etcd", "--output-format", "sqlite"); got.status != 1 || snapshot(t, dir) != start {
+		t.Errorf("--output-format: %+v", got)
+	}
+}
+
+// Credentials that stand in a reference are in no text, and in no account.
+func TestNoCredentialsOfReferences(t *testing.T) {
+	dir := editDir(t)
+	const secret = "s3cr3t"
+	for _, line := range []string{
+		"catalog add catalog docker://user:s3cr3t@127.0.0.1:1/x/y:v1",
+		"catalog add catalog user:s3cr3t@127.0.0.1:1/x/y:v1 --permissive --account -",
+		"registry add -d index.db -b user:s3cr3t@127.0.0.1:1/x/y:v1 --permissive --account account.json",
+		"index rm -f docker://user:s3cr3t@127.0.0.1:1/x/y:v1 -o etcd -t acme/index:v1",
+		"registry mirror catalog --to user:s3cr3t@mirror.example.com",
+	} {
+		got := runProgram(t, dir, "bindery", strings.Fields(line)...)
+		if strings.Contains(got.stdout+got.stderr, secret) || got.stderr == "" {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	if text := readFile(t, filepath.Join(dir, "account.json")); strings.Contains(text, secret) || !strings.Contains(text, "127.0.0.1:1/x/y") {
+		t.Error(text)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -43,11 +45,15 @@ type versionSelection struct {
 // text is the selection as a version range.
 func (v versionSelection) text() (string, error) {
 	var bounds []string
-	if v.MinVersion != "" {
-		bounds = append(bounds, ">="+v.MinVersion)
-	}
-	if v.MaxVersion != "" {
-		bounds = append(bounds, "<="+v.MaxVersion)
+	for _, bound := range []struct{ field, operator, version string }{{"minVersion", ">=", v.MinVersion}, {"maxVersion", "<=", v.MaxVersion}} {
+		if bound.version == "" {
+			continue
+		}
+		// A range in its place would select something else, and be no bound.
+		if _, err := semver.Parse(bound.version); err != nil {
+			return "", fmt.Errorf("%s %q is no version such as 1.2.0: %w", bound.field, bound.version, err)
+		}
+		bounds = append(bounds, bound.operator+bound.version)
 	}
 	if v.Versions == "" {
 		return strings.Join(bounds, " "), nil

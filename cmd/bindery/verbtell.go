@@ -31,10 +31,11 @@ type account struct {
 	Files []string `json:"files"`
 }
 
-// checkAccount refuses, before any work is done, a file of --account that cannot be written.
-func (p *program) checkAccount(c *cli.Context) error {
+// checkAccount refuses, before any work is done, a file of --account that cannot be written, or that is or lies in one of
+// the catalogs.
+func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	if path := c.String("account"); path != "-" {
-		return checkResult("account", path)
+		return checkResult("account", path, catalogs...)
 	}
 	return nil
 }
@@ -49,11 +50,23 @@ func (p *program) tellEdit(c *cli.Context, path string, r *change.Result) error 
 	case r.Unchanged:
 		p.log.Info(fmt.Sprintf("%q is as it was: there is nothing to change", path))
 	case r.Kind == change.Directory:
-		p.log.Info(fmt.Sprintf("wrote %q: %s", path, count(len(r.Files), "file")))
+		p.log.Info(fmt.Sprintf("wrote %q: %s", path, filesText(r)))
 	default:
 		p.log.Info(fmt.Sprintf("wrote %q", path))
 	}
 	return nil
+}
+
+// filesText is how many files of a directory were written and removed.
+func filesText(r *change.Result) string {
+	written, removed := len(r.Files)-len(r.Removed), count(len(r.Removed), "file")+" removed"
+	switch {
+	case len(r.Removed) == 0:
+		return count(written, "file")
+	case written == 0:
+		return removed
+	}
+	return count(written, "file") + ", " + removed
 }
 
 // tellAccount tells what an edit did to the catalog that is called so: problems and what a database does not hold as

@@ -1,0 +1,186 @@
+package catalogdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+)
+
+// maxPatchDepth is how deep the order of keys is kept, and YAML taken apart.
+const maxPatchDepth = 32
+
+// object is a JSON object with the order of its keys.
+type object struct {
+	keys   []string
+	values map[string]json.RawMessage
+}
+
+// parseObject takes an object apart, and only it. It reports whether text is one, each key of which stands there once.
+func parseObject(text []byte) (object, bool) {
+	o := object{values: map[string]json.RawMessage{}}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return o, false
+	}
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		if err != nil || !ok || o.values[key] != nil {
+			return o, false
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return o, false
+		}
+		o.keys, o.values[key] = append(o.keys, key), value
+	}
+	if _, err := d.Token(); err != nil {
+		return o, false
+	}
+	_, err := d.Token()
+	return o, errors.Is(err, io.EOF)
+}
+
+// array takes an array apart.
+func array(text []byte) ([]json.RawMessage, bool) {
+	var a []json.RawMessage
+	err := json.Unmarshal(text, &a)
+	return a, err == nil && a != nil
+}
+
+// inOrder gives the keys now the order that those had that were there before. New keys take the place that they have among
+// the others in now, if those stand as in now, and go to the end otherwise.
+func inOrder(before, now []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(before), func(key string) bool { return !slices.Contains(now, key) })
+	common := slices.DeleteFunc(slices.Clone(now), func(key string) bool { return !slices.Contains(before, key) })
+	if slices.Equal(kept, common) {
+		return now
+	}
+	for _, key := range now {
+		if !slices.Contains(kept, key) {
+			kept = append(kept, key)
+		}
+	}
+	return kept
+}
+
+// likeBefore writes the JSON text now, compact, with the keys of its objects in the order of before. Items of arrays follow
+// the item that they were before, or else the last one.
+func likeBefore(before, now []byte, depth int) []byte {
+	if depth > maxPatchDepth {
+		return now
+	}
+	if was, ok := parseObject(before); ok {
+		is, ok := parseObject(now)
+		if !ok {
+			return now
+		}
+		out := []byte{'{'}
+		for n, key := range inOrder(was.keys, is.keys) {
+			if n > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(out, quoted(key)...), ':')
+			out = append(out, likeBefore(was.values[key], is.values[key], depth+1)...)
+		}
+		return append(out, '}')
+	}
+	was, ok := array(before)
+	is, isArray := array(now)
+	if !ok || !isArray || len(was) == 0 {
+		return now
+	}
+	pairs := pair(was, is)
+	out := []byte{'['}
+	for n, item := range is {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		like := len(was) - 1
+		if pairs[n].old >= 0 {
+			like = pairs[n].old
+		}
+		out = append(out, likeBefore(was[like], item, depth+1)...)
+	}
+	return append(out, ']')
+}
+
+func quoted(key string) []byte {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(key) // a string can be encoded
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
+
+// match is the item of an array that an item was before; old is -1 for a new item.
+type match struct {
+	old  int
+	same bool
+}
+
+// pair finds for each item now what it was before: an item that says the same, or else one about the same.
+func pair(before, now []json.RawMessage) []match {
+	texts := make(map[string][]int, len(before))
+	subjects := make(map[string][]int, len(before))
+	for n, item := range before {
+		texts[canonical(item)] = append(texts[canonical(item)], n)
+	}
+	taken := make([]bool, len(before))
+	pairs := make([]match, len(now))
+	for n, item := range now {
+		text := canonical(item)
+		pairs[n].old = -1
+		if at := texts[text]; len(at) > 0 {
+			pairs[n] = match{at[0], true}
+			taken[at[0]], texts[text] = true, at[1:]
+		}
+	}
+	for n, item := range before {
+		if subject := subjectOf(item); !taken[n] && subject != "" {
+			subjects[subject] = append(subjects[subject], n)
+		}
+	}
+	for n, item := range now {
+		if pairs[n].old >= 0 {
+			continue
+		}
+		if subject := subjectOf(item); len(subjects[subject]) > 0 {
+			pairs[n].old = subjects[subject][0]
+			subjects[subject] = subjects[subject][1:]
+		}
+	}
+	return pairs
+}
+
+// subjectOf tells items of one array apart by what they are about: a name, the reference of a deprecation, or the type of
+// a property. It is empty for others.
+func subjectOf(item []byte) string {
+	o, ok := parseObject(item)
+	if !ok {
+		return ""
+	}
+	for _, key := range []string{"name", "reference", "type"} {
+		if value := o.values[key]; value != nil {
+			return key + canonical(value)
+		}
+	}
+	return ""
+}
+
+// canonical is a JSON text with sorted keys and without white space.
+func canonical(text []byte) string {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil {
+		return string(text)
+	}
+	out, err := json.Marshal(value)
+	if err != nil {
+		return string(text)
+	}
+	return string(out)
+}
