@@ -63,15 +63,35 @@ func (w *Writer) plan() (plan, error) {
 		}
 		text := w.manifests[name]
 		path := filepath.Join(at, ManifestName)
-		old, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if text == nil {
+			continue
+		}
+		same, err := hasText(path, text)
+		if err != nil {
 			return p, err
 		}
-		if text != nil && (err != nil || !bytes.Equal(old, text)) {
+		if !same {
 			p.files = append(p.files, atomicfs.Content{Path: path, Data: text, Perm: 0o666})
 		}
 	}
 	return p, errors.Join(problems...)
+}
+
+// hasText tells whether a file is there with a text. What is there and no regular file is an error, and so is a link.
+func hasText(path string, text []byte) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular():
+		return false, &fs.PathError{Op: "write", Path: path, Err: errors.New("exists and is not a regular file")}
+	case info.Size() != int64(len(text)):
+		return false, nil
+	}
+	old, err := os.ReadFile(path)
+	return bytes.Equal(old, text), err
 }
 
 // isDirectory tells whether a directory is there. What is there and none is an error, and so is a link.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -60,6 +61,11 @@ func (o Options) readDatabase(reuse, stored bool) sqlite.Options {
 
 // database edits a database in place.
 func database(ctx context.Context, path string, e Edit, o Options) (*Result, error) {
+	if !o.DryRun {
+		// Also where there turns out to be nothing to write: as after an edit that was killed when it was nearly done. Whoever may
+		// not write beside the database has left nothing there.
+		_ = atomicfs.Sweep(path)
+	}
 	var result *Result
 	write := sqlite.WriteOptions{Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }

@@ -52,6 +52,10 @@ func Ignored(fsys fs.FS, name string) (bool, error) {
 	return ig.ignores(name), nil
 }
 
+// maxDepth is how many directories may be in one another. Each is opened by way of all above it, so that the work is the
+// square of it.
+const maxDepth = 100
+
 // catalogFiles lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file
 // ignores, whatever it is called.
 func catalogFiles(fsys fs.FS) ([]string, error) {
@@ -64,6 +68,9 @@ func catalogFiles(fsys fs.FS) ([]string, error) {
 		if d.IsDir() {
 			if isVolumeInternal(fsys, name) {
 				return fs.SkipDir
+			}
+			if strings.Count(name, "/") >= maxDepth {
+				return fmt.Errorf("%.80s...: %w: more than %d directories in one another", name, ErrLimit, maxDepth)
 			}
 			// The ignore file of a directory must be known before the files that sort before it.
 			if err := ig.read(fsys, name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,8 @@ const IgnoreFile = ".indexignore"
 const (
 	maxIgnoreFile     = 1 << 20 // bytes
 	maxIgnorePatterns = 10_000
-	maxPatternParts   = 64 // path elements of one pattern
+	maxAllPatterns    = 100_000 // of all ignore files of a catalog
+	maxPatternParts   = 64      // path elements of one pattern
 )
 
 // ignorer decides which files are ignored. Unlike git it looks at files only: a later pattern can bring back a file
@@ -72,6 +73,9 @@ func (ig *ignorer) read(fsys fs.FS, dir string) error {
 		}
 		if count++; count > maxIgnorePatterns {
 			return fmt.Errorf("%s: %w: more than %d patterns", name, ErrLimit, maxIgnorePatterns)
+		}
+		if len(ig.patterns) == maxAllPatterns {
+			return fmt.Errorf("%s: %w: more than %d patterns in all ignore files", name, ErrLimit, maxAllPatterns)
 		}
 		p, err := parseIgnorePattern(line, at)
 		if err != nil {

@@ -48,6 +48,13 @@ type AddOptions struct {
 	Manifests Manifests
 }
 
+// Bounds of what one call of [Add] makes, as bundles can multiply channels, chains and skips: far beyond real packages, of
+// which the largest have some thousand edges and some ten channels.
+const (
+	maxChannels = 1000    // of one added bundle
+	maxEdges    = 250_000 // entries and skips of all channels of one package that are made anew
+)
+
 // maxRounds is how often a permissive edit of a package is tried again without the bundles that were found wanting.
 const maxRounds = 16
 
@@ -143,10 +150,18 @@ func (a *adder) collect(additions []Addition) {
 			continue
 		}
 		n := &candidate{Addition: &additions[i], name: additions[i].Bundle.Name, image: additions[i].Bundle.Image}
+		tooMany := false
 		for _, channel := range n.Channels {
+			if tooMany = len(n.channels) == maxChannels; tooMany {
+				break
+			}
 			if channel = strings.TrimSpace(channel); channel != "" && !slices.Contains(n.channels, channel) {
 				n.channels = append(n.channels, channel)
 			}
+		}
+		if tooMany {
+			a.report(n.problem(ErrLimit, "bundle %q (%s) names more than %d channels", n.name, n.image, maxChannels))
+			continue
 		}
 		n.wish = Origin{n.Replaces, clean(n.Skips), n.SubstitutesFor}
 		k := key{n.Bundle.Package, n.name}
@@ -248,6 +263,13 @@ type packageEdit struct {
 	why     reasons
 	found   []found
 	origins Origins
+	made    int // edges, see maxEdges
+}
+
+// tooMany reports that the package gets more edges than it may.
+func (e *packageEdit) tooMany(channel string) {
+	e.found = append(e.found, found{culprits: e.wanting(channel), Problem: Problem{Package: e.part.name, Channel: channel, Kind: ErrLimit,
+		Message: fmt.Sprintf("package %s: more than %d entries and skips in the channels that the added bundles change", e.part.name, maxEdges)}})
 }
 
 func (e *packageEdit) apply() {

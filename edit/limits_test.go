@@ -102,3 +102,56 @@ func TestLongChains(t *testing.T) {
 		}
 	})
 }
+
+// Bundles multiply channels, chains and skips: what comes of it is counted before it is made.
+func TestAdditionsThatMultiply(t *testing.T) {
+	many := func(n int, format string) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprintf(format, i)
+		}
+		return out
+	}
+	skipping := func(n, channels int) []edit.Addition {
+		list := longChain(t, n)
+		for i := range list {
+			list[i].Channels, list[i].DefaultChannel = many(channels, "c%d"), "c0"
+			for _, below := range list[:max(0, i-1)] {
+				list[i].Skips = append(list[i].Skips, below.Bundle.Name)
+			}
+		}
+		return list
+	}
+	one := func(channels, skips int) []edit.Addition {
+		list := longChain(t, 1)
+		list[0].DefaultChannel = "c0"
+		list[0].Channels, list[0].Skips = many(channels, "c%d"), many(skips, "x%d")
+		return list
+	}
+	for _, c := range []struct {
+		name string
+		list []edit.Addition
+		mode edit.Mode
+		text string
+	}{
+		{"a channel too many", one(1001, 0), edit.Replaces, "more than 1000 channels"},
+		{"as many channels as there may be", one(1000, 100), edit.Replaces, ""},
+		{"skips in many channels", one(1000, 10_000), edit.Replaces, "entries and skips"},
+		{"skips in chains in many channels", skipping(300, 30), edit.Replaces, "entries and skips"},
+		{"skips in chains", skipping(300, 1), edit.Replaces, ""},
+		{"skips do not count in mode semver", skipping(300, 30), edit.SemVer, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := edit.Add(&declcfg.Catalog{}, c.list, edit.AddOptions{Mode: c.mode})
+			if c.text == "" {
+				if err != nil {
+					t.Errorf("got %.300v", err)
+				}
+				return
+			}
+			if !errors.Is(err, edit.ErrLimit) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %.300v, want %s", err, c.text)
+			}
+		})
+	}
+}

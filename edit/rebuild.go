@@ -17,6 +17,9 @@ type rebuild struct {
 
 // channel makes a channel anew; nil if it is gone.
 func (b *rebuild) channel(name string) *channel {
+	if b.made > maxEdges {
+		return nil // which an earlier one has told
+	}
 	c := b.part.channels[name]
 	if c == nil {
 		c = newChannel(b.part.name, name)
@@ -34,6 +37,10 @@ func (b *rebuild) channel(name string) *channel {
 	var skipped []string
 	for at := head; ; {
 		w := b.edges(name, c, at)
+		if b.made += 1 + len(w.Skips); b.made > maxEdges {
+			b.tooMany(name)
+			return nil
+		}
 		out.entries[at] = declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, Skips: w.Skips, SkipRange: b.skipRange(name, c, at)}
 		skipped = append(skipped, w.Skips...)
 		next := w.Replaces

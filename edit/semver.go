@@ -21,6 +21,9 @@ func (e *packageEdit) addSemVer() {
 		ladders[name] = newLadder(c, e.part)
 	}
 	for _, n := range news {
+		if e.made > maxEdges+maxPatches*maxPatches/2 {
+			break // which the last one has told
+		}
 		e.insert(n, ladders)
 	}
 	if len(e.found) > 0 {
@@ -101,6 +104,11 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 			ladders[name] = newLadder(p.channels[name], p)
 		}
 		e.insertIn(m, name, ladders[name])
+		// A patch skips those below it until a higher one does so.
+		if e.made += 1 + len(ladders[name].entries[n.name].Skips); e.made > maxEdges+maxPatches*maxPatches/2 {
+			e.tooMany(name)
+			return
+		}
 	}
 	e.defaultOf(n)
 }

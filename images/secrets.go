@@ -30,10 +30,22 @@ func (r *redacted) Unwrap() error { return r.err }
 // WithoutCredentials replaces what looks like credentials in a name or a message.
 func WithoutCredentials(text string) string { return redact(text) }
 
-func redact(text string) string {
-	text = regexp.MustCompile(`://[^/@\s"']*@`).ReplaceAllString(text, "://***@")
+// What redact looks for.
+var (
+	inURL = regexp.MustCompile(`://[^/@\s"']*@`)
 	// A name without a scheme: USER:PASSWORD@HOST/..., and not TAG@DIGEST.
-	text = regexp.MustCompile(`(^|[\s"'])[^/@:\s"']+:[^/@\s"']+@([^/@\s"']+/)`).ReplaceAllString(text, "${1}***@$2")
-	text = regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9+/=._~-]{8,}`).ReplaceAllString(text, "$1 ***")
-	return regexp.MustCompile(`(?i)\b(password|identitytoken|refresh_token|access_token|token)=[^&\s"']+`).ReplaceAllString(text, "$1=***")
+	inName      = regexp.MustCompile(`(^|[\s"'])[^/@:\s"']+:[^/@\s"']+@([^/@\s"']+/)`)
+	inHeader    = regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9+/=._~-]{8,}`)
+	inParameter = regexp.MustCompile(`(?i)\b(password|identitytoken|refresh_token|access_token|token)=[^&\s"']+`)
+)
+
+// NamesWithoutCredentials is text without the users and passwords of names of images in it. Everything else stays.
+func NamesWithoutCredentials(text string) string {
+	return inName.ReplaceAllString(inURL.ReplaceAllString(text, "://***@"), "${1}***@$2")
+}
+
+func redact(text string) string {
+	text = NamesWithoutCredentials(text)
+	text = inHeader.ReplaceAllString(text, "$1 ***")
+	return inParameter.ReplaceAllString(text, "$1=***")
 }

@@ -51,8 +51,10 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 	}
 	index := &Index{Kind: kind, Name: img.Reference(), Platform: img.Config.Platform}
 	if kind == DatabaseImage {
-		index.Database, index.done, err = copyDatabase(ctx, img, dir, &o)
-		return index, err
+		if index.Database, index.done, err = copyDatabase(ctx, img, dir, &o); err != nil {
+			return nil, err
+		}
+		return index, nil
 	}
 	tree, configs, err := extract(ctx, img, &o, dir)
 	if err != nil {

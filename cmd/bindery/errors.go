@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -24,17 +25,20 @@ func (p *program) showError(app *cli.App, line cliutil.Line, args []string, err 
 	if errors.As(err, &about) {
 		about.Object = images.WithoutCredentials(about.Object)
 	}
+	var text strings.Builder
 	switch {
 	case errorFormat(args) == "json":
-		_ = cliutil.WriteJSON(p.stderr, err)
+		_ = cliutil.WriteJSON(&text, err)
 	case p.opm:
-		fmt.Fprint(p.stderr, opmError(app, line, err, time.Now()))
+		text.WriteString(opmError(app, line, err, time.Now()))
 	default:
-		_ = cliutil.WriteText(p.stderr, err)
+		_ = cliutil.WriteText(&text, err)
 		if usage {
-			fmt.Fprintf(p.stderr, "usage: %s\n", cliutil.Synopsis(app, line))
+			fmt.Fprintf(&text, "usage: %s\n", cliutil.Synopsis(app, line))
 		}
 	}
+	// Most errors say what the user gave.
+	_, _ = io.WriteString(p.stderr, images.NamesWithoutCredentials(text.String()))
 }
 
 // errorFormat is the value of --error-format, also on a line that cannot be parsed.

@@ -109,6 +109,10 @@ func (p *program) generateDatabase(c *cli.Context, e *editedIndex) (err error) {
 	if err := p.checkReplaceable(c, path); err != nil {
 		return err
 	}
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		// What it leads to is no part of the build context.
+		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("is a symbolic link, which is not followed")}
+	}
 	err = os.Mkdir(dir, 0o777)
 	made := err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -105,17 +104,15 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 func (l *migrationList) read() ([]jobs.Line, error) {
 	file := l.c.String("from-file")
 	l.dir = l.c.String("report-dir")
-	in, name := l.p.stdin, "standard input"
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("--from-file: %w", err)
-		}
-		defer f.Close()
-		in, name = f, file
-		if l.dir == "" {
-			l.dir = filepath.Clean(file) + ".reports"
-		}
+	in, name, err := l.p.openInput(file)
+	if err != nil {
+		return nil, fmt.Errorf("--from-file: %w", err)
+	}
+	defer in.Close()
+	if file == "-" {
+		name = "standard input"
+	} else if l.dir == "" {
+		l.dir = filepath.Clean(file) + ".reports"
 	}
 	if l.dir == "" {
 		return nil, cliutil.Usagef("--from-file -: --report-dir DIR is needed, which a file gives its name to")

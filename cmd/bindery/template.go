@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -133,20 +134,28 @@ func templateArgs(c *cli.Context) (template.Type, string, error) {
 	return typ, c.Args().Get(1), nil
 }
 
-// openInput opens a file, or standard input for "-". The name is what messages call it.
+// openInput opens a file, or standard input for "-". The name is what messages call it. A FIFO is refused, as nobody may
+// ever write to it; what a shell makes for "<(command)" is none.
 func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 	if file == "-" {
 		return io.NopCloser(p.stdin), "stdin", nil
 	}
-	f, err := os.Open(file)
+	info, err := os.Stat(file)
 	if err != nil {
 		return nil, "", err
 	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		_ = f.Close() // it was only looked at
+	if info.IsDir() {
 		return nil, "", &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, a file is needed", file)}
 	}
-	return f, file, nil
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		// The pipes of a shell have no name in the file system.
+		if _, err := filepath.EvalSymlinks(file); err == nil {
+			return nil, "", &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, a file is needed", file),
+				Hint: "\"-\" is standard input"}
+		}
+	}
+	f, err := os.Open(file)
+	return f, file, err
 }
 
 func (p *program) parseTemplate(ctx context.Context, file string, o template.ParseOptions) (_ *template.Template, err error) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -67,15 +66,11 @@ func (v versionSelection) text() (string, error) {
 
 // readSelections reads a file with a selection. All its problems are told together.
 func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Selection, err error) {
-	in := p.stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	in, _, err := p.openInput(file)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	wrong := func(format string, args ...any) error {
 		return &cliutil.Error{Class: cliutil.ClassInput, Object: file, Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/change"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -119,9 +120,13 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 }
 
 func newAccount(c *cli.Context, name string, r *change.Result) account {
+	problems := listed(r.Account.Problems)
+	for i := range problems {
+		problems[i].Image = images.WithoutCredentials(problems[i].Image) // as the user named it, if it is that of no bundle
+	}
 	return account{
-		Catalog: name, Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
-		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: listed(r.Account.Problems), Notes: listed(r.Account.Notes),
+		Catalog: images.WithoutCredentials(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
+		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: problems, Notes: listed(r.Account.Notes),
 		Findings: listed(findingsOf(r)), Files: listed(r.Files),
 	}
 }
@@ -211,6 +216,9 @@ func (t *tally) add(c edit.Change) {
 // came tells whether bundles were added.
 func (t *tally) came() bool { return t.counts["bundle added"]+t.counts["bundle changed"] > 0 }
 
+// maxHeads is how many heads and default channels of a package a line tells of.
+const maxHeads = 20
+
 // tallied are the kinds that a line tells of, in its order.
 var tallied = []edit.Kind{edit.KindBundle, edit.KindChannel, edit.KindDeprecation}
 
@@ -233,7 +241,10 @@ func (t *tally) text() string {
 			}
 		}
 	}
-	parts = append(parts, t.heads...)
+	parts = append(parts, t.heads[:min(len(t.heads), maxHeads)]...)
+	if n := len(t.heads) - maxHeads; n > 0 {
+		parts = append(parts, fmt.Sprintf("and %d heads more", n))
+	}
 	edges := t.counts["replace added"] + t.counts["replace changed"] + t.counts["replace removed"] + t.counts["skip added"] + t.counts["skip removed"]
 	if edges > 0 {
 		parts = append(parts, count(edges, "edge")+" changed")

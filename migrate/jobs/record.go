@@ -93,10 +93,20 @@ func recordName(l *Line) string {
 // readRecord reads a record; nil if there is none. One that cannot be understood is an error: what it is about might be
 // somebody's only copy.
 func readRecord(path string, l *Line) (*Record, error) {
-	f, err := os.Open(path)
+	bad := func(why string) error {
+		return fmt.Errorf("the report %q is no report of this line: %s; remove it if the outputs are not needed", path, why)
+	}
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a FIFO would wait for its writer
+		return nil, bad("not a regular file")
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +114,6 @@ func readRecord(path string, l *Line) (*Record, error) {
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err != nil {
 		return nil, err
-	}
-	bad := func(why string) error {
-		return fmt.Errorf("the report %q is no report of this line: %s; remove it if the outputs are not needed", path, why)
 	}
 	if len(text) > maxRecord {
 		return nil, bad("too long")
