@@ -6,7 +6,7 @@
 //	  └── one edit at a time; sweeps what a killed one left   └── all of them, or none
 //
 // A blob that is not changed keeps its bytes, with the comments around it. A changed blob stays where it is, and a new one
-// goes where its likes are. The rules are in docs/parts/catalogdir.md.
+// goes where its likes are. The rules are in docs/layouts.md.
 //
 // Files that change are written beside the others, in a directory whose content no reader of catalogs looks at, checked,
 // synced, and put in place by one operation of the file system: a rename, or an exchange of two directories. Where that
