@@ -265,6 +265,11 @@ render oci:$work/etcd.oci:v1 $PWD/testdata/bundles/etcd/0.9.4
 list images catalog
 graph catalog -o svg
 diff catalog catalog
+catalog prune catalog --keep etcd --dry-run
+registry add -d added.db -b $PWD/testdata/bundles/synth-constraint/0.1.0
+index rm -f oci:$work/layout:v1 -o etcd -t a/index:v2 --output oci:$work/index-pruned.oci
+index add -b $PWD/testdata/bundles/synth-constraint/0.1.0 -t a/index:v1 --output-format sqlite -c podman --output oci:$work/index-new.oci
+migrate oci:$work/layout:v1 -t a/migrated:v1 --output oci:$work/migrated.oci
 template convert substitutes catalog -o yaml
 cache info
 completion bash
