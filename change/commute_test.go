@@ -18,7 +18,7 @@ import (
 )
 
 // rounds are how many random sequences are tried.
-const rounds = 20
+const rounds = 10
 
 // adding is the edit that adds bundles.
 func adding(list []edit.Addition, o edit.AddOptions) change.Edit {

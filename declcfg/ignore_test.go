@@ -78,8 +78,8 @@ func TestIgnoreFileIsBounded(t *testing.T) {
 	}
 	t.Run("stars are matched in linear time", func(t *testing.T) {
 		fsys := fstest.MapFS{
-			IgnoreFile:                      {Data: []byte(strings.Repeat("**/", 60) + "nothing")},
-			strings.Repeat("a/", 200) + "b": {},
+			IgnoreFile:                             {Data: []byte(strings.Repeat("**/", 60) + "nothing")},
+			strings.Repeat("a/", maxDepth-1) + "b": {},
 		}
 		start := time.Now()
 		if _, err := catalogFiles(fsys); err != nil {
