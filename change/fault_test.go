@@ -268,7 +268,7 @@ func TestKilledEdits(t *testing.T) {
 			takes := time.Since(start)
 			listing := names(t, at)
 			killed, finished := 0, 0
-			for n := range 12 {
+			for n := range 6 {
 				version := fmt.Sprintf("1.%d.0", n)
 				before := edittest.Show(read(t, at))
 				cmd := job(at, "add", "new-package", version)
