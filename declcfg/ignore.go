@@ -18,7 +18,7 @@ const IgnoreFile = ".indexignore"
 const (
 	maxIgnoreFile     = 1 << 20 // bytes
 	maxIgnorePatterns = 10_000
-	maxAllPatterns    = 100_000 // of all ignore files of a catalog
+	maxAllPatterns    = 400_000 // of all ignore files of a catalog
 	maxPatternParts   = 64      // path elements of one pattern
 )
 

@@ -124,8 +124,8 @@ func TestPlacesOfEdits(t *testing.T) {
 		{"file of the catalog that leads elsewhere", link("cat/x.yaml", "../../canary/secret"), local, "escapes", promote},
 		{"FIFO in the catalog", fifo("cat/x.yaml"), 0, "regular file", promote},
 		{"300 directories in one another", func(b *box) { b.write("cat/"+strings.Repeat("d/", 300)+"x.yaml", "") }, limit, "directories", promote},
-		{"11 ignore files of 10,000 patterns each", func(b *box) {
-			for i := range 11 {
+		{"41 ignore files of 10,000 patterns each", func(b *box) {
+			for i := range 41 {
 				b.write(fmt.Sprintf("cat/d%d/.indexignore", i), strings.Repeat("x\n", 10_000))
 			}
 		}, limit, "patterns", promote},
