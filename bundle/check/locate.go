@@ -10,12 +10,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// locator finds lines of values. It reads a file anew when there is something to tell about it, and keeps the last.
+// locator finds lines of values. It reads a file anew when there is something to tell about it, and keeps the last, and of
+// that the last document.
 type locator struct {
 	fsys fs.FS
 	file string
 	docs []canon.Doc
-	left int // bytes of documents that may still be read: each look-up reads one anew
+	last *canon.Locator // of the document n; nil if there is none yet
+	n    int
+	left int // bytes of documents that may still be read: each look-up in JSON reads its document anew
 }
 
 // maxLocated is worth one or two seconds.
@@ -27,15 +30,24 @@ func (l *locator) find(p place) int {
 		return p.line
 	}
 	if l.file != p.file {
-		l.file, l.docs = p.file, documents(l.fsys, p.file)
+		l.file, l.docs, l.last = p.file, documents(l.fsys, p.file), nil
 	}
 	if p.doc >= len(l.docs) {
 		return p.line
 	}
 	doc := l.docs[p.doc]
-	for n := len(p.path); n > 0 && l.left > 0; n-- {
+	if l.last == nil || l.n != p.doc {
+		if l.left <= 0 {
+			return p.line
+		}
 		l.left -= len(doc.Data)
-		if line, ok := canon.Locate(doc.Data, doc.JSON, p.path[:n]...); ok {
+		l.last, l.n = canon.NewLocator(doc.Data, doc.JSON), p.doc
+	}
+	for n := len(p.path); n > 0 && l.left > 0; n-- {
+		if doc.JSON {
+			l.left -= len(doc.Data)
+		}
+		if line, ok := l.last.Line(p.path[:n]...); ok {
 			return doc.Line + line - 1
 		}
 	}
