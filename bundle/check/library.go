@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -22,6 +24,10 @@ func (r *run) definition(o object) {
 	if err != nil {
 		r.fail("crd/parse-error", at(o.Object), "error converting crd: %v", err)
 		return
+	}
+	if n := boundRules(in); n > maxDefinitionRules {
+		r.note(finding{place: at(o.Object, "spec", "versions"), Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: "crd-rules",
+			Message: fmt.Sprintf("the definition has %d validation rules: the first %d are checked", n, maxDefinitionRules)}})
 	}
 	for _, e := range crdvalidation.ValidateCustomResourceDefinition(r.ctx, in) {
 		place := at(o.Object, fieldPath(e.Field)...)
@@ -53,6 +59,64 @@ func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, erro
 	in := o.crdBeta.DeepCopy()
 	crdv1beta1.SetObjectDefaults_CustomResourceDefinition(in)
 	return out, crdv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
+}
+
+// maxDefinitionRules bounds the CEL rules of one definition that are compiled: the API server's validator takes
+// milliseconds for each and cannot be interrupted. Definitions in the field have dozens.
+const maxDefinitionRules = 1000
+
+// boundRules takes away the rules beyond maxDefinitionRules, in the order of the names of properties, and says how many
+// there were.
+func boundRules(in *apiextensions.CustomResourceDefinition) (n int) {
+	var walk func(s *apiextensions.JSONSchemaProps)
+	each := func(m map[string]apiextensions.JSONSchemaProps) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			s := m[name]
+			walk(&s)
+			m[name] = s
+		}
+	}
+	list := func(l []apiextensions.JSONSchemaProps) {
+		for i := range l {
+			walk(&l[i])
+		}
+	}
+	walk = func(s *apiextensions.JSONSchemaProps) {
+		if s == nil {
+			return
+		}
+		had := len(s.XValidations)
+		s.XValidations = s.XValidations[:min(had, max(0, maxDefinitionRules-n))]
+		n += had
+		for _, group := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.OneOf, s.AnyOf} {
+			list(group)
+		}
+		walk(s.Not)
+		if s.Items != nil {
+			walk(s.Items.Schema)
+			list(s.Items.JSONSchemas)
+		}
+		for _, more := range []*apiextensions.JSONSchemaPropsOrBool{s.AdditionalProperties, s.AdditionalItems} {
+			if more != nil {
+				walk(more.Schema)
+			}
+		}
+		for _, named := range []map[string]apiextensions.JSONSchemaProps{s.Properties, s.PatternProperties, s.Definitions} {
+			each(named)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+			walk(s.Dependencies[name].Schema)
+		}
+	}
+	if in.Spec.Validation != nil {
+		walk(in.Spec.Validation.OpenAPIV3Schema)
+	}
+	for _, v := range in.Spec.Versions {
+		if v.Schema != nil {
+			walk(v.Schema.OpenAPIV3Schema)
+		}
+	}
+	return n
 }
 
 // libraryText is what the library says, for people.

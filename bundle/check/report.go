@@ -11,7 +11,7 @@ import (
 
 // Report is what was found. It does not change any more.
 type Report struct {
-	// Problems are sorted by file, line, rule and message, and each is there once.
+	// Problems are sorted by file, line, rule, field and message, and each is there once.
 	Problems []bundle.Problem
 	// Size is what the bundle takes in the ConfigMap that it is unpacked to. It is zero for other media types than
 	// registry+v1.
@@ -109,7 +109,7 @@ func (r *run) report() *Report {
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 	out := &Report{Size: r.size}
 	told := map[bundle.Problem]bool{}
