@@ -99,8 +99,11 @@ func (b *bench) additions(ctx context.Context) error {
 // versions, in which they can be added one by one.
 func (b *bench) pushBundles(ctx context.Context, host string) (refs []string, err error) {
 	oracle := filepath.Join(filepath.Dir(b.real), "oracle")
-	dir, err := untar(filepath.Join(oracle, "bundles-all-dev-packages.tar.zst"), filepath.Join(b.dir, "added-bundles"))
-	if err != nil {
+	dir, packed := filepath.Join(b.dir, "added-bundles"), filepath.Join(b.dir, "bundles.tar")
+	if err := unpack(ctx, b.options, filepath.Join(oracle, "bundles-all-dev-packages.tar.zst"), packed); err != nil {
+		return nil, err
+	}
+	if _, err := untar(packed, dir); err != nil {
 		return nil, err
 	}
 	list, err := os.ReadFile(filepath.Join(oracle, "images-dev.tsv"))
