@@ -55,7 +55,9 @@ type PlatformImage struct {
 type Layer struct {
 	Kind LayerKind `json:"kind"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
-	Packages     []string      `json:"packages,omitempty"`
+	Packages []string `json:"packages,omitempty"`
+	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked for.
+	Key          digest.Digest `json:"key,omitempty"`
 	MediaType    string        `json:"mediaType"`
 	Digest       digest.Digest `json:"digest"`
 	DiffID       digest.Digest `json:"diffID"`

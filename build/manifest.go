@@ -76,7 +76,7 @@ func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]s
 	}
 	descs := make([]v1.Descriptor, len(ls))
 	for i, l := range ls {
-		descs[i] = v1.Descriptor{MediaType: l.MediaType, Size: l.Size, Digest: l.Digest}
+		descs[i] = v1.Descriptor{MediaType: l.MediaType, Size: l.Size, Digest: l.Digest, Annotations: l.annotations()}
 	}
 	return json.Marshal(v1.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2},

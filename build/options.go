@@ -46,7 +46,11 @@ type Options struct {
 	// win over them.
 	Kept            func(v1.Platform) Kept
 	KeptAnnotations map[string]string
-	// Created is the time of everything in the image; 1970-01-01T00:00:00Z if zero.
+	// Previous, unless nil, is what an earlier image tells. Its division of the packages into layers is kept as far as it
+	// fits, and its layers are used again where their contents are the same.
+	Previous *Previous
+	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always have
+	// the latter: the layers of another day are the same.
 	Created time.Time
 	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
 	MaxLayers int
@@ -130,5 +134,5 @@ func (o *Options) created() time.Time {
 
 // layerOptions are those of every layer.
 func (o *Options) layerOptions() layers.Options {
-	return layers.Options{Compression: o.Compression, Time: o.created()}
+	return layers.Options{Compression: o.Compression}
 }

@@ -1,0 +1,46 @@
+package build
+
+import (
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// The annotations of the layers of an image, on their descriptors in its manifest. They tell everything about the
+// layers that does not need the layers: which packages they hold, and what they were made from. The docker format has no
+// annotations.
+const (
+	// AnnotationKind is the [LayerKind].
+	AnnotationKind = "io.github.operator-bindery.layer.kind"
+	// AnnotationPackages are the packages of the layer, sorted and separated by commas.
+	AnnotationPackages = "io.github.operator-bindery.layer.packages"
+	// AnnotationKey is the key of the content: layers with the same key have the same bytes. See [Layer.Key].
+	AnnotationKey = "io.github.operator-bindery.layer.key"
+)
+
+// annotations are those of the layer's descriptor; nil for a layer of a base.
+func (l Layer) annotations() map[string]string {
+	if l.Kind == LayerBase {
+		return nil
+	}
+	a := map[string]string{AnnotationKind: string(l.Kind)}
+	if len(l.Packages) > 0 {
+		a[AnnotationPackages] = strings.Join(l.Packages, ",")
+	}
+	if l.Key != "" {
+		a[AnnotationKey] = l.Key.String()
+	}
+	return a
+}
+
+// Previous is what an earlier image of a catalog tells about its layers of packages.
+type Previous struct {
+	// Groups are the packages of each layer, each sorted.
+	Groups [][]string
+	// Layers are the finished layers by the keys of their contents.
+	Layers map[digest.Digest]layers.Blob
+	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
+	Repository string
+}
