@@ -82,7 +82,7 @@ type Result struct {
 	// Blobs tells of every blob of an image in a registry, and Traffic sums them up. Of several names in one repository the
 	// first brings everything there.
 	Blobs   []Transfer `json:"blobs,omitempty"`
-	Traffic *Traffic   `json:"totals,omitempty"`
+	Traffic *Traffic   `json:"traffic,omitempty"`
 }
 
 // Copy writes the image to all destinations. Files and directories are first prepared beside their places, then
@@ -102,7 +102,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
 	}
-	if err := checkIfDigest(o.IfDigest); err != nil {
+	if err := CheckIfDigest(o.IfDigest); err != nil {
 		return nil, err
 	}
 	c, err := newCopier(ctx, src, dests, o)

@@ -32,15 +32,12 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s stands for %s and not for %s: it was not changed", e.Name, show(e.Got), show(e.Want))
 }
 
-// checkIfDigest checks the option of that name.
-func checkIfDigest(text string) error {
+// CheckIfDigest checks the text of [CopyOptions.IfDigest].
+func CheckIfDigest(text string) error {
 	if text == "" || text == IfNone {
 		return nil
 	}
-	if err := checkDigest(digest.Digest(text)); err != nil {
-		return fmt.Errorf("the digest that a name must stand for: %w", err)
-	}
-	return nil
+	return checkDigest(digest.Digest(text))
 }
 
 // tagOf is the tag of a destination; empty if it is named by its digest.
