@@ -69,9 +69,12 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact(text))}
 	}
 	to.User, to.Fragment = nil, ""
-	if at.Scheme == "https" && to.Scheme == "http" && strings.EqualFold(at.Hostname(), to.Hostname()) {
-		// A registry that does not know that there is a proxy with TLS before it.
+	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.
+	switch {
+	case at.Scheme == "https" && to.Scheme == "http" && strings.EqualFold(at.Hostname(), to.Hostname()):
 		to.Scheme, to.Host = "https", at.Host
+	case at.Scheme == "http" && to.Scheme == "https" && to.Port() != "" && strings.EqualFold(at.Host, to.Host):
+		to.Scheme = "http"
 	}
 	if to.Scheme != "https" && (to.Scheme != "http" || at.Scheme == "https") {
 		return nil, false, registryError{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q", p.host.name, to.Scheme, to.Host)}

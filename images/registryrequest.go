@@ -119,7 +119,13 @@ func (h *registryHost) do(req *http.Request, q *request, w *stallWatch, up *uplo
 	default:
 		defer w.wait(maxHeaderWait)()
 	}
-	return h.client.Do(req)
+	resp, err := h.client.Do(req)
+	var of *url.Error
+	if errors.As(err, &of) {
+		// What stands behind the question mark may be a signature of whoever stores blobs.
+		of.URL, _, _ = strings.Cut(of.URL, "?")
+	}
+	return resp, err
 }
 
 // explain makes one error of what Go says about a server without TLS.
