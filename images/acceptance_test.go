@@ -248,13 +248,11 @@ func TestRealRegistryIsPushedToByABadLine(t *testing.T) {
 	f, text := large(t, 3<<20)
 	bad := insecure()
 	bad.AuthFile = authFileFor(t, addr)
-	for i := range 3 {
-		if _, err := pushTo(t, f, CopyOptions{Registry: bad, Retries: 8}, fmt.Sprintf("%s/a/b%d:v1", addr, i)); err != nil {
-			t.Fatal(err)
-		}
-		direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
-		if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), fmt.Sprintf("%s/a/b%d:v1", host, i)); err != nil || got != text {
-			t.Errorf("%d bytes, %v", len(got), err)
-		}
+	if _, err := pushTo(t, f, CopyOptions{Registry: bad, Retries: 8}, addr+"/a/b:v1"); err != nil {
+		t.Fatal(err)
+	}
+	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil || got != text {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

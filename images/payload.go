@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +12,8 @@ import (
 
 // payload is what a request sends.
 type payload struct {
-	// open begins at the first byte; it may be called again for another attempt.
-	open func() (io.ReadCloser, error)
+	// open begins at the first byte; it may be called again for another attempt. The context ends with the request.
+	open func(context.Context) (io.ReadCloser, error)
 	size int64
 	kind string // the media type
 	// moved, unless nil, is told how many bytes have been taken by the connection so far.
@@ -21,7 +22,7 @@ type payload struct {
 
 // bytesPayload sends a text.
 func bytesPayload(text []byte, kind string) *payload {
-	return &payload{size: int64(len(text)), kind: kind, open: func() (io.ReadCloser, error) {
+	return &payload{size: int64(len(text)), kind: kind, open: func(context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}}
 }
@@ -57,7 +58,7 @@ type uploading struct {
 }
 
 func (u *uploading) open(p *payload) (io.ReadCloser, error) {
-	r, err := p.open()
+	r, err := p.open(u.watch.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (u *uploading) resumed(sent int64, err error) {
 	if u.ended {
 		return
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && u.watch.ctx.Err() == nil {
 		u.err = err
 	}
 	u.timer.Reset(u.watch.limit)

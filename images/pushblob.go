@@ -104,13 +104,11 @@ func (u *blobUpload) next(resp *http.Response) error {
 
 // send sends what the registry lacks.
 func (u *blobUpload) send(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // the library may still be reading
 	from := u.offset
 	q := request{
 		method: http.MethodPatch, url: u.at, foreign: u.foreign, success: accepted,
 		payload: &payload{
-			open:  func() (io.ReadCloser, error) { return u.open(ctx, from) },
+			open:  func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
 			size:  u.blob.Size - from,
 			kind:  "application/octet-stream",
 			moved: func(n int64) { u.moved(from + n) },

@@ -47,7 +47,7 @@ type pushedReader struct {
 // read adds one manifest and what it refers to.
 func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth int) error {
 	if _, err := r.c.policy.IsRunningImageAllowed(ctx, image.UnparsedInstance(r.src, instance)); err != nil {
-		return fmt.Errorf("Source image rejected: %w", err) //nolint:staticcheck // as the library says it for other destinations
+		return fmt.Errorf("source image rejected: %w", err)
 	}
 	text, kind, err := r.src.GetManifest(ctx, instance)
 	if err != nil {
