@@ -54,7 +54,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 			"that was written, the last one is the image's name with its digest." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
-				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --if-digest none --digest-file digest --dry-run"),
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run"),
 		Flags:  flags,
 		Action: exactly(1, p.buildCatalog),
 	}
