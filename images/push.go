@@ -153,21 +153,30 @@ func (p *pusher) push(ctx context.Context) (done map[string]bool, err error) {
 		}
 	}
 	for _, r := range p.repos {
-		for _, d := range r.dests {
-			if err := r.tag(ctx, d); err != nil {
-				return done, r.failed(ctx, d, err)
-			}
-			done[d.String()] = true
-		}
+		err := r.tagAll(ctx, done)
 		r.account()
+		if err != nil {
+			return done, err
+		}
 	}
 	return done, nil
 }
 
+// tagAll gives the image its names in the repository, and notes those that it has.
+func (r *pushedRepository) tagAll(ctx context.Context, done map[string]bool) error {
+	for _, d := range r.dests {
+		if err := r.tag(ctx, d); err != nil {
+			return r.failed(ctx, d, err)
+		}
+		done[d.String()] = true
+	}
+	return nil
+}
+
 // failed gives an error its class and says where it happened.
 func (r *pushedRepository) failed(ctx context.Context, d Destination, err error) error {
-	if ctx.Err() != nil {
-		err = errors.Join(context.Cause(ctx), err)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(cause, err)
 	}
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {
@@ -191,6 +200,7 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 		return err
 	}
 	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: withoutSecrets(err)})
+	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none)
 }
@@ -258,7 +268,7 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 func (r *pushedRepository) note(b v1.Descriptor, t Transfer) {
 	t.Digest, t.Size = b.Digest, b.Size
 	r.mu.Lock()
-	if old, known := r.transfers[b.Digest]; !known || old.How == Reused {
+	if old, known := r.transfers[b.Digest]; !known || t.How == Pushed || old.How == Reused {
 		r.transfers[b.Digest] = t
 	}
 	r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -479,6 +480,51 @@ func TestBlobThatDisappearsIsSentAgainOnce(t *testing.T) {
 				t.Errorf("%d uploads", n)
 			}
 		})
+	}
+}
+
+// What a registry says it has mounted and does not have is sent.
+func TestMountsThatAreNone(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Separate(false)
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		if !r.URL.Query().Has("mount") {
+			return false
+		}
+		w.WriteHeader(http.StatusCreated)
+		return true
+	})
+	f := packages(t, "a", "b")
+	r, err := pushTo(t, lent{f, []string{reg.Host() + "/base/image"}}, CopyOptions{}, reg.Host()+"/a/b:v1")
+	if err != nil || len(r[0].Written) != 3 || len(r[0].Mounted) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// The destinations that have their names are told of when one fails.
+func TestTagThatFails(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/manifests/v2") {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	})
+	out := t.TempDir() + "/layout"
+	dests := []Destination{parse(t, "oci:"+out+":v1")}
+	for _, tag := range []string{"v1", "v2", "v3"} {
+		dests = append(dests, parse(t, "docker://"+reg.Host()+"/a/b:"+tag))
+	}
+	r, err := Copy(t.Context(), simple(t, "x"), dests, CopyOptions{Registry: insecure()})
+	if !IsUnauthorized(err) || !strings.Contains(err.Error(), "/a/b:v2: ") {
+		t.Errorf("got %v", err)
+	}
+	if len(r) != 1 || r[0].Destination != dests[1].String() || len(r[0].Written) != 3 {
+		t.Errorf("done: %+v", r)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the layout was written: %v", err)
 	}
 }
 
