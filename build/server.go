@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -82,6 +83,13 @@ func ServerStream(open func() (io.ReadCloser, error), size int64, p v1.Platform)
 		return Server{}, fmt.Errorf("server: %w", err)
 	}
 	return Server{Platform: p, program: layers.Entry{Name: serverPath, Mode: 0o755, Size: size, Open: open}}, nil
+}
+
+// WithDigest is the server whose program's sha256 is known, so that it need not be read to find the key of its layer. A
+// layer with another program is not written.
+func (s Server) WithDigest(d digest.Digest) Server {
+	s.program.Digest = d
+	return s
 }
 
 // headSize is enough of a program for its ELF header and its program headers, which linkers put behind it.
