@@ -233,6 +233,9 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	var parts []part
 	for _, s := range o.Servers {
+		if s, err = s.hashed(ctx); err != nil {
+			return nil, err
+		}
 		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
 	}
 	parts = append(parts, common...)

@@ -11,14 +11,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/list"
 )
 
 // cacheSizeFlag bounds the cache of blobs.
 func cacheSizeFlag() cli.Flag {
 	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs may have on the disk", "work")
+}
+
+// noCacheFlag turns the caches off.
+func noCacheFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "no-cache", Usage: "make and fetch everything anew, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"}
 }
 
 // cacheDir is where blobs are cached; false if this user has no place for it.
@@ -47,6 +54,9 @@ func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, erro
 
 // blobCache is the cache that the flags ask for. There is none, after a warning, if it cannot be used.
 func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
+	if p.blobs != nil {
+		return p.blobs, nil
+	}
 	dir, ok := cacheDir()
 	if !ok || c.Bool("no-cache") {
 		return nil, nil
@@ -60,7 +70,50 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 		p.log.Warn(fmt.Sprintf("images are fetched without a cache: %v", err))
 		return nil, nil
 	}
+	p.blobs = cache
+	p.atEnd = append(p.atEnd, func(bool) error { return cache.Close() })
 	return cache, nil
+}
+
+// notesShare is the part of the size of the cache of blobs that the notes beside it may have.
+const notesShare = 16
+
+// openNotes opens the notes beside a cache of blobs.
+func (p *program) openNotes(blobs *images.BlobCache) (*images.Notes, error) {
+	return images.OpenNotes(images.NotesDir(blobs.Dir()), images.BlobCacheOptions{
+		MaxBytes: max(1, blobs.MaxBytes()/notesShare),
+		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layers are not remembered any more: %v", err)) },
+	})
+}
+
+// known is what earlier builds have left, as the flags say; nil if nothing is to be remembered.
+func (p *program) known(c *cli.Context) (*build.Known, error) {
+	blobs, err := p.blobCache(c)
+	if err != nil || blobs == nil {
+		return nil, err
+	}
+	notes, err := p.openNotes(blobs)
+	if err != nil {
+		p.log.Warn(fmt.Sprintf("layers are not remembered: %v", err))
+		return nil, nil
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
+	return &build.Known{Notes: notes, Blobs: blobs}, nil
+}
+
+// validator tells which program this is: what another one has found to be valid, this one may not. Programs that were built
+// from the same commit, or from none, are told apart by their files.
+func validator() string {
+	v := version.Get()
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(), info.ModTime().UnixNano())
 }
 
 func (p *program) cacheCommand() *cli.Command {
