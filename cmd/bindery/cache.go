@@ -20,7 +20,7 @@ import (
 
 // cacheSizeFlag bounds the cache of blobs.
 func cacheSizeFlag() cli.Flag {
-	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs may have on the disk", "work")
+	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs and layers may have on the disk", "work")
 }
 
 // noCacheFlag turns the caches off.
@@ -120,11 +120,12 @@ func (p *program) cacheCommand() *cli.Command {
 	output := func() cli.Flag {
 		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"}
 	}
-	const where = "Blobs of images from registries are kept in $XDG_CACHE_HOME/bindery/blobs, or $HOME/.cache/bindery/blobs, for\n" +
-		"all processes of the user."
+	const where = "Blobs of images from registries, and layers that were built, are kept in $XDG_CACHE_HOME/bindery/blobs, or\n" +
+		"$HOME/.cache/bindery/blobs, for all processes of the user. Beside it, in layers, are notes: which layer was made of\n" +
+		"which content, and what was found to be valid."
 	return &cli.Command{
 		Name:   "cache",
-		Usage:  "show or empty the cache of blobs",
+		Usage:  "show or empty the cache of blobs and layers",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			{
@@ -136,9 +137,10 @@ func (p *program) cacheCommand() *cli.Command {
 			},
 			{
 				Name:  "prune",
-				Usage: "remove blobs from the cache",
-				Description: where + " Those that were not used for longest go first. It may be done at any time,\n" +
-					"and is done by itself when the cache outgrows --cache-size." +
+				Usage: "remove blobs and notes from the cache",
+				Description: where + " What was not used for longest goes first. It may\n" +
+					"be done at any time, and is done by itself when the cache outgrows --cache-size. Notes may have a sixteenth of the\n" +
+					"size besides." +
 					examples("bindery cache prune", "bindery cache prune --max-size 500MiB", "bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "max-size", Usage: "`SIZE` that may stay (default that of --cache-size)"},
@@ -181,22 +183,59 @@ func (p *program) cacheInfo(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	notes, err := p.userNotes(cache)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
+	noted, err := notes.Info()
+	if err != nil {
+		return err
+	}
 	if format == "json" {
 		return p.printJSON(struct {
-			Directory string     `json:"directory"`
-			Blobs     int        `json:"blobs"`
-			Bytes     int64      `json:"bytes"`
-			MaxBytes  int64      `json:"maxBytes"`
-			Oldest    *time.Time `json:"oldest,omitempty"`
-			Newest    *time.Time `json:"newest,omitempty"`
-		}{info.Dir, info.Blobs, info.Bytes, info.MaxBytes, stamp(info.Oldest), stamp(info.Newest)})
+			cacheCount
+			Layers cacheCount `json:"layers"`
+		}{countOf(info, "blobs"), countOf(noted, "notes")})
 	}
-	used := ""
-	if !info.Oldest.IsZero() {
-		used = info.Oldest.UTC().Format(time.RFC3339) + " to " + info.Newest.UTC().Format(time.RFC3339)
+	row := func(i images.CacheInfo) []string {
+		used := ""
+		if !i.Oldest.IsZero() {
+			used = i.Oldest.UTC().Format(time.RFC3339) + " to " + i.Newest.UTC().Format(time.RFC3339)
+		}
+		return []string{i.Dir, strconv.Itoa(i.Blobs), cliutil.FormatSize(i.Bytes), cliutil.FormatSize(i.MaxBytes), used}
 	}
-	return p.printTable([]string{"DIRECTORY", "BLOBS", "SIZE", "LIMIT", "LAST USED"},
-		[]string{info.Dir, strconv.Itoa(info.Blobs), cliutil.FormatSize(info.Bytes), cliutil.FormatSize(info.MaxBytes), used})
+	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
+}
+
+// cacheCount is what "cache info" tells of a directory.
+type cacheCount struct {
+	Directory string     `json:"directory"`
+	Blobs     *int       `json:"blobs,omitempty"`
+	Notes     *int       `json:"notes,omitempty"`
+	Bytes     int64      `json:"bytes"`
+	MaxBytes  int64      `json:"maxBytes"`
+	Oldest    *time.Time `json:"oldest,omitempty"`
+	Newest    *time.Time `json:"newest,omitempty"`
+}
+
+func countOf(i images.CacheInfo, what string) cacheCount {
+	c := cacheCount{Directory: i.Dir, Bytes: i.Bytes, MaxBytes: i.MaxBytes, Oldest: stamp(i.Oldest), Newest: stamp(i.Newest)}
+	if what == "notes" {
+		c.Notes = &i.Blobs
+	} else {
+		c.Blobs = &i.Blobs
+	}
+	return c
+}
+
+// userNotes opens the notes for commands that are about them.
+func (p *program) userNotes(blobs *images.BlobCache) (*images.Notes, error) {
+	notes, err := p.openNotes(blobs)
+	if err != nil {
+		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: images.NotesDir(blobs.Dir()), Err: err}
+	}
+	return notes, nil
 }
 
 // stamp is a time for JSON, in whole seconds; nil if there is none.
@@ -230,11 +269,27 @@ func (p *program) cachePrune(c *cli.Context) error {
 	case !c.Bool("all"):
 		o.MaxBytes = cache.MaxBytes()
 	}
+	notes, err := p.userNotes(cache)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
 	done, err := cache.Prune(c.Context, o)
 	if err != nil {
 		return err
 	}
+	forgotten, err := notes.Prune(c.Context, images.PruneOptions{MaxBytes: o.MaxBytes / notesShare, DryRun: o.DryRun})
+	if err != nil {
+		return err
+	}
 	if format == "json" {
+		type layers struct {
+			Directory    string `json:"directory"`
+			RemovedNotes int    `json:"removedNotes"`
+			RemovedBytes int64  `json:"removedBytes"`
+			Notes        int    `json:"notes"`
+			Bytes        int64  `json:"bytes"`
+		}
 		return p.printJSON(struct {
 			Directory    string `json:"directory"`
 			DryRun       bool   `json:"dryRun"`
@@ -242,14 +297,17 @@ func (p *program) cachePrune(c *cli.Context) error {
 			RemovedBytes int64  `json:"removedBytes"`
 			Blobs        int    `json:"blobs"`
 			Bytes        int64  `json:"bytes"`
-		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes})
+			Layers       layers `json:"layers"`
+		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
+			layers{images.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs, forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
 	if o.DryRun {
 		removed = "WOULD GO"
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
-		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)})
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)},
+		[]string{images.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cliutil.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cliutil.FormatSize(forgotten.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.
