@@ -38,22 +38,41 @@ type CacheFile struct {
 
 // caches makes the caches of the packages of one layer.
 func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error) {
-	entries := []layers.Entry{layers.Dir(cacheDir, 0o755)}
+	var lists [][]layers.Entry
+	if o.Cache != nil {
+		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
+	}
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		f, err := o.Cache(catalog)
+		if o.Cache != nil {
+			e, err := nativeEntry(o, catalog)
+			if err != nil {
+				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+			}
+			lists = append(lists, []layers.Entry{e})
+		}
+		extra, err := packageExtras(o, catalog)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		if f.Name == "" || strings.Contains(f.Name, "/") {
-			return nil, fmt.Errorf("cache of package %q: %q is no file name", c.pkg, f.Name)
-		}
-		entries = append(entries, layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content))
+		lists = append(lists, extra)
 	}
-	return entries, nil
+	return joined(lists...)
+}
+
+// nativeEntry is the cache of a package for the server that comes with the image.
+func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, error) {
+	f, err := o.Cache(p)
+	if err != nil {
+		return layers.Entry{}, err
+	}
+	if f.Name == "" || strings.Contains(f.Name, "/") {
+		return layers.Entry{}, fmt.Errorf("%q is no file name", f.Name)
+	}
+	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), nil
 }
 
 // load reads the catalog of one package from what goes into the image.

@@ -59,6 +59,8 @@ type Options struct {
 	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
 	// called concurrently for different packages and must be a pure function.
 	Cache func(PackageCatalog) (CacheFile, error)
+	// Extra are caches for other servers than the image's own.
+	Extra []ExtraCache
 	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
 	Events func(Layer)
 
@@ -105,6 +107,9 @@ func (o *Options) normalize() error {
 		return errors.New("there is no base image that could have a server")
 	}
 	o.program = "/" + serverPath
+	if err := o.checkExtra(); err != nil {
+		return err
+	}
 	_, err := layerType(o.Format, o.Compression)
 	return err
 }
