@@ -164,12 +164,8 @@ func (p *program) editImage(c *cli.Context, i imageEdit) error {
 	if err != nil {
 		return err
 	}
-	switch c.String("cache") {
-	case "native":
-		o.Cache = p.nativeCache
-	case "none":
-	default:
-		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &o); err != nil {
+		return err
 	}
 	var edited *editedIndex
 	image := func(o build.Options) (_ *build.Image, err error) {
