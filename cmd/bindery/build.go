@@ -55,7 +55,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
-				"bindery build catalog catalog -t acme/catalog:v1 --cache native --cache opm-pogreb --dry-run"),
+				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run"),
 		Flags:  flags,
 		Action: exactly(1, p.buildCatalog),
 	}
