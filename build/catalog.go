@@ -32,43 +32,55 @@ type CatalogInput struct {
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
-func Catalog(ctx context.Context, in CatalogInput, o Options) (img *Image, err error) {
-	err = in.parts(ctx, &o, func(content func(below int) ([]part, error)) (err error) {
-		img, err = serveImage(ctx, &o, "", content)
-		return err
-	})
+func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+	var s *spool
+	content, err := in.parts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	img, err := serveImage(ctx, &o, "", content)
+	switch {
+	case s == nil:
+	case err == nil && img.NeedsInput():
+		img.closers = append(img.closers, s)
+	default:
+		if cerr := s.Close(); cerr != nil {
+			if img != nil {
+				cerr = errors.Join(cerr, img.Close())
+			}
+			return nil, errors.Join(err, cerr)
+		}
+	}
 	return img, err
 }
 
-// parts checks options and input, and gives do what finds out the layers of the catalog. Their content is there until do
-// returns.
-func (in CatalogInput) parts(ctx context.Context, o *Options, do func(content func(below int) ([]part, error)) error) (err error) {
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
+// that it leaves at s, which the caller closes.
+func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := in.check(); err != nil {
-		return err
+		return nil, err
 	}
-	var s *spool
-	defer func() {
-		if s != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	return do(func(below int) (_ []part, err error) {
-		if s, err = newSpool(o.Dir); err != nil {
+	return func(below int) (_ []part, err error) {
+		if *s, err = newSpool(o.Dir); err != nil {
 			return nil, err
 		}
-		contents, err := in.plan(ctx, o, s)
+		contents, err := in.plan(ctx, o, *s)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.flush(); err != nil {
+		if err := (*s).flush(); err != nil {
+			return nil, err
+		}
+		// Before any of it is parsed, so that what is parsed is held to it.
+		if err := hashContents(ctx, o, contents); err != nil {
 			return nil, err
 		}
 		return catalogParts(o, below, contents)
-	})
+	}, nil
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
@@ -235,12 +247,14 @@ func packagesPart(o *Options, g []content) part {
 		p.layer.Name = "blobs of no package"
 	}
 	if o.Cache != nil {
-		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g) }
+		p.notices = new([]string)
+		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
+		p.layer.MoreID = cachesID(o, g)
 	}
 	return p
 }
 
-// writeImage writes the layers, servers first in the image, and puts the image together.
+// writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {
@@ -248,46 +262,22 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	var parts []part
 	for _, s := range o.Servers {
+		if s, err = s.hashed(ctx); err != nil {
+			return nil, err
+		}
 		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
 	}
 	parts = append(parts, common...)
-	todo := make([]layers.Layer, len(parts))
-	for i, p := range parts {
-		todo[i] = p.layer
-	}
-	byName := map[string]part{}
-	for _, p := range parts {
-		byName[p.layer.Name] = p
-	}
-	done := func(b layers.Blob) {
-		if o.Events != nil {
-			o.Events(byName[b.Name].asLayer(b, mediaType))
-		}
-	}
-	store := layers.NewStore(o.Dir)
-	var blobs []layers.Blob
-	if o.ServerLayers != nil {
-		for _, l := range todo[:len(o.Servers)] {
-			b, err := o.ServerLayers.put(ctx, l, o.layerOptions(), store)
-			if err != nil {
-				return nil, err
-			}
-			done(b)
-			blobs = append(blobs, b)
-		}
-	}
-	more, err := store.WriteAll(ctx, todo[len(blobs):], o.layerOptions(), o.Jobs, done)
-	if err != nil {
+	if err := keyParts(ctx, o, parts); err != nil {
 		return nil, err
 	}
-	blobs = append(blobs, more...)
+	w := newPartWriter(o, parts, mediaType)
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil { // cancelled while the last layers were being finished
 		return nil, context.Cause(ctx)
 	}
-	written := make([]Layer, len(parts))
-	for i, b := range blobs {
-		written[i] = parts[i].asLayer(b, mediaType)
-	}
 	n := len(o.Servers)
-	return assemble(o, store, bases, written[:n], written[n:])
+	return assemble(o, w.store, w.lazy, bases, w.layers[:n], w.layers[n:])
 }
