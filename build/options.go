@@ -61,7 +61,15 @@ type Options struct {
 	Cache func(PackageCatalog) (CacheFile, error)
 	// Extra are caches for other servers than the image's own.
 	Extra []ExtraCache
-	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
+	// CacheID tells all that Cache's files depend on besides the catalog: which form, which program wrote them. Layers with
+	// a Cache that has none are neither remembered nor known again.
+	CacheID string
+	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the image
+	// is closed, see [Image.NeedsInput].
+	Known *Known
+	// Warn, unless nil, is told of what is noticed in the content of layers, by one goroutine.
+	Warn func(string)
+	// Events, unless nil, is told of each layer that has been written or is known, by one goroutine at a time.
 	Events func(Layer)
 
 	purpose purpose

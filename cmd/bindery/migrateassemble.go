@@ -51,6 +51,9 @@ func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	if err := p.setCaches(c, &i.o); err != nil {
 		return nil, err
 	}
+	if i.o.Known, err = p.known(c); err != nil {
+		return nil, err
+	}
 	if len(c.StringSlice("platform")) > 0 {
 		if i.platforms, err = platforms(c); err != nil {
 			return nil, err
@@ -69,19 +72,11 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: i.p.warnAt})
-	if err != nil {
-		return nil, err
-	}
 	// An image that is not valid would not be served.
-	if err := declcfg.Validate(catalog); err != nil {
-		return nil, err
-	}
-	files, err := build.FilesOf(catalog)
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: jobs, Warn: i.p.warnAt, Known: i.o.Known, Program: validator()})
 	if err != nil {
 		return nil, err
 	}
-	catalog = nil
 	debug.FreeOSMemory() // what was loaded, and what the migration took
 	o := i.o
 	o.Dir, o.Jobs, o.Events = work, jobs, events
