@@ -40,36 +40,48 @@ type CacheFile struct {
 	Notices []string
 }
 
-// caches makes the caches of the packages of one layer.
+// caches makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
 func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
+	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
+	if len(g) > 1 {
+		a, err := newAside(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		keep = a.take
+	}
 	var lists [][]layers.Entry
-	*notices = nil
 	if o.Cache != nil {
 		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
 	}
+	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
+		var made []layers.Entry
 		if o.Cache != nil {
 			e, told, err := nativeEntry(o, catalog)
 			if err != nil {
 				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 			}
 			*notices = append(*notices, told...)
-			lists = append(lists, []layers.Entry{e})
+			made = append(made, e)
 		}
 		extra, err := packageExtras(o, catalog)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		lists = append(lists, extra)
+		if made, err = keep(append(made, extra...)); err != nil {
+			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+		}
+		lists = append(lists, made)
 	}
 	return joined(lists...)
 }
 
-// nativeEntry is the cache of a package for the server that comes with the image, and what was noticed.
+// nativeEntry is the cache of a package for the server that comes with the image, and what is to be told of it.
 func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	f, err := o.Cache(p)
 	if err != nil {
@@ -81,18 +93,18 @@ func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
 }
 
-// cacheIDs tell which caches there are, and which program writes them. It is nil where one of them has no ID.
+// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
 func (o *Options) cacheIDs() []string {
 	var ids []string
 	if o.Cache != nil {
 		if o.CacheID == "" {
 			return nil
 		}
-		ids = append(ids, o.CacheID)
+		ids = append(ids, cacheDir, o.CacheID)
 	}
 	for _, x := range o.Extra {
 		if x.Package != nil {
-			ids = append(ids, x.ID)
+			ids = append(ids, x.Dir, x.ID)
 		}
 	}
 	return ids

@@ -33,31 +33,12 @@ type CatalogInput struct {
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
-	o.purpose = catalogPurpose()
-	if err := o.normalize(); err != nil {
-		return nil, err
-	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
 	var s *spool
-	img, err := serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
-		if s, err = newSpool(o.Dir); err != nil {
-			return nil, err
-		}
-		contents, err := in.plan(ctx, &o, s)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.flush(); err != nil {
-			return nil, err
-		}
-		// Before any of it is parsed, so that what is parsed is held to it.
-		if err := hashContents(ctx, &o, contents); err != nil {
-			return nil, err
-		}
-		return catalogParts(&o, below, contents)
-	})
+	content, err := in.parts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	img, err := serveImage(ctx, &o, "", content)
 	switch {
 	case s == nil:
 	case err == nil && img.NeedsInput():
@@ -73,32 +54,77 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	return img, err
 }
 
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
+// that it leaves at s, which the caller closes.
+func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
+	o.purpose = catalogPurpose()
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	return func(below int) (_ []part, err error) {
+		if *s, err = newSpool(o.Dir); err != nil {
+			return nil, err
+		}
+		contents, err := in.plan(ctx, o, *s)
+		if err != nil {
+			return nil, err
+		}
+		if err := (*s).flush(); err != nil {
+			return nil, err
+		}
+		// Before any of it is parsed, so that what is parsed is held to it.
+		if err := hashContents(ctx, o, contents); err != nil {
+			return nil, err
+		}
+		return catalogParts(o, below, contents)
+	}, nil
+}
+
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
 // below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
-	bases, err := openBases(ctx, o)
+	s, err := settle(ctx, o, own, content)
 	if err != nil {
 		return nil, err
+	}
+	img, err := writeImage(ctx, o, s.bases, s.parts)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	img.BaseServer, img.Hidden = s.baseServer, s.hidden
+	return img, nil
+}
+
+// settled is an image of which no layer has been written.
+type settled struct {
+	bases      []*base
+	baseServer string
+	hidden     []string
+	parts      []part // above the server
+}
+
+// settle opens the bases and finds out who serves and which layers there will be.
+func settle(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (s settled, err error) {
+	if s.bases, err = openBases(ctx, o); err != nil {
+		return s, err
 	}
 	defer func() {
 		if err != nil {
-			for _, b := range bases {
-				if b != nil {
-					err = errors.Join(err, b.src.Close())
-				}
-			}
+			err = errors.Join(err, s.close())
 		}
 	}()
-	baseServer, err := o.settleServer(bases)
-	if err != nil {
-		return nil, err
+	if s.baseServer, err = o.settleServer(s.bases); err != nil {
+		return s, err
 	}
-	hide, hidden, err := reset(bases, own)
-	if err != nil {
-		return nil, err
+	var hide part
+	if hide, s.hidden, err = reset(s.bases, own); err != nil {
+		return s, err
 	}
 	below := 0
-	for _, b := range bases {
+	for _, b := range s.bases {
 		if b != nil {
 			below = max(below, len(b.layers))
 		}
@@ -106,20 +132,23 @@ func serveImage(ctx context.Context, o *Options, own string, content func(below 
 	if len(o.Servers) > 0 {
 		below++
 	}
-	var parts []part
 	if len(hide.layer.Entries) > 0 {
-		parts = append(parts, hide)
+		s.parts = append(s.parts, hide)
 	}
-	more, err := content(below + len(parts))
-	if err != nil {
-		return nil, err
+	more, err := content(below + len(s.parts))
+	s.parts = append(s.parts, more...)
+	return s, err
+}
+
+// close closes the bases, which otherwise belong to the image.
+func (s settled) close() error {
+	var err error
+	for _, b := range s.bases {
+		if b != nil {
+			err = errors.Join(err, b.src.Close())
+		}
 	}
-	img, err := writeImage(ctx, o, bases, append(parts, more...))
-	if err != nil {
-		return nil, err
-	}
-	img.BaseServer, img.Hidden = baseServer, hidden
-	return img, nil
+	return err
 }
 
 // check refuses an input that says too little or too much.
@@ -200,7 +229,7 @@ func packageParts(o *Options, below int, contents []content) ([]part, error) {
 		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
 		return []part{{kind: LayerPackages, layer: l}}, nil
 	}
-	groups, err := group(contents, o.MaxLayers-below)
+	groups, err := group(contents, contentBudget(o.MaxLayers, below), o.Previous)
 	if err != nil {
 		return nil, err
 	}
