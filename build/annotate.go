@@ -35,12 +35,15 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is what an earlier image of a catalog tells about its layers of packages.
+// Previous is what an earlier image of a catalog tells about its layers. [PreviousOf] reads it.
 type Previous struct {
-	// Groups are the packages of each layer, each sorted.
+	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob
+	// Trusted says that Layers may stand for the contents by whose keys they go, though nobody has compared them: what a
+	// registry has could be anybody's work. Otherwise they only tell where a registry has layers already.
+	Trusted bool
 	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
 	Repository string
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -34,26 +36,95 @@ type CacheFile struct {
 	// Name is that of a file, without a directory.
 	Name    string
 	Content []byte
+	// Notices are what the user should know of the package, told by Options.Warn.
+	Notices []string
 }
 
-// caches makes the caches of the packages of one layer.
-func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error) {
-	entries := []layers.Entry{layers.Dir(cacheDir, 0o755)}
+// caches makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
+func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
+	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
+	if len(g) > 1 {
+		a, err := newAside(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		keep = a.take
+	}
+	var lists [][]layers.Entry
+	if o.Cache != nil {
+		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
+	}
+	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		f, err := o.Cache(catalog)
+		var made []layers.Entry
+		if o.Cache != nil {
+			e, told, err := nativeEntry(o, catalog)
+			if err != nil {
+				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+			}
+			*notices = append(*notices, told...)
+			made = append(made, e)
+		}
+		extra, err := packageExtras(o, catalog)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		if f.Name == "" || strings.Contains(f.Name, "/") {
-			return nil, fmt.Errorf("cache of package %q: %q is no file name", c.pkg, f.Name)
+		if made, err = keep(append(made, extra...)); err != nil {
+			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		entries = append(entries, layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content))
+		lists = append(lists, made)
 	}
-	return entries, nil
+	return joined(lists...)
+}
+
+// nativeEntry is the cache of a package for the server that comes with the image, and what is to be told of it.
+func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
+	f, err := o.Cache(p)
+	if err != nil {
+		return layers.Entry{}, nil, err
+	}
+	if f.Name == "" || strings.Contains(f.Name, "/") {
+		return layers.Entry{}, nil, fmt.Errorf("%q is no file name", f.Name)
+	}
+	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
+}
+
+// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
+func (o *Options) cacheIDs() []string {
+	var ids []string
+	if o.Cache != nil {
+		if o.CacheID == "" {
+			return nil
+		}
+		ids = append(ids, cacheDir, o.CacheID)
+	}
+	for _, x := range o.Extra {
+		if x.Package != nil {
+			ids = append(ids, x.Dir, x.ID)
+		}
+	}
+	return ids
+}
+
+// cachesID tells all that the caches of some packages depend on besides the bytes of their files.
+func cachesID(o *Options, g []content) string {
+	ids := o.cacheIDs()
+	if ids == nil {
+		return ""
+	}
+	about := [][]string{ids}
+	for _, c := range g {
+		names := []string{c.pkg}
+		for _, e := range c.entries {
+			names = append(names, e.Name)
+		}
+		about = append(about, names)
+	}
+	return fmt.Sprintf("%q", about)
 }
 
 // load reads the catalog of one package from what goes into the image.
@@ -87,6 +158,9 @@ func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ Sour
 		return SourceFile{}, err
 	}
 	h.Sum(s.Digest[:0])
+	if e.Digest != "" && digest.NewDigestFromBytes(digest.SHA256, s.Digest[:]) != e.Digest {
+		return SourceFile{}, layers.ErrChanged
+	}
 	all.Append(c)
 	return s, nil
 }

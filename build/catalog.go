@@ -33,6 +33,30 @@ type CatalogInput struct {
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+	var s *spool
+	content, err := in.parts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	img, err := serveImage(ctx, &o, "", content)
+	switch {
+	case s == nil:
+	case err == nil && img.NeedsInput():
+		img.closers = append(img.closers, s)
+	default:
+		if cerr := s.Close(); cerr != nil {
+			if img != nil {
+				cerr = errors.Join(cerr, img.Close())
+			}
+			return nil, errors.Join(err, cerr)
+		}
+	}
+	return img, err
+}
+
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
+// that it leaves at s, which the caller closes.
+func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
 		return nil, err
@@ -40,53 +64,67 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var s *spool
-	defer func() {
-		if s != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	return serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
-		if s, err = newSpool(o.Dir); err != nil {
+	return func(below int) (_ []part, err error) {
+		if *s, err = newSpool(o.Dir); err != nil {
 			return nil, err
 		}
-		contents, err := in.plan(ctx, &o, s)
+		contents, err := in.plan(ctx, o, *s)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.flush(); err != nil {
+		if err := (*s).flush(); err != nil {
 			return nil, err
 		}
-		return catalogParts(&o, below, contents)
-	})
+		// Before any of it is parsed, so that what is parsed is held to it.
+		if err := hashContents(ctx, o, contents); err != nil {
+			return nil, err
+		}
+		return catalogParts(o, below, contents)
+	}, nil
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
 // below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
-	bases, err := openBases(ctx, o)
+	s, err := settle(ctx, o, own, content)
 	if err != nil {
 		return nil, err
+	}
+	img, err := writeImage(ctx, o, s.bases, s.parts)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	img.BaseServer, img.Hidden = s.baseServer, s.hidden
+	return img, nil
+}
+
+// settled is an image of which no layer has been written.
+type settled struct {
+	bases      []*base
+	baseServer string
+	hidden     []string
+	parts      []part // above the server
+}
+
+// settle opens the bases and finds out who serves and which layers there will be.
+func settle(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (s settled, err error) {
+	if s.bases, err = openBases(ctx, o); err != nil {
+		return s, err
 	}
 	defer func() {
 		if err != nil {
-			for _, b := range bases {
-				if b != nil {
-					err = errors.Join(err, b.src.Close())
-				}
-			}
+			err = errors.Join(err, s.close())
 		}
 	}()
-	baseServer, err := o.settleServer(bases)
-	if err != nil {
-		return nil, err
+	if s.baseServer, err = o.settleServer(s.bases); err != nil {
+		return s, err
 	}
-	hide, hidden, err := reset(bases, own)
-	if err != nil {
-		return nil, err
+	var hide part
+	if hide, s.hidden, err = reset(s.bases, own); err != nil {
+		return s, err
 	}
 	below := 0
-	for _, b := range bases {
+	for _, b := range s.bases {
 		if b != nil {
 			below = max(below, len(b.layers))
 		}
@@ -94,20 +132,23 @@ func serveImage(ctx context.Context, o *Options, own string, content func(below 
 	if len(o.Servers) > 0 {
 		below++
 	}
-	var parts []part
 	if len(hide.layer.Entries) > 0 {
-		parts = append(parts, hide)
+		s.parts = append(s.parts, hide)
 	}
-	more, err := content(below + len(parts))
-	if err != nil {
-		return nil, err
+	more, err := content(below + len(s.parts))
+	s.parts = append(s.parts, more...)
+	return s, err
+}
+
+// close closes the bases, which otherwise belong to the image.
+func (s settled) close() error {
+	var err error
+	for _, b := range s.bases {
+		if b != nil {
+			err = errors.Join(err, b.src.Close())
+		}
 	}
-	img, err := writeImage(ctx, o, bases, append(parts, more...))
-	if err != nil {
-		return nil, err
-	}
-	img.BaseServer, img.Hidden = baseServer, hidden
-	return img, nil
+	return err
 }
 
 // check refuses an input that says too little or too much.
@@ -176,12 +217,19 @@ func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 
 // catalogParts are the layers of the catalog, without base and server.
 func catalogParts(o *Options, below int, contents []content) ([]part, error) {
+	top := topParts(o, contents)
+	parts, err := packageParts(o, below+len(top), contents)
+	return append(parts, top...), err
+}
+
+// packageParts are the layers of the packages, with other layers besides them.
+func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
 		// The directory must be there all the same: the server and others look for it.
 		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
 		return []part{{kind: LayerPackages, layer: l}}, nil
 	}
-	groups, err := group(contents, o.MaxLayers-below)
+	groups, err := group(contents, contentBudget(o.MaxLayers, below), o.Previous)
 	if err != nil {
 		return nil, err
 	}
@@ -205,13 +253,15 @@ func packagesPart(o *Options, g []content) part {
 	if len(p.packages) == 0 {
 		p.layer.Name = "blobs of no package"
 	}
-	if o.Cache != nil {
-		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g) }
+	if o.hasPackageCaches() {
+		p.notices = new([]string)
+		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
+		p.layer.MoreID = cachesID(o, g)
 	}
 	return p
 }
 
-// writeImage writes the layers, servers first in the image, and puts the image together.
+// writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {
@@ -219,46 +269,22 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	var parts []part
 	for _, s := range o.Servers {
+		if s, err = s.hashed(ctx); err != nil {
+			return nil, err
+		}
 		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
 	}
 	parts = append(parts, common...)
-	todo := make([]layers.Layer, len(parts))
-	for i, p := range parts {
-		todo[i] = p.layer
-	}
-	byName := map[string]part{}
-	for _, p := range parts {
-		byName[p.layer.Name] = p
-	}
-	done := func(b layers.Blob) {
-		if o.Events != nil {
-			o.Events(byName[b.Name].asLayer(b, mediaType))
-		}
-	}
-	store := layers.NewStore(o.Dir)
-	var blobs []layers.Blob
-	if o.ServerLayers != nil {
-		for _, l := range todo[:len(o.Servers)] {
-			b, err := o.ServerLayers.put(ctx, l, o.layerOptions(), store)
-			if err != nil {
-				return nil, err
-			}
-			done(b)
-			blobs = append(blobs, b)
-		}
-	}
-	more, err := store.WriteAll(ctx, todo[len(blobs):], o.layerOptions(), o.Jobs, done)
-	if err != nil {
+	if err := keyParts(ctx, o, parts); err != nil {
 		return nil, err
 	}
-	blobs = append(blobs, more...)
+	w := newPartWriter(o, parts, mediaType)
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil { // cancelled while the last layers were being finished
 		return nil, context.Cause(ctx)
 	}
-	written := make([]Layer, len(parts))
-	for i, b := range blobs {
-		written[i] = parts[i].asLayer(b, mediaType)
-	}
 	n := len(o.Servers)
-	return assemble(o, store, bases, written[:n], written[n:])
+	return assemble(o, w.store, w.lazy, bases, w.layers[:n], w.layers[n:])
 }

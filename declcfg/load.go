@@ -48,6 +48,8 @@ type LoadOptions struct {
 	// Jobs is how many files are parsed at once; 0 means one per processor.
 	Jobs   int
 	Limits Limits
+	// Files, unless nil, are the files to read in place of all of the tree, in lexical order. See [Files].
+	Files []string
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
 	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
 	Skeleton bool
@@ -132,6 +134,16 @@ func (r *Reader) Next() (Blob, error) {
 	return b, err
 }
 
+// NextMeta is [Reader.Next] without looking into the blob: its canonical text, which belongs to the caller. [Parse] makes a
+// typed blob of it.
+func (r *Reader) NextMeta() (*Meta, error) {
+	m, err := r.d.meta()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, r.d.problem(err)
+	}
+	return m, err
+}
+
 // ahead is how many files per job may be read or waiting to be handed over. It bounds the memory of a [Walk]; small
 // files between large ones need room, or the jobs wait for each other.
 const ahead = 16
@@ -141,9 +153,12 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 	if fsys == nil {
 		return errors.New("no declarative config filesystem provided")
 	}
-	files, err := catalogFiles(fsys)
-	if err != nil {
-		return err
+	files := o.Files
+	if files == nil {
+		var err error
+		if files, err = catalogFiles(fsys); err != nil {
+			return err
+		}
 	}
 	jobs := o.Jobs
 	if jobs <= 0 {

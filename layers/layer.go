@@ -19,15 +19,21 @@ var ErrChanged = errors.New("the file changed while it was read")
 // Layer is what goes into one layer of an image.
 type Layer struct {
 	// Name tells layers apart in errors and progress; it is not part of the content.
-	Name    string
+	Name string
+	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
+	Work    int64
 	Entries []Entry
 	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
 	More func(context.Context) ([]Entry, error)
+	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
+	// which form, and what it was told. Without it a layer that has More has no key.
+	MoreID string
 }
 
-// Size is the number of bytes of the layer's files, an estimate of the work that writing it is.
+// Size is the number of bytes of the layer's files and of what has to be read for others, an estimate of the work that
+// writing it is.
 func (l Layer) Size() int64 {
-	var n int64
+	n := l.Work
 	for _, e := range l.Entries {
 		n += e.Size
 	}

@@ -36,14 +36,15 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
-		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: "what"},
+		serveCacheFlag("what"),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
 	}
-	flags = append(append(destinationFlags(), flags...), append(resultFlags(), registryFlags()...)...)
+	flags = append(append(destinationFlags(), append(flags, planFlags()...)...), append(resultFlags(), registryFlags()...)...)
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -51,10 +52,15 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Description: "The catalog is validated, packed one layer a package, and written wherever --push and --output say; without\n" +
 			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
 			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
-			"that was written, the last one is the image's name with its digest." +
+			"that was written, the last one is the image's name with its digest.\n\n" +
+			"Where there are more packages than layers (--max-layers), some share one. Which ones depends on names and sizes alone;\n" +
+			"--previous keeps them together as they are in an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
-				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run"),
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
+				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
+				"bindery build catalog index.db --plan --max-layers 3",
+				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
 		Flags:  flags,
 		Action: exactly(1, p.buildCatalog),
 	}
@@ -65,23 +71,37 @@ func (p *program) buildCatalog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch c.String("cache") {
-	case "native":
-		o.Cache = p.nativeCache
-	case "none":
-	default:
-		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &o); err != nil {
+		return err
 	}
-	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
+	if o.Known, err = p.known(c); err != nil {
+		return err
+	}
+	prepare := func(o *build.Options) (build.CatalogInput, error) {
 		of, err := platforms(c)
 		if err != nil {
-			return nil, err
+			return build.CatalogInput{}, err
 		}
 		o.Platform = of[0]
 		if o.Servers, err = p.servers(c, of); err != nil {
-			return nil, err
+			return build.CatalogInput{}, err
 		}
-		input, err := p.catalogInput(c)
+		if o.Previous, err = p.readPrevious(c); err != nil {
+			return build.CatalogInput{}, err
+		}
+		return p.catalogInput(c, o.Known)
+	}
+	if c.Bool("plan") {
+		return p.printPlan(c, o, func(o build.Options) (*build.Planned, error) {
+			input, err := prepare(&o)
+			if err != nil {
+				return nil, err
+			}
+			return build.Plan(c.Context, input, o)
+		})
+	}
+	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
+		input, err := prepare(&o)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +113,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
+		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
 			megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return image, nil
 	})
@@ -135,6 +155,18 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	results, err := p.copyImage(c.Context, image, dests, registry, c)
+	var stale *build.StaleError
+	if errors.As(err, &stale) {
+		p.log.Warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is made without the cache", stale.Layer))
+		if err := image.Close(); err != nil {
+			return err
+		}
+		o.Known = nil
+		if image, err = make(o); err != nil {
+			return err
+		}
+		results, err = p.copyImage(c.Context, image, dests, registry, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -161,7 +193,8 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 
 // buildOptions reads the flags that say what the image is.
 func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
-	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
+	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"), CacheID: serve.CacheID()}
+	o.Warn = func(text string) { p.log.Warn(text) }
 	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
 		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
 	}
@@ -197,12 +230,13 @@ func (p *program) nativeCache(c build.PackageCatalog) (build.CacheFile, error) {
 	for i, s := range c.Sources {
 		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
 	}
+	var notices []string
 	large := func(l serve.LargeBundle) {
-		p.log.Warn(fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
+		notices = append(notices, fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
 			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
 	}
 	content, err := serve.EncodePackageFunc(c.Catalog, large, sources...)
-	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content}, err
+	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content, Notices: notices}, err
 }
 
 // sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
@@ -216,6 +250,21 @@ func sourceDate() (time.Time, error) {
 		return time.Time{}, cliutil.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// layerCount tells how many layers an image has, and how many of them did not have to be made.
+func layerCount(image *build.Image) string {
+	known := 0
+	for _, l := range image.Layers {
+		if l.Remembered {
+			known++
+		}
+	}
+	text := count(image.Totals.Layers, "layer")
+	if known > 0 {
+		text += fmt.Sprintf(" (%d known from before)", known)
+	}
+	return text
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

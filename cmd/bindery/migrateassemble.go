@@ -28,7 +28,7 @@ func catalogImageFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest, over those of the source", Category: group},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: group},
-		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: group},
+		serveCacheFlag(group),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included", Category: group},
 	}
 }
@@ -48,12 +48,11 @@ func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	if i.o, err = p.buildOptions(c); err != nil {
 		return nil, err
 	}
-	switch c.String("cache") {
-	case "native":
-		i.o.Cache = p.nativeCache
-	case "none":
-	default:
-		return nil, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &i.o); err != nil {
+		return nil, err
+	}
+	if i.o.Known, err = p.known(c); err != nil {
+		return nil, err
 	}
 	if len(c.StringSlice("platform")) > 0 {
 		if i.platforms, err = platforms(c); err != nil {
@@ -73,19 +72,11 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: i.p.warnAt})
-	if err != nil {
-		return nil, err
-	}
 	// An image that is not valid would not be served.
-	if err := declcfg.Validate(catalog); err != nil {
-		return nil, err
-	}
-	files, err := build.FilesOf(catalog)
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: jobs, Warn: i.p.warnAt, Known: i.o.Known, Program: validator()})
 	if err != nil {
 		return nil, err
 	}
-	catalog = nil
 	debug.FreeOSMemory() // what was loaded, and what the migration took
 	o := i.o
 	o.Dir, o.Jobs, o.Events = work, jobs, events
