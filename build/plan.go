@@ -161,7 +161,9 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 		if pkg != "" {
 			err = errors.Join(err, checkPackageName(pkg))
 		}
-		slices.SortFunc(es, func(a, b layers.Entry) int { return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/")) })
+		slices.SortFunc(es, func(a, b layers.Entry) int {
+			return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
+		})
 		all = append(all, content{pkg, es})
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })

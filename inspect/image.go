@@ -205,6 +205,9 @@ func (c *imageCheck) caches(v *view) {
 		switch {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
+			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
+				break // of an empty catalog there is none
+			}
 			c.tell(AboutCache, dir, "the command line names the cache /%s, and it is not there", dir)
 		case k.Format == NativeCache && dir == nativeDir:
 			k.State = CacheValid

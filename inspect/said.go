@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
 )
 
@@ -22,33 +24,47 @@ type said struct {
 // ours tells whether the layer is said to have been built by this module.
 func (s said) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
 
-// saidOf is what an image says of its layers: in the annotations of their descriptors, or, in the docker format, in its
-// history. A layer without either, below others that have it, is one of the base.
+// saidOf is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker
+// format, in its history. A layer without either, below others that have it, is one of the base, and so is everything
+// below a layer that hides a base's catalog: the base may have been built here as well.
 func saidOf(i *images.Image) []said {
 	out := make([]said, len(i.Layers))
+	annotated := slices.ContainsFunc(i.Layers, func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
 	history := historyOf(i)
-	some := false
+	above, begin := -1, 0
 	for n, l := range i.Layers {
-		if kind, ok := l.Annotations[build.AnnotationKind]; ok {
-			out[n] = said{kind: kind, annotated: true, key: digest.Digest(l.Annotations[build.AnnotationKey])}
-			if list := l.Annotations[build.AnnotationPackages]; list != "" {
-				out[n].packages = strings.Split(list, ",")
-			}
-		} else if n < len(history) {
-			out[n] = fromHistory(history[n])
+		switch {
+		case annotated:
+			out[n] = fromAnnotations(l.Annotations)
+		case n < len(history):
+			out[n] = fromHistory(history[n], i.Config.Config.Labels)
 		}
-		some = some || out[n].ours()
-	}
-	last := len(out) - 1
-	for last >= 0 && !out[last].ours() {
-		last--
+		if out[n].ours() {
+			above = n
+		}
+		if out[n].kind == string(build.LayerReset) {
+			begin = n
+		}
 	}
 	for n := range out {
-		if some && out[n].kind == "" && n < last {
-			out[n].kind = string(build.LayerBase)
+		if n < begin && !annotated || n < above && out[n].kind == "" {
+			out[n] = said{kind: string(build.LayerBase)}
 		}
 	}
 	return out
+}
+
+// fromAnnotations reads what [build] writes to the descriptor of a layer.
+func fromAnnotations(a map[string]string) said {
+	s := said{kind: a[build.AnnotationKind]}
+	if s.annotated = s.kind != ""; !s.annotated {
+		return said{}
+	}
+	s.key = digest.Digest(a[build.AnnotationKey])
+	if list := a[build.AnnotationPackages]; list != "" {
+		s.packages = strings.Split(list, ",")
+	}
+	return s
 }
 
 // made is one entry of an image's history that made a layer.
@@ -69,10 +85,11 @@ func historyOf(i *images.Image) []made {
 }
 
 // fromHistory reads what [build] writes into the history.
-func fromHistory(h made) said {
+func fromHistory(h made, labels map[string]string) said {
 	if !slices.Contains([]string{"bindery build catalog", "bindery build bundle", "bindery index", "bindery build compose"}, h.by) {
 		return said{}
 	}
+	at := clean(h.comment)
 	switch rest, catalog := strings.CutPrefix(h.comment, "/configs"); {
 	case h.comment == "/bin/opm":
 		return said{kind: string(build.LayerServer)}
@@ -80,7 +97,13 @@ func fromHistory(h made) said {
 		return said{kind: string(build.LayerReset)}
 	case h.comment == "/database/index.db":
 		return said{kind: string(build.LayerDatabase)}
-	case catalog && h.by != "bindery build bundle":
+	case h.by == "bindery build bundle" && at != "" && at == clean(labels[bundle.AnnotationManifests]):
+		return said{kind: string(build.LayerManifests)}
+	case h.by == "bindery build bundle" && at != "" && at == clean(labels[bundle.AnnotationMetadata]):
+		return said{kind: string(build.LayerMetadata)}
+	case h.by == "bindery build bundle":
+		return said{kind: string(build.LayerTests)}
+	case catalog:
 		s := said{kind: string(build.LayerPackages)}
 		if one, ok := strings.CutPrefix(rest, "/"); ok {
 			s.packages = []string{one}

@@ -30,6 +30,10 @@ func Inspect(s *images.Survey) *Report {
 			l := i.Layers[n]
 			r.Built = r.Built || said.ours()
 			if seen[l.Digest] {
+				// The base may have the same server, say: what was put on top of it counts.
+				if at := slices.IndexFunc(r.Layers, func(k Layer) bool { return k.Digest == l.Digest }); said.ours() && r.Layers[at].Kind == string(build.LayerBase) {
+					r.Layers[at].Kind, r.Layers[at].Packages, r.Layers[at].Key = said.kind, said.packages, said.key
+				}
 				continue
 			}
 			seen[l.Digest] = true

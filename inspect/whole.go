@@ -282,4 +282,3 @@ func isDatabaseError(err error) bool {
 		return errors.Is(err, class)
 	})
 }
-

@@ -101,7 +101,7 @@ func TestHelpExamples(t *testing.T) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
 				if strings.Contains(line, "catalog.oci") {
-					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1"); got.status != 0 {
+					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1", "--server", "none"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
 				}
