@@ -18,6 +18,8 @@ type part struct {
 	packages []string
 	dir      string
 	layer    layers.Layer
+	key      digest.Digest
+	notices  *[]string // what was noticed when the layer was made; nil if nothing can be
 }
 
 // openBases opens the base for every platform.
@@ -46,17 +48,19 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 // asLayer describes a written part.
 func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	return Layer{
-		Kind: p.kind, Packages: p.packages, dir: p.dir, MediaType: mediaType,
+		Kind: p.kind, Packages: p.packages, Key: p.key, dir: p.dir, MediaType: mediaType,
 		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed,
 	}
 }
 
-// assemble makes the image from written layers: for each platform its base, its server, and what all have in common.
-func assemble(o *Options, store *layers.Store, bases []*base, servers, common []Layer) (*Image, error) {
+// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all have
+// in common.
+func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
 	img := &Image{
 		manifests: map[digest.Digest][]byte{},
 		configs:   map[digest.Digest][]byte{},
 		files:     map[digest.Digest]string{},
+		lazy:      lazy,
 		bases:     map[digest.Digest]*base{},
 	}
 	known := map[digest.Digest]bool{}
@@ -75,7 +79,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 		}
 		ls = append(ls, common...)
 		for _, l := range ls {
-			if l.Kind != LayerBase {
+			if l.Kind != LayerBase && lazy[l.Digest] == nil {
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
 			if !known[l.Digest] {
@@ -97,6 +101,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
 	}
 	img.sum()
+	img.lend(o)
 	return img, nil
 }
 

@@ -1,0 +1,44 @@
+package build
+
+import (
+	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/types"
+)
+
+// Lenders implements [images.Lenders]: the repository of the base has its layers, and that of the previous image those that
+// did not change.
+func (s source) Lenders(d digest.Digest) []string { return s.image.lenders[d] }
+
+// repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
+func repositoryOf(r types.ImageReference) string {
+	if r == nil || r.Transport().Name() != docker.Transport.Name() || r.DockerReference() == nil {
+		return ""
+	}
+	return r.DockerReference().Name()
+}
+
+// lend notes where registries have layers of the image.
+func (i *Image) lend(o *Options) {
+	i.lenders = map[digest.Digest][]string{}
+	add := func(d digest.Digest, repository string) {
+		if repository != "" {
+			i.lenders[d] = append(i.lenders[d], repository)
+		}
+	}
+	for d := range i.bases {
+		add(d, repositoryOf(o.Base))
+	}
+	if o.Previous == nil {
+		return
+	}
+	had := map[digest.Digest]bool{}
+	for _, b := range o.Previous.Layers {
+		had[b.Digest] = true
+	}
+	for _, l := range i.Layers {
+		if had[l.Digest] {
+			add(l.Digest, o.Previous.Repository)
+		}
+	}
+}
