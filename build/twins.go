@@ -29,6 +29,9 @@ func writeTwins(ctx context.Context, o *Options, bases []*base, common []part) (
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := *o
 		one.Compression = c
+		if i > 0 {
+			one.Warn = nil // the same things would be told twice
+		}
 		var err error
 		if twins[i], err = writeImage(ctx, &one, bases, common); err != nil {
 			return nil, err
@@ -47,6 +50,7 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 		MediaType: v1.MediaTypeImageIndex,
 		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{},
 		files: map[digest.Digest]string{}, bases: map[digest.Digest]*base{},
+		lazy: map[digest.Digest]*lazyLayer{}, lenders: map[digest.Digest][]string{},
 		closers: plain.closers,
 	}
 	index := v1.Index{
@@ -76,6 +80,8 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 		copyInto(m.configs, twin.configs)
 		copyInto(m.files, twin.files)
 		copyInto(m.bases, twin.bases)
+		copyInto(m.lazy, twin.lazy)
+		copyInto(m.lenders, twin.lenders)
 	}
 	text, err := json.Marshal(index)
 	if err != nil {
