@@ -44,7 +44,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 		return l.asIs(ctx, true)
 	case build.LayerManifests, build.LayerMetadata, build.LayerTests:
 		return l.asIs(ctx, true)
-	case "cache":
+	case build.LayerCache:
 		return l.asIs(ctx, false)
 	}
 	l.tell(AboutAnnotation, "", "", "a layer of the kind %.100q is not known", f.said.kind)

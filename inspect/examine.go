@@ -86,7 +86,7 @@ type facts struct {
 	files        int
 	uncompressed int64
 	packages     []string
-	natives      []string // cache files
+	filesOf      map[string][]string // the files of each package
 	rebuilt      bool
 }
 

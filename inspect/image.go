@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/opmcache"
 )
 
 // images checks each image as a whole, when all layers have been read.
@@ -31,7 +32,9 @@ func (e *examiner) images(ctx context.Context) error {
 		switch {
 		case c.kind == Catalog && c.ours():
 			c.layered(v)
-			c.caches(v)
+			if err := c.caches(ctx, v); err != nil {
+				return err
+			}
 		default:
 			// Other images hold whatever they hold: it is looked at as a whole, once for all platforms that have the same.
 			key := fmt.Sprint(i.Config.RootFS.DiffIDs, c.kind)
@@ -169,21 +172,23 @@ func (c *imageCheck) start(v *view) {
 
 // layered checks that the image shows of its catalog what the layers of packages hold, and nothing else.
 func (c *imageCheck) layered(v *view) {
-	ofPackages := func(n int) bool { return n >= 0 && c.of[n].said.kind == string(build.LayerPackages) }
-	for _, dir := range []string{configsDir, nativeDir} {
+	ofPackages := func(n int) bool { return c.of[n].said.kind == string(build.LayerPackages) }
+	ofCache := func(n int) bool { return c.of[n].said.kind == string(build.LayerCache) }
+	dirs := []string{configsDir, nativeDir, opmcache.Dir}
+	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
-			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) {
+			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
 				c.tell(AboutCatalog, name, "it comes from the layer %s, which is none of packages", c.of[n.layer].digest)
 			}
 		})
 	}
 	in := map[string]digest.Digest{}
 	for n, f := range c.of {
-		if !ofPackages(n) {
+		if !ofPackages(n) && !ofCache(n) {
 			continue
 		}
 		for _, e := range f.entries {
-			if e.kind == tar.TypeReg && (strings.HasPrefix(e.name, configsDir+"/") || strings.HasPrefix(e.name, nativeDir+"/")) {
+			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
 				if at := v.find(e.name); at == nil || at.layer != n {
 					c.tell(AboutCatalog, e.name, "it is in the layer %s, and the image does not show it", f.digest)
 				}
@@ -199,7 +204,7 @@ func (c *imageCheck) layered(v *view) {
 }
 
 // caches tells which caches there are. Those of the server in the image have been compared layer by layer.
-func (c *imageCheck) caches(v *view) {
+func (c *imageCheck) caches(ctx context.Context, v *view) error {
 	for _, dir := range c.cachePlaces(v) {
 		k := Cache{Path: "/" + dir, Format: v.cacheFormat(dir), State: CacheUnchecked}
 		switch {
@@ -208,7 +213,7 @@ func (c *imageCheck) caches(v *view) {
 			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
 				break // of an empty catalog there is none
 			}
-			c.tell(AboutCache, dir, "the command line names the cache /%s, and it is not there", dir)
+			c.tell(AboutCache, dir, "the image says that there is a cache in /%s, and it is not there", dir)
 		case k.Format == NativeCache && dir == nativeDir:
 			k.State = CacheValid
 			if len(v.find(dir).children) < len(packagesIn(c.of)) {
@@ -217,9 +222,14 @@ func (c *imageCheck) caches(v *view) {
 			if c.wrong(AboutCache) {
 				k.State, k.Why = CacheInvalid, "see the differences"
 			}
+		case k.Format == JSONCache || k.Format == PogrebCache:
+			if err := c.opmCache(ctx, v, dir, &k); err != nil {
+				return err
+			}
 		}
 		c.addCache(k)
 	}
+	return nil
 }
 
 // packagesIn are the packages of all layers.
@@ -235,7 +245,8 @@ func packagesIn(of []*facts) []string {
 func (c *imageCheck) cachePlaces(v *view) []string {
 	places := cacheDirs(c.image.Config.Config)
 	for _, dir := range []string{nativeDir, "tmp/cache"} {
-		if f := v.cacheFormat(dir); f != "" && f != UnknownFormat && !slices.Contains(places, dir) {
+		said := dir == opmcache.Dir && slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
+		if f := v.cacheFormat(dir); (said || f != "" && f != UnknownFormat) && !slices.Contains(places, dir) {
 			places = append(places, dir)
 		}
 	}

@@ -231,7 +231,7 @@ func TestForeignImages(t *testing.T) {
 		"stale cache": {testregistry.Image{Labels: labels, Cmd: cmd, Layers: []map[string]string{{"configs/foo/catalog.yaml": pkg("foo") + "# more\n", "cache/foo.cache": native("foo", "cache/foo.cache")}}},
 			inspect.AboutCache, "does not match", inspect.CacheInvalid},
 		"no cache":         {testregistry.Image{Labels: labels, Cmd: cmd, Layers: []map[string]string{{"configs/a.yaml": pkg("foo")}}}, inspect.AboutCache, "not there", inspect.CacheMissing},
-		"pogreb cache":     {testregistry.Image{Labels: labels, Cmd: []string{"serve", "/configs", "--cache-dir", "/tmp/cache"}, Layers: []map[string]string{{"configs/a.yaml": pkg("foo"), "tmp/cache/pogreb.v1/digest": "x"}}}, "", "", inspect.CacheUnchecked},
+		"pogreb cache":     {testregistry.Image{Labels: labels, Cmd: []string{"serve", "/configs", "--cache-dir", "/tmp/cache"}, Layers: []map[string]string{{"configs/a.yaml": pkg("foo"), "tmp/cache/pogreb.v1/digest": "x"}}}, inspect.AboutCache, "tmp/cache", inspect.CacheInvalid},
 		"damaged database": {testregistry.Image{Labels: map[string]string{build.DatabaseLabel: "/db"}, Layers: []map[string]string{{"db": "no database"}}}, inspect.AboutDatabase, "not a SQLite database", ""},
 		"missing database": {testregistry.Image{Labels: map[string]string{build.DatabaseLabel: "/db"}, Layers: []map[string]string{{"x": ""}}}, inspect.AboutDatabase, "not exist", ""},
 		"anything":         {testregistry.Image{Layers: []map[string]string{{"etc/x": ""}}}, "", "", ""},

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
 )
 
@@ -28,11 +29,12 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	files := map[string][]layers.Entry{}
 	catalogs := map[string]*declcfg.Catalog{}
 	natives := map[string]entry{}
-	cached, whole, read := false, true, 0
+	cached, extra, whole, read := false, false, true, 0
+	l.f.filesOf = map[string][]string{}
 	for _, x := range l.c.entries {
 		switch top, _, _ := strings.Cut(x.name, "/"); {
 		case x.kind == tar.TypeDir:
-			cached = cached || x.name == nativeDir
+			cached, extra = cached || x.name == nativeDir, extra || x.name == opmcache.Dir
 			if x.mode != 0o755 && top != "tmp" {
 				l.tell(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
 			}
@@ -53,12 +55,14 @@ func (l *layerCheck) packages(ctx context.Context) error {
 				}
 				y.Mode = layers.Normalize(y.Mode)
 				files[pkg] = append(files[pkg], y)
+				l.f.filesOf[pkg] = append(l.f.filesOf[pkg], x.name)
 			}
 		case path.Dir(x.name) == nativeDir:
 			natives[path.Base(x.name)] = x
 			if x.mode != 0o644 {
 				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
 			}
+		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with what is made of the packages
 		default:
 			l.tell(AboutLayer, "", x.name, "it does not belong into a layer of packages")
 		}
@@ -66,7 +70,6 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	l.mu.Lock()
 	l.files += read
 	l.mu.Unlock()
-	l.f.natives = slices.Sorted(maps.Keys(natives))
 	l.valid(catalogs)
 	if !whole {
 		return nil // what could be built would be another layer for sure
@@ -75,6 +78,9 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	var o build.Options
 	if cached {
 		o.Cache = func(p build.PackageCatalog) (build.CacheFile, error) { return l.cache(p, natives) }
+	}
+	if extra {
+		o.Extra = append(o.Extra, jsonCache())
 	}
 	built, err := build.PackagesLayer(files, o)
 	if err != nil {

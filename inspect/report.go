@@ -107,7 +107,7 @@ const (
 	CacheValid     CacheState = "valid"     // it matches the catalog
 	CacheInvalid   CacheState = "invalid"   // it does not
 	CacheMissing   CacheState = "missing"   // the command line names it, and it is not there
-	CacheUnchecked CacheState = "unchecked" // it is there; how it is made is another program's secret
+	CacheUnchecked CacheState = "unchecked" // it is there, and of no known format
 )
 
 // Cache is a cache in the image.

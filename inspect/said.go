@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/opmcache"
 )
 
 // said is what an image says of one of its layers.
@@ -95,6 +96,8 @@ func fromHistory(h made, labels map[string]string) said {
 		return said{kind: string(build.LayerServer)}
 	case strings.HasPrefix(h.comment, "without the "):
 		return said{kind: string(build.LayerReset)}
+	case h.comment == "/"+opmcache.Dir:
+		return said{kind: string(build.LayerCache)}
 	case h.comment == "/database/index.db":
 		return said{kind: string(build.LayerDatabase)}
 	case h.by == "bindery build bundle" && at != "" && at == clean(labels[bundle.AnnotationManifests]):

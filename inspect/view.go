@@ -137,7 +137,7 @@ func (v *view) cacheFormat(dir string) CacheFormat {
 	switch {
 	case has("pogreb.v1"):
 		return PogrebCache
-	case has("digest") && has("cache"):
+	case has("cache"):
 		return JSONCache
 	}
 	for name := range n.children {

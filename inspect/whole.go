@@ -96,7 +96,11 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		switch {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
-			c.tell(AboutCache, at, "the command line names the cache /%s, and it is not there", at)
+			c.tell(AboutCache, at, "the image says that there is a cache in /%s, and it is not there", at)
+		case k.Format == JSONCache || k.Format == PogrebCache:
+			if err := c.opmCache(ctx, v, at, &k); err != nil {
+				return err
+			}
 		case k.Format == NativeCache:
 			k.State = CacheValid
 			cache, err := fs.Sub(tree, at)
