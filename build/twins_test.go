@@ -163,3 +163,33 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 		t.Errorf("the order is %q, want %q", sources, want)
 	}
 }
+
+// Of twins that were built before nothing is written again, and they are the same.
+func TestTwinsAreRemembered(t *testing.T) {
+	dir := t.TempDir()
+	known := knownIn(t, dir)
+	o := Options{Compression: CompressionAuto, Servers: twoServers(t), Known: known}
+	o.Dir = t.TempDir()
+	cold, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cold.Close()
+	o.Dir = t.TempDir()
+	warm, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer warm.Close()
+	if warm.Digest != cold.Digest {
+		t.Errorf("%s, and %s before", warm.Digest, cold.Digest)
+	}
+	for _, l := range warm.Layers {
+		if !l.Remembered {
+			t.Errorf("layer %s %q was made again", l.Digest, l.Packages)
+		}
+	}
+	if r := push(t, warm, "oci:"+filepath.Join(dir, "out")+":v1"); r[0].Digest != cold.Digest {
+		t.Errorf("wrote %s", r[0].Digest)
+	}
+}

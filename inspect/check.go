@@ -90,6 +90,30 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 		l.tell(AboutLayer, "", "", "built again it has the diffID %s and not %s", got, l.want)
 	}
 	l.f.rebuilt = err == nil
+	if err == nil && got.String() == l.want {
+		return l.key(ctx, built)
+	}
+	return nil
+}
+
+// key compares the key of a layer with the one that this version gives it: builds take a layer with the right key for one
+// with the right content. That of a cache above the packages depends on all of these, and is left alone.
+func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
+	if l.f.said.key == "" || l.f.said.kind == string(build.LayerCache) {
+		return nil
+	}
+	built, err := built.Hash(ctx)
+	if err != nil {
+		return err
+	}
+	c := layers.Compression(compressionOf(l.image.Layers[layerIndex(l.image, l.f)].MediaType))
+	key, err := built.Key(layers.Options{Compression: c})
+	if err != nil {
+		return err
+	}
+	if key != "" && key != l.f.said.key {
+		l.tell(AboutAnnotation, "", "", "the key %.100q is not the one that this version gives to such a layer, %s", string(l.f.said.key), key)
+	}
 	return nil
 }
 

@@ -140,7 +140,7 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 // layer reads layer n of an image, unless the same has been read, and has it checked.
 func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int, s said) (*facts, error) {
 	d, id := i.Layers[n].Digest, i.Config.RootFS.DiffIDs[n]
-	key := fmt.Sprint(id, " ", s.kind, " ", strings.Join(s.packages, ","))
+	key := fmt.Sprint(id, " ", s.kind, " ", s.key, " ", strings.Join(s.packages, ","))
 	if s.kind == string(build.LayerServer) {
 		key += " " + platformName(i.Platform)
 	}

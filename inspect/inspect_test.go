@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/inspect"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
 )
 
 // What is built here is the same when it is built again, in every form that it can have.
@@ -42,10 +43,10 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 		packages int
 		images   int
 	}{
-		"gzip":               {sample(), build.Options{Cache: cache, Servers: servers[:1]}, "oci", 4, 1},
+		"gzip":               {sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: servers[:1]}, "oci", 4, 1},
 		"zstd":               {sample(), build.Options{Cache: cache, Compression: layers.Zstd}, "oci-archive", 4, 1},
 		"two platforms":      {sample(), build.Options{Cache: cache, Servers: servers}, "oci", 4, 2},
-		"twins":              {sample(), build.Options{Cache: cache, Servers: servers, Compression: build.CompressionAuto}, "oci", 4, 4},
+		"twins":              {sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: servers, Compression: build.CompressionAuto}, "oci", 4, 4},
 		"docker":             {sample(), build.Options{Cache: cache, Servers: servers[:1], Format: build.FormatDocker}, "dir", 4, 1},
 		"without cache":      {sample(), build.Options{}, "oci", 4, 1},
 		"few layers":         {many, build.Options{Cache: cache, Servers: servers[:1], MaxLayers: 5}, "oci", 12, 1},
@@ -93,7 +94,7 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 // Whatever is changed in an image, with all digests right, is found, and told as what it is.
 func TestDifferencesAreFound(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")
-	write(t, sample(), build.Options{Cache: cache, Servers: []build.Server{server(t, "amd64", elf.EM_X86_64)}}, "oci:"+at+":v1")
+	write(t, sample(), build.Options{Cache: cache, CacheID: serve.CacheID(), Servers: []build.Server{server(t, "amd64", elf.EM_X86_64)}}, "oci:"+at+":v1")
 	if r := examine(t, takeApart(t, at).layout(nil)); !r.Proof.Same {
 		t.Fatalf("an image that was not changed: %+v", r.Proof.Differences)
 	}
@@ -124,6 +125,11 @@ func TestDifferencesAreFound(t *testing.T) {
 		"catalog as base":     {func(f *forgery) { l, _ := f.entry(foo); l.annotations[build.AnnotationKind] = "base" }, inspect.AboutCatalog, "none of packages"},
 		"catalog as reset":    {func(f *forgery) { l, _ := f.entry(foo); l.annotations[build.AnnotationKind] = "reset" }, inspect.AboutLayer, "hides"},
 		"key":                 {func(f *forgery) { l, _ := f.entry(foo); l.annotations[build.AnnotationKey] = "no digest" }, inspect.AboutAnnotation, "no digest"},
+		"another's key": {func(f *forgery) {
+			l, _ := f.entry(foo)
+			o, _ := f.entry("configs/bar/bar.yaml")
+			l.annotations[build.AnnotationKey] = o.annotations[build.AnnotationKey]
+		}, inspect.AboutAnnotation, "this version"},
 		"invalid catalog": {func(f *forgery) {
 			_, e := f.entry(foo)
 			e.content = []byte(strings.Replace(string(e.content), "defaultChannel: stable", "defaultChannel: nosuch", 1))

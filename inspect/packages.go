@@ -77,6 +77,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	clear(catalogs)
 	var o build.Options
 	if cached {
+		o.CacheID = serve.CacheID()
 		o.Cache = func(p build.PackageCatalog) (build.CacheFile, error) { return l.cache(p, natives) }
 	}
 	if extra {
