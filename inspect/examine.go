@@ -41,7 +41,7 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) 
 	}
 	e := &examiner{
 		o: o, s: s, r: Inspect(s), reader: images.NewLayerReader(o.Limits),
-		read: map[digest.Digest]*facts{}, checked: map[string]*facts{},
+		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},
 	}
 	e.r.Proof = &Proof{Differences: []Difference{}}
 	e.roots = rootsOf(s)
@@ -72,7 +72,7 @@ type examiner struct {
 	found []Difference
 	more  int
 	notes []string
-	files int
+	files map[string]int // of the catalog, by the diffIDs of their layers
 }
 
 // facts are what was found in a layer.
@@ -112,6 +112,13 @@ func (e *examiner) note(format string, args ...any) {
 	if len(e.notes) < 100 && !slices.Contains(e.notes, text) {
 		e.notes = append(e.notes, text)
 	}
+}
+
+// countFiles notes that files of the catalog have been read.
+func (e *examiner) countFiles(of string, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.files[of] = n
 }
 
 // layers reads all layers, one after the other, while those that have been read are checked.
@@ -231,7 +238,10 @@ func (e *examiner) finish() {
 	})
 	e.found = slices.Compact(e.found)
 	p := e.r.Proof
-	p.Packages, p.Files, p.More = len(e.r.Packages), e.files, e.more
+	p.Packages, p.More = len(e.r.Packages), e.more
+	for _, n := range e.files {
+		p.Files += n // of twins once
+	}
 	if len(e.found) > MaxDifferences {
 		p.More += len(e.found) - MaxDifferences
 		e.found = e.found[:MaxDifferences]

@@ -67,9 +67,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 			l.tell(AboutLayer, "", x.name, "it does not belong into a layer of packages")
 		}
 	}
-	l.mu.Lock()
-	l.files += read
-	l.mu.Unlock()
+	l.countFiles(l.want, read)
 	l.valid(catalogs)
 	if !whole {
 		return nil // what could be built would be another layer for sure

@@ -88,7 +88,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		if err != nil {
 			return err
 		}
-		c.files += len(files)
+		c.countFiles(c.image.Digest.String(), len(files))
 	}
 	all = nil
 	for _, at := range places {
