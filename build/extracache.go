@@ -97,31 +97,34 @@ func topParts(o *Options, contents []content) []part {
 		whole := WholeCatalog{Dir: o.Dir}
 		var size int64
 		for _, c := range contents {
-			whole.Packages = append(whole.Packages, PackageFiles{c.pkg, c.entries})
+			files := make([]layers.Entry, len(c.entries))
+			for i, e := range c.entries {
+				files[i] = e.Verified()
+			}
+			whole.Packages = append(whole.Packages, PackageFiles{c.pkg, files})
 			size += c.size()
 		}
 		parts = append(parts, part{kind: LayerCache, dir: x.Dir, layer: layers.Layer{
-			Name: "cache " + path.Clean("/"+x.Dir), Work: size, MoreID: topID(x, contents),
+			Name: "cache " + path.Clean("/"+x.Dir), Work: size, MoreID: topID(x, whole),
 			More: func(ctx context.Context) ([]layers.Entry, error) { return x.Top(ctx, whole) },
 		}})
 	}
 	return parts
 }
 
-// topID tells all that a layer above the packages depends on; empty if that is not known.
-func topID(x ExtraCache, contents []content) string {
-	about := []string{x.ID}
-	for _, c := range contents {
-		about = append(about, c.pkg)
-		for _, e := range c.entries {
-			if e.Digest == "" {
+// topID tells all that a layer above all packages depends on; empty if not all digests of the files are known.
+func topID(x ExtraCache, whole WholeCatalog) string {
+	var about []string
+	for _, p := range whole.Packages {
+		about = append(about, "package", p.Package)
+		for _, f := range p.Files {
+			if f.Digest == "" {
 				return ""
 			}
-			about = append(about, e.Name, e.Mode.String(), e.Digest.String())
+			about = append(about, f.Name, f.Mode.String(), f.Digest.String())
 		}
-		about = append(about, "/") // no package and no file has this name
 	}
-	return fmt.Sprintf("%q", about)
+	return x.ID + " " + noteKey("top 1", about...).String()
 }
 
 // joined puts the entries of several caches together. Directories that more than one of them has must be the same in all.
