@@ -43,10 +43,10 @@ type CacheFile struct {
 // caches makes the caches of the packages of one layer.
 func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
 	var lists [][]layers.Entry
-	*notices = nil
 	if o.Cache != nil {
 		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
 	}
+	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
@@ -69,7 +69,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 	return joined(lists...)
 }
 
-// nativeEntry is the cache of a package for the server that comes with the image, and what was noticed.
+// nativeEntry is the cache of a package for the server that comes with the image, and what is to be told of it.
 func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	f, err := o.Cache(p)
 	if err != nil {
@@ -81,18 +81,18 @@ func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
 }
 
-// cacheIDs tell which caches there are, and which program writes them. It is nil where one of them has no ID.
+// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
 func (o *Options) cacheIDs() []string {
 	var ids []string
 	if o.Cache != nil {
 		if o.CacheID == "" {
 			return nil
 		}
-		ids = append(ids, o.CacheID)
+		ids = append(ids, cacheDir, o.CacheID)
 	}
 	for _, x := range o.Extra {
 		if x.Package != nil {
-			ids = append(ids, x.ID)
+			ids = append(ids, x.Dir, x.ID)
 		}
 	}
 	return ids

@@ -2,10 +2,15 @@ package build
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"path"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -99,32 +104,17 @@ func topParts(o *Options, contents []content) []part {
 		for _, c := range contents {
 			files := make([]layers.Entry, len(c.entries))
 			for i, e := range c.entries {
-				files[i] = e.Verified()
+				files[i] = held(e)
 			}
 			whole.Packages = append(whole.Packages, PackageFiles{c.pkg, files})
 			size += c.size()
 		}
 		parts = append(parts, part{kind: LayerCache, dir: x.Dir, layer: layers.Layer{
-			Name: "cache " + path.Clean("/"+x.Dir), Work: size, MoreID: topID(x, whole),
+			Name: "cache " + path.Clean("/"+x.Dir), Work: size, MoreID: x.wholeID(whole),
 			More: func(ctx context.Context) ([]layers.Entry, error) { return x.Top(ctx, whole) },
 		}})
 	}
 	return parts
-}
-
-// topID tells all that a layer above all packages depends on; empty if not all digests of the files are known.
-func topID(x ExtraCache, whole WholeCatalog) string {
-	var about []string
-	for _, p := range whole.Packages {
-		about = append(about, "package", p.Package)
-		for _, f := range p.Files {
-			if f.Digest == "" {
-				return ""
-			}
-			about = append(about, f.Name, f.Mode.String(), f.Digest.String())
-		}
-	}
-	return x.ID + " " + noteKey("top 1", about...).String()
 }
 
 // joined puts the entries of several caches together. Directories that more than one of them has must be the same in all.
@@ -147,4 +137,57 @@ func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 		}
 	}
 	return all, nil
+}
+
+// wholeID tells all that the layer above the packages depends on; empty if that is not known.
+func (x ExtraCache) wholeID(w WholeCatalog) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", x.ID, x.Dir)
+	for _, p := range w.Packages {
+		for _, f := range p.Files {
+			if f.Digest == "" {
+				return ""
+			}
+			fmt.Fprintf(h, "%q %q %o %d %s\n", p.Package, f.Name, f.Mode, f.Size, f.Digest)
+		}
+	}
+	return "whole catalog " + digest.NewDigest(digest.SHA256, h).String()
+}
+
+// held is a file that can only be read to its end, and closed without an error, if it still has its digest: what goes by a key
+// must be made of what the key is of.
+func held(e layers.Entry) layers.Entry {
+	open := e.Open
+	if e.Digest == "" || open == nil {
+		return e
+	}
+	e.Open = func() (io.ReadCloser, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return &heldFile{ReadCloser: r, h: sha256.New(), want: e.Digest}, nil
+	}
+	return e
+}
+
+type heldFile struct {
+	io.ReadCloser
+	h    hash.Hash
+	want digest.Digest
+}
+
+func (f *heldFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.h.Write(p[:n])
+	return n, err
+}
+
+// Close reads what is left, so that the digest is that of the whole file.
+func (f *heldFile) Close() error {
+	_, err := io.Copy(io.Discard, struct{ io.Reader }{f})
+	if err == nil && digest.NewDigest(digest.SHA256, f.h) != f.want {
+		err = layers.ErrChanged
+	}
+	return errors.Join(err, f.ReadCloser.Close())
 }

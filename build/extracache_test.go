@@ -163,3 +163,31 @@ func TestCacheOfTheBaseIsHidden(t *testing.T) {
 		t.Errorf("nobody may write to /tmp any more: %v", hide.layer.Entries)
 	}
 }
+
+// TestKnownLayersWithExtraCaches builds with and without extra caches into one memory: a layer never stands for another one.
+func TestKnownLayersWithExtraCaches(t *testing.T) {
+	dir := t.TempDir()
+	json, other := extra("tmp/cache"), extra("tmp/cache")
+	other.ID = "test.2"
+	top := ExtraCache{ID: "top.1", Dir: "tmp/cache", Top: json.Top}
+	for _, xs := range [][]ExtraCache{nil, {json}, {top}, {other}} {
+		want, _ := build1(t, sampleFS(), Options{Extra: xs})
+		for round, hits := range []int{0, len(want.Layers)} {
+			img, _ := build1(t, sampleFS(), Options{Extra: xs, Known: knownIn(t, dir)})
+			if len(xs) == 1 && xs[0].ID == "top.1" {
+				hits = len(want.Layers) - 1 + round // its packages have no more than those without caches
+			}
+			if img.Digest != want.Digest || remembered(img) != hits {
+				t.Errorf("%v, round %d: %d layers from before, %s, want %d and %s", xs, round, remembered(img), img.Digest, hits, want.Digest)
+			}
+		}
+	}
+	in := sampleFS()
+	in["foo/catalog.yaml"].Data = append(in["foo/catalog.yaml"].Data, "# more\n"...)
+	o := Options{Extra: []ExtraCache{json}}
+	want, _ := build1(t, in, o)
+	o.Known = knownIn(t, dir)
+	if img, _ := build1(t, in, o); img.Digest != want.Digest || remembered(img) != len(want.Layers)-2 {
+		t.Errorf("one package changed: %d layers from before, %s, want %s", remembered(img), img.Digest, want.Digest)
+	}
+}

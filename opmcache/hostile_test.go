@@ -120,6 +120,35 @@ func TestCheckFindsDamage(t *testing.T) {
 			}
 		})
 	}
+	t.Run("pogreb: entries that overlap", func(t *testing.T) {
+		// The value of each entry holds the ones behind it.
+		d, err := newDatabase(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log []byte
+		for i := range 20 {
+			head := append([]byte{1, 0}, byte(len(log)), byte(len(log)>>8), 0, 0, byte('a'+i))
+			log = append(head, log...)
+		}
+		for i := range 20 {
+			d.records = append(d.records, record{string(byte('a' + 19 - i)), uint32(headerSize + i*7), uint32(7 * (19 - i))})
+		}
+		if _, err := d.s.add(log); err != nil {
+			t.Fatal(err)
+		}
+		files, err := d.files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			files[i].Name, files[i].Mode = "db/"+files[i].Name, 0o600
+		}
+		db, err := openDatabase(os.DirFS(unpack(t, files)))
+		if err == nil || !strings.Contains(err.Error(), "overlaps") {
+			t.Errorf("got %+v, %v", db, err)
+		}
+	})
 	t.Run("json: mode", func(t *testing.T) {
 		root := jsonOf(t, samples())
 		if err := os.Chmod(filepath.Join(root, "configs/a"), 0o775); err != nil {

@@ -19,16 +19,21 @@ import (
 
 // openedDatabase is a pogreb database that is read: anybody's, so that nothing in it is believed.
 type openedDatabase struct {
-	log interface {
-		io.ReaderAt
-		io.Closer
-	}
+	log     logFile
+	size    int64    // of the log
+	taken   int64    // by records
 	records []record // of which the table knows
+}
+
+// logFile is the file with the records.
+type logFile interface {
+	io.ReaderAt
+	fs.File
 }
 
 // Bounds of the files besides the log that are read.
 const (
-	maxTable = 1 << 30
+	maxTable = 64 << 20
 	maxCount = 1 << 20
 	maxKeys  = 256 << 20 // bytes
 )
@@ -48,6 +53,11 @@ func openDatabase(fsys fs.FS) (_ *openedDatabase, err error) {
 			err = errors.Join(err, db.log.Close())
 		}
 	}()
+	info, err := log.Stat()
+	if err != nil {
+		return nil, err
+	}
+	db.size = info.Size()
 	var of struct{ HashSeed uint32 }
 	var index struct {
 		Level                                 uint8
@@ -70,10 +80,7 @@ func openDatabase(fsys fs.FS) (_ *openedDatabase, err error) {
 }
 
 // openLog opens the only log of a database.
-func openLog(fsys fs.FS) (_ interface {
-	io.ReaderAt
-	io.Closer
-}, err error) {
+func openLog(fsys fs.FS) (logFile, error) {
 	names, err := fs.Glob(fsys, "*.psg")
 	if err != nil {
 		return nil, err
@@ -85,10 +92,7 @@ func openLog(fsys fs.FS) (_ interface {
 	if err != nil {
 		return nil, err
 	}
-	log, ok := f.(interface {
-		io.ReaderAt
-		io.Closer
-	})
+	log, ok := f.(logFile)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("%s cannot be read at any place", names[0]), f.Close())
 	}
@@ -181,6 +185,10 @@ func (d *openedDatabase) record(offset uint32, keySize uint16, size uint32) (rec
 	}
 	if offset < headerSize || binary.LittleEndian.Uint16(head) != keySize || binary.LittleEndian.Uint32(head[2:]) != size || size > maxValue {
 		return record{}, fmt.Errorf("the entry at %d is not what the table says", offset)
+	}
+	// Records that overlap would be work without end in a small file.
+	if d.taken += recordHead + int64(keySize) + int64(size) + 4; d.taken > d.size {
+		return record{}, fmt.Errorf("the entry at %d overlaps with others", offset)
 	}
 	return record{string(head[recordHead:]), offset, size}, nil
 }
