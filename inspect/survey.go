@@ -22,6 +22,9 @@ func Inspect(s *images.Survey) *Report {
 		Name: s.Name, Reference: first.Reference(), Source: s.Source, Digest: s.Digest, MediaType: s.MediaType, Annotations: s.Annotations,
 		Packages: []Package{}, Caches: []Cache{},
 	}
+	if r.Source == strings.TrimPrefix(r.Name, "docker://") {
+		r.Source = ""
+	}
 	r.Kind, r.Path = kindOf(first.Config.Config.Labels)
 	seen := map[digest.Digest]bool{}
 	for _, i := range s.Images {
