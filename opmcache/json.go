@@ -1,6 +1,7 @@
 package opmcache
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -24,52 +25,106 @@ const jsonDir = "cache"
 
 // JSONEntries are the entries for one package in the format json: what a layer of the package has beside the catalog. The
 // digest that opm asks for is in the entries of [JSONTop]. Names of which opm could make no file, or the same file twice,
-// are an error. c is not changed.
-func JSONEntries(c *declcfg.Catalog) ([]layers.Entry, error) {
-	files, err := jsonFiles(c)
+// are an error. c is not changed, and must not be until the entries have been read.
+func JSONEntries(c *declcfg.Catalog) ([]layers.Entry, error) { return jsonEntries(c, keptText) }
+
+func jsonEntries(c *declcfg.Catalog, keep int) ([]layers.Entry, error) {
+	var files []layers.Entry
+	kept := 0
+	err := jsonFiles(c, func(f jsonFile) error {
+		if kept += len(f.text); kept <= keep {
+			files = append(files, layers.Bytes(f.name, 0, f.text))
+			return nil
+		}
+		again := f.again
+		files = append(files, layers.Entry{Name: f.name, Size: int64(len(f.text)), Open: func() (io.ReadCloser, error) {
+			text, err := again()
+			return io.NopCloser(bytes.NewReader(text)), err
+		}})
+		return nil
+	})
 	return place(files, readDirMode, readFileMode), err
 }
 
-// jsonFiles are the files of a package below [Dir], each once.
-func jsonFiles(c *declcfg.Catalog) ([]layers.Entry, error) {
+// keptText is how many bytes of the entries of a package stay in memory until they are read. Those beyond it are made
+// twice, for their size and for their bytes: the entries of a package can be several times as large as its catalog.
+const keptText = 16 << 20
+
+// jsonFile is a file below [Dir].
+type jsonFile struct {
+	name  string
+	text  []byte
+	again func() ([]byte, error) // makes the text once more
+}
+
+// jsonFiles gives the files of a package to do, each once.
+func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 	c, err := rounded(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var files []layers.Entry
+	graph, err := declcfg.NewGraph(c)
+	if err != nil {
+		return err
+	}
 	known := map[string]bool{}
-	for b, err := range serve.Bundles(c) {
-		if err != nil {
-			return nil, err
+	for _, pkg := range graph.Packages {
+		for _, b := range pkg.Bundles {
+			if err := bundleFiles(pkg, b, known, do); err != nil {
+				return err
+			}
 		}
-		name, err := bundleFile(b.PackageName, b.ChannelName, b.CsvName)
-		if err != nil {
-			return nil, err
-		}
-		if known[name] {
-			return nil, fmt.Errorf("opm cannot tell two entries apart that both have the file %q", name)
-		}
-		known[name] = true
-		text, err := json.Marshal(b)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, layers.Bytes(path.Join(jsonDir, name), 0, text))
 	}
 	for i := range c.Others {
 		m := &c.Others[i]
 		if err := checkCustom(m); err != nil {
-			return nil, err
+			return err
 		}
 		sum := fnv.New64a()
 		sum.Write(m.Blob)
 		name := path.Join(jsonDir, "metas", m.Schema, m.Package, hex.EncodeToString(sum.Sum(nil))+".json")
-		if !known[name] { // the same blob twice is one file
-			known[name] = true
-			files = append(files, layers.Bytes(name, 0, m.Blob))
+		if known[name] {
+			continue // the same blob twice is one file
+		}
+		known[name] = true
+		if err := do(jsonFile{name, m.Blob, func() ([]byte, error) { return m.Blob, nil }}); err != nil {
+			return err
 		}
 	}
-	return files, nil
+	return nil
+}
+
+// bundleFiles gives the files of the entries of a bundle to do.
+func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[string]bool, do func(jsonFile) error) error {
+	all, err := serve.BundleAnswers(pkg, b)
+	if err != nil {
+		return err
+	}
+	for i, a := range all {
+		name, err := bundleFile(a.PackageName, a.ChannelName, a.CsvName)
+		if err != nil {
+			return err
+		}
+		if known[name] {
+			return fmt.Errorf("opm cannot tell two entries apart that both have the file %q", name)
+		}
+		known[name] = true
+		text, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		again := func() ([]byte, error) {
+			all, err := serve.BundleAnswers(pkg, b)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(all[i])
+		}
+		if err := do(jsonFile{path.Join(jsonDir, name), text, again}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bundleFile is the name of the file of an entry.
@@ -99,19 +154,16 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		if err := index.add(c); err != nil {
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
-		files, err := jsonFiles(c)
+		err = jsonFiles(c, func(f jsonFile) error {
+			n, err := spooled(s, f.name, f.text)
+			cache = append(cache, n)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
 		for _, f := range p.Files {
 			configs = append(configs, node{name: strings.TrimPrefix(f.Name, configsDir+"/"), mode: f.Mode, size: f.Size, open: f.Open})
-		}
-		for _, f := range files {
-			n, err := spooled(s, f)
-			if err != nil {
-				return nil, err
-			}
-			cache = append(cache, n)
 		}
 	}
 	text, err := index.text()
@@ -119,7 +171,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		return nil, err
 	}
 	indexFile := layers.Bytes(path.Join(jsonDir, indexName), 0, text)
-	n, err := spooled(s, indexFile)
+	n, err := spooled(s, indexFile.Name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -138,19 +190,10 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 }
 
 // spooled puts the content of a file of the cache aside.
-func spooled(s *spool, f layers.Entry) (n node, err error) {
-	r, err := f.Open()
-	if err != nil {
-		return node{}, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return node{}, err
-	}
+func spooled(s *spool, name string, text []byte) (node, error) {
 	at, err := s.add(text)
 	return node{
-		name: strings.TrimPrefix(f.Name, jsonDir+"/"), mode: readFileMode, size: at.n,
+		name: strings.TrimPrefix(name, jsonDir+"/"), mode: readFileMode, size: at.n,
 		open: func() (io.ReadCloser, error) { return io.NopCloser(s.open(at)), nil },
 	}, err
 }

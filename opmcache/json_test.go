@@ -121,3 +121,22 @@ func TestJSONIsAFunctionOfTheCatalog(t *testing.T) {
 	slices.Reverse(all)
 	same(t, filepath.Join(first, Dir), filepath.Join(jsonOf(t, all), Dir))
 }
+
+// TestLargePackagesAreMadeTwice compares entries that stay in memory with those that are made again when they are read.
+func TestLargePackagesAreMadeTwice(t *testing.T) {
+	for _, p := range append(packagesOf(t, mini), samples()...) {
+		c, err := p.load(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := jsonEntries(c, keptText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := jsonEntries(c, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, filepath.Join(unpack(t, kept), Dir), filepath.Join(unpack(t, made), Dir))
+	}
+}

@@ -22,9 +22,9 @@ func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 		}
 		for _, pkg := range graph.Packages {
 			for _, b := range pkg.Bundles {
-				all, err := bundleAnswers(pkg, b)
+				all, err := BundleAnswers(pkg, b)
 				if err != nil {
-					yield(nil, fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err))
+					yield(nil, err)
 					return
 				}
 				for _, a := range all {
@@ -37,19 +37,11 @@ func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 	}
 }
 
-// bundleAnswers are the answers about one bundle. They share its manifests.
-func bundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bundle, error) {
-	props, err := readProperties(b.Bundle)
+// BundleAnswers are those of [Bundles] about one bundle, by channel. They share its manifests.
+func BundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bundle, error) {
+	common, err := commonAnswer(pkg, b)
 	if err != nil {
-		return nil, err
-	}
-	wire, err := appendHeavyBundle(lightBundle(pkg, b, props), pkg, b, props.csv)
-	if err != nil {
-		return nil, err
-	}
-	common := &api.Bundle{}
-	if err := proto.Unmarshal(wire, common); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
 	}
 	var all []*api.Bundle
 	for _, c := range pkg.Channels {
@@ -65,4 +57,18 @@ func bundleAnswers(pkg *declcfg.PackageNode, b *declcfg.BundleNode) ([]*api.Bund
 		})
 	}
 	return all, nil
+}
+
+// commonAnswer is what the answers about a bundle have in common.
+func commonAnswer(pkg *declcfg.PackageNode, b *declcfg.BundleNode) (*api.Bundle, error) {
+	props, err := readProperties(b.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	wire, err := appendHeavyBundle(lightBundle(pkg, b, props), pkg, b, props.csv)
+	if err != nil {
+		return nil, err
+	}
+	common := &api.Bundle{}
+	return common, proto.Unmarshal(wire, common)
 }
