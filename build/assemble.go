@@ -18,6 +18,9 @@ type part struct {
 	packages []string
 	dir      string
 	layer    layers.Layer
+	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place of the
+	// written one if it has the same content.
+	stacked, proof *Layer
 }
 
 // openBases opens the base for every platform.
@@ -47,8 +50,34 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	return Layer{
 		Kind: p.kind, Packages: p.packages, dir: p.dir, MediaType: mediaType,
-		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed,
+		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed, Content: p.contentSize(),
 	}
+}
+
+// contentSize is the length of the catalogs in a layer of packages.
+func (p part) contentSize() int64 {
+	if p.kind != LayerPackages {
+		return 0
+	}
+	return p.layer.Size()
+}
+
+// settled describes the part when it has been written, by what stands in its place if that is the same.
+func (p part) settled(b layers.Blob, mediaType string) Layer {
+	l := p.asLayer(b, mediaType)
+	if p.proof == nil || p.proof.DiffID != l.DiffID {
+		return l
+	}
+	same := *p.proof
+	same.Key, same.Content, same.Uncompressed = l.Key, l.Content, l.Uncompressed
+	return same
+}
+
+// inFormat describes a layer that another image has in the words of a format.
+func (l Layer) inFormat(f Format) (Layer, error) {
+	mediaType, err := convertLayerType(f, l.MediaType)
+	l.MediaType = mediaType
+	return l, err
 }
 
 // assemble makes the image from written layers: for each platform its base, its server, and what all have in common.
@@ -58,6 +87,8 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 		configs:   map[digest.Digest][]byte{},
 		files:     map[digest.Digest]string{},
 		bases:     map[digest.Digest]*base{},
+		lent:      map[digest.Digest]*lent{},
+		lenders:   map[digest.Digest][]string{},
 	}
 	known := map[digest.Digest]bool{}
 	sizes := map[digest.Digest]int64{}
@@ -67,6 +98,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 			ls = append(ls, b.layers...)
 			for _, l := range b.layers {
 				img.bases[l.Digest] = b
+				img.lend(l.Digest, b.repository())
 			}
 			img.closers = append(img.closers, io.Closer(b.src))
 		}
@@ -75,7 +107,11 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 		}
 		ls = append(ls, common...)
 		for _, l := range ls {
-			if l.Kind != LayerBase {
+			switch {
+			case l.lent != nil:
+				img.lent[l.Digest] = l.lent
+				img.lend(l.Digest, l.lender)
+			case l.Kind != LayerBase:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
 			if !known[l.Digest] {

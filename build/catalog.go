@@ -195,6 +195,11 @@ func catalogParts(o *Options, below int, contents []content) ([]part, error) {
 // packagesPart is the layer of some packages: their catalogs, and their caches.
 func packagesPart(o *Options, g []content) part {
 	p := part{kind: LayerPackages}
+	if len(g) == 1 && g[0].stacked != nil {
+		p.stacked, p.packages = g[0].stacked, g[0].stacked.Packages
+		p.layer.Name = strings.Join(p.packages, ", ")
+		return p
+	}
 	for _, c := range g {
 		if c.pkg != "" {
 			p.packages = append(p.packages, c.pkg)
@@ -222,9 +227,11 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
 	}
 	parts = append(parts, common...)
-	todo := make([]layers.Layer, len(parts))
-	for i, p := range parts {
-		todo[i] = p.layer
+	var todo []layers.Layer
+	for _, p := range parts {
+		if p.stacked == nil {
+			todo = append(todo, p.layer)
+		}
 	}
 	byName := map[string]part{}
 	for _, p := range parts {
@@ -256,8 +263,17 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 		return nil, context.Cause(ctx)
 	}
 	written := make([]Layer, len(parts))
-	for i, b := range blobs {
-		written[i] = parts[i].asLayer(b, mediaType)
+	for i, p := range parts {
+		if p.stacked != nil {
+			written[i] = *p.stacked
+		} else {
+			written[i], blobs = p.settled(blobs[0], mediaType), blobs[1:]
+		}
+		if written[i].lent != nil {
+			if written[i], err = written[i].inFormat(o.Format); err != nil {
+				return nil, err
+			}
+		}
 	}
 	n := len(o.Servers)
 	return assemble(o, store, bases, written[:n], written[n:])

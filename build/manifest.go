@@ -36,6 +36,15 @@ func layerType(f Format, c layers.Compression) (string, error) {
 
 // convertLayerType is the media type in the format f of a base's layer.
 func convertLayerType(f Format, mediaType string) (string, error) {
+	c, err := compressionOf(mediaType)
+	if err != nil {
+		return "", err
+	}
+	return layerType(f, c)
+}
+
+// compressionOf is the compression of a layer of a media type.
+func compressionOf(mediaType string) (layers.Compression, error) {
 	compressions := map[string]layers.Compression{
 		v1.MediaTypeImageLayerGzip:                        layers.Gzip,
 		v1.MediaTypeImageLayerZstd:                        layers.Zstd,
@@ -47,7 +56,7 @@ func convertLayerType(f Format, mediaType string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("a layer has the media type %.80q, which cannot be passed on", mediaType)
 	}
-	return layerType(f, c)
+	return c, nil
 }
 
 // manifestType is the type of the images in an index, or the type itself if it is an image's.
