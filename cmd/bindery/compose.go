@@ -39,7 +39,7 @@ func (p *program) buildComposeCommand() *cli.Command {
 			"The layers of images that were built by bindery are stacked by their digests: they are not downloaded, and a registry that\n" +
 			"has them lends them. Other catalogs are read, validated and packed here. The image is the one that \"build catalog\" makes\n" +
 			"of all packages together. -t names it otherwise than the file, and everything else is as in \"build catalog\"." +
-			examples("bindery build compose compose.yaml --push",
+			examples("bindery build compose compose.yaml --push --dry-run",
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
 		Flags:  distinctFlags(own, p.buildCatalogCommand().Flags, imageFlags()),
