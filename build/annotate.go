@@ -48,6 +48,9 @@ type Previous struct {
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob
+	// Trusted says that Layers may stand for the contents by whose keys they go, though nobody has compared them: what a
+	// registry has could be anybody's work. Otherwise they only tell where a registry has layers already.
+	Trusted bool
 	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
 	Repository string
 }

@@ -21,6 +21,8 @@ type part struct {
 	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place of the
 	// written one if it has the same content.
 	stacked, proof *Layer
+	key            digest.Digest
+	notices        *[]string // what was noticed when the layer was made; nil if nothing can be
 }
 
 // openBases opens the base for every platform.
@@ -49,7 +51,7 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 // asLayer describes a written part.
 func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	return Layer{
-		Kind: p.kind, Packages: p.packages, dir: p.dir, MediaType: mediaType,
+		Kind: p.kind, Packages: p.packages, Key: p.key, dir: p.dir, MediaType: mediaType,
 		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed, Content: p.contentSize(),
 	}
 }
@@ -62,7 +64,7 @@ func (p part) contentSize() int64 {
 	return p.layer.Size()
 }
 
-// settled describes the part when it has been written, by what stands in its place if that is the same.
+// settled describes the part when its bytes are known, by what stands in its place if that has the same content.
 func (p part) settled(b layers.Blob, mediaType string) Layer {
 	l := p.asLayer(b, mediaType)
 	if p.proof == nil || p.proof.DiffID != l.DiffID {
@@ -70,6 +72,9 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 	}
 	same := *p.proof
 	same.Key, same.Content, same.Uncompressed = l.Key, l.Content, l.Uncompressed
+	if same.Digest == l.Digest {
+		same.lent = nil // the bytes are here already
+	}
 	return same
 }
 
@@ -80,15 +85,16 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 	return l, err
 }
 
-// assemble makes the image from written layers: for each platform its base, its server, and what all have in common.
-func assemble(o *Options, store *layers.Store, bases []*base, servers, common []Layer) (*Image, error) {
+// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all have
+// in common.
+func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
 	img := &Image{
 		manifests: map[digest.Digest][]byte{},
 		configs:   map[digest.Digest][]byte{},
 		files:     map[digest.Digest]string{},
+		lazy:      lazy,
 		bases:     map[digest.Digest]*base{},
 		lent:      map[digest.Digest]*lent{},
-		lenders:   map[digest.Digest][]string{},
 	}
 	known := map[digest.Digest]bool{}
 	sizes := map[digest.Digest]int64{}
@@ -98,7 +104,6 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 			ls = append(ls, b.layers...)
 			for _, l := range b.layers {
 				img.bases[l.Digest] = b
-				img.lend(l.Digest, b.repository())
 			}
 			img.closers = append(img.closers, io.Closer(b.src))
 		}
@@ -110,8 +115,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 			switch {
 			case l.lent != nil:
 				img.lent[l.Digest] = l.lent
-				img.lend(l.Digest, l.lender)
-			case l.Kind != LayerBase:
+			case l.Kind != LayerBase && lazy[l.Digest] == nil:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
 			if !known[l.Digest] {
@@ -133,6 +137,7 @@ func assemble(o *Options, store *layers.Store, bases []*base, servers, common []
 		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
 	}
 	img.sum()
+	img.lend(o)
 	return img, nil
 }
 

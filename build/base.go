@@ -15,8 +15,6 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
-
-	"github.com/operator-bindery/bindery/images"
 )
 
 // maxConfig is the longest configuration of a base image in bytes.
@@ -147,14 +145,6 @@ func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
 		b.infos[l.Digest] = l.BlobInfo
 	}
 	return nil
-}
-
-// repository is where a registry has the base, "HOST/REPOSITORY"; empty if it is in none.
-func (b *base) repository() string {
-	if ref := b.src.Reference(); ref != nil && ref.DockerReference() != nil && ref.Transport().Name() == string(images.Docker) {
-		return ref.DockerReference().Name()
-	}
-	return ""
 }
 
 // blob opens a layer of the base.

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -34,11 +36,14 @@ type CacheFile struct {
 	// Name is that of a file, without a directory.
 	Name    string
 	Content []byte
+	// Notices are what the user should know of the package, told by Options.Warn.
+	Notices []string
 }
 
 // caches makes the caches of the packages of one layer.
-func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error) {
+func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
 	entries := []layers.Entry{layers.Dir(cacheDir, 0o755)}
+	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
@@ -51,9 +56,35 @@ func caches(ctx context.Context, o *Options, g []content) ([]layers.Entry, error
 		if f.Name == "" || strings.Contains(f.Name, "/") {
 			return nil, fmt.Errorf("cache of package %q: %q is no file name", c.pkg, f.Name)
 		}
+		*notices = append(*notices, f.Notices...)
 		entries = append(entries, layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content))
 	}
 	return entries, nil
+}
+
+// cacheIDs tell which caches there are, and which program writes them. It is nil where one of them has no ID.
+func (o *Options) cacheIDs() []string {
+	if o.CacheID == "" {
+		return nil
+	}
+	return []string{o.CacheID}
+}
+
+// cachesID tells all that the caches of some packages depend on besides the bytes of their files.
+func cachesID(o *Options, g []content) string {
+	ids := o.cacheIDs()
+	if ids == nil {
+		return ""
+	}
+	about := [][]string{ids}
+	for _, c := range g {
+		names := []string{c.pkg}
+		for _, e := range c.entries {
+			names = append(names, e.Name)
+		}
+		about = append(about, names)
+	}
+	return fmt.Sprintf("%q", about)
 }
 
 // load reads the catalog of one package from what goes into the image.
@@ -87,6 +118,9 @@ func readInto(ctx context.Context, all *declcfg.Catalog, e layers.Entry) (_ Sour
 		return SourceFile{}, err
 	}
 	h.Sum(s.Digest[:0])
+	if e.Digest != "" && digest.NewDigestFromBytes(digest.SHA256, s.Digest[:]) != e.Digest {
+		return SourceFile{}, layers.ErrChanged
+	}
 	all.Append(c)
 	return s, nil
 }

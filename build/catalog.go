@@ -41,12 +41,7 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 		return nil, err
 	}
 	var s *spool
-	defer func() {
-		if s != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	return serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
+	img, err := serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
 		if s, err = newSpool(o.Dir); err != nil {
 			return nil, err
 		}
@@ -57,8 +52,25 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 		if err := s.flush(); err != nil {
 			return nil, err
 		}
+		// Before any of it is parsed, so that what is parsed is held to it.
+		if err := hashContents(ctx, &o, contents); err != nil {
+			return nil, err
+		}
 		return catalogParts(&o, below, contents)
 	})
+	switch {
+	case s == nil:
+	case err == nil && img.NeedsInput():
+		img.closers = append(img.closers, s)
+	default:
+		if cerr := s.Close(); cerr != nil {
+			if img != nil {
+				cerr = errors.Join(cerr, img.Close())
+			}
+			return nil, errors.Join(err, cerr)
+		}
+	}
+	return img, err
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
@@ -211,12 +223,14 @@ func packagesPart(o *Options, g []content) part {
 		p.layer.Name = "blobs of no package"
 	}
 	if o.Cache != nil {
-		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g) }
+		p.notices = new([]string)
+		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
+		p.layer.MoreID = cachesID(o, g)
 	}
 	return p
 }
 
-// writeImage writes the layers, servers first in the image, and puts the image together.
+// writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {
@@ -224,57 +238,22 @@ func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (
 	}
 	var parts []part
 	for _, s := range o.Servers {
+		if s, err = s.hashed(ctx); err != nil {
+			return nil, err
+		}
 		parts = append(parts, part{kind: LayerServer, layer: s.layer()})
 	}
 	parts = append(parts, common...)
-	var todo []layers.Layer
-	for _, p := range parts {
-		if p.stacked == nil {
-			todo = append(todo, p.layer)
-		}
-	}
-	byName := map[string]part{}
-	for _, p := range parts {
-		byName[p.layer.Name] = p
-	}
-	done := func(b layers.Blob) {
-		if o.Events != nil {
-			o.Events(byName[b.Name].asLayer(b, mediaType))
-		}
-	}
-	store := layers.NewStore(o.Dir)
-	var blobs []layers.Blob
-	if o.ServerLayers != nil {
-		for _, l := range todo[:len(o.Servers)] {
-			b, err := o.ServerLayers.put(ctx, l, o.layerOptions(), store)
-			if err != nil {
-				return nil, err
-			}
-			done(b)
-			blobs = append(blobs, b)
-		}
-	}
-	more, err := store.WriteAll(ctx, todo[len(blobs):], o.layerOptions(), o.Jobs, done)
-	if err != nil {
+	if err := keyParts(ctx, o, parts); err != nil {
 		return nil, err
 	}
-	blobs = append(blobs, more...)
+	w := newPartWriter(o, parts, mediaType)
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil { // cancelled while the last layers were being finished
 		return nil, context.Cause(ctx)
 	}
-	written := make([]Layer, len(parts))
-	for i, p := range parts {
-		if p.stacked != nil {
-			written[i] = *p.stacked
-		} else {
-			written[i], blobs = p.settled(blobs[0], mediaType), blobs[1:]
-		}
-		if written[i].lent != nil {
-			if written[i], err = written[i].inFormat(o.Format); err != nil {
-				return nil, err
-			}
-		}
-	}
 	n := len(o.Servers)
-	return assemble(o, store, bases, written[:n], written[n:])
+	return assemble(o, w.store, w.lazy, bases, w.layers[:n], w.layers[n:])
 }

@@ -35,11 +35,11 @@ type Reference struct {
 	NoStack error
 	// Read gives the catalog, validated. It is called at most once, where layers cannot be stacked; what it returns is closed
 	// before that of all references is read. It may be called concurrently for different references.
-	Read func(context.Context) (ReadCatalog, error)
+	Read func(context.Context) (OpenedCatalog, error)
 }
 
-// ReadCatalog is a catalog that has been opened to be packed. Close, unless nil, is called when it has been.
-type ReadCatalog struct {
+// OpenedCatalog is a catalog that has been opened to be packed. Close, unless nil, is called when it has been.
+type OpenedCatalog struct {
 	CatalogInput
 	Close func() error
 }
@@ -151,7 +151,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 }
 
 // Close removes what was read.
-func (c *composer) Close() error { return c.s.close() }
+func (c *composer) Close() error { return c.s.Close() }
 
 // parts are the layers of the catalog.
 func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
@@ -191,6 +191,15 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.s.flush(); err != nil {
+		return nil, err
+	}
+	// Before any of it is parsed, so that what is parsed is held to it.
+	for _, g := range groups {
+		if err := hashContents(ctx, c.o, g); err != nil {
+			return nil, err
+		}
+	}
 	var parts []part
 	for _, g := range groups {
 		p := packagesPart(c.o, g)
@@ -199,7 +208,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 		}
 		parts = append(parts, p)
 	}
-	return parts, c.s.flush()
+	return parts, nil
 }
 
 // prove gives up what was to be stacked for what was read.
@@ -428,7 +437,7 @@ func (c *composer) settle(groups [][]content) {
 func (c *composer) unproved(img *Image) {
 	lent := map[string]bool{}
 	for _, l := range img.Layers {
-		if l.lent != nil {
+		if l.From != "" {
 			for _, p := range l.Packages {
 				lent[p] = true
 			}

@@ -58,21 +58,21 @@ func opened(t testing.TB, name string, img *Image) Reference {
 		t.Fatal(err)
 	}
 	open.Name = "oci:" + name
-	r := Reference{Image: name, Read: func(ctx context.Context) (ReadCatalog, error) {
+	r := Reference{Image: name, Read: func(ctx context.Context) (OpenedCatalog, error) {
 		tree, err := open.Extract(ctx, []string{configsDir}, images.ExtractOptions{})
 		if err != nil {
-			return ReadCatalog{}, err
+			return OpenedCatalog{}, err
 		}
 		configs, err := fs.Sub(tree, configsDir)
 		if err != nil {
-			return ReadCatalog{}, err
+			return OpenedCatalog{}, err
 		}
 		c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
 		if err != nil {
-			return ReadCatalog{}, err
+			return OpenedCatalog{}, err
 		}
 		files, err := FilesOf(c)
-		return ReadCatalog{CatalogInput{FS: configs, Files: files}, tree.Close}, err
+		return OpenedCatalog{CatalogInput{FS: configs, Files: files}, tree.Close}, err
 	}}
 	r.Stack, r.NoStack = ReadStack(open)
 	return r
@@ -356,8 +356,8 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 // Reading several references that fail tells of each, and a cancelled composition leaves nothing.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	broken := func(name string) Reference {
-		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (ReadCatalog, error) {
-			return ReadCatalog{}, errors.New("cannot be read")
+		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (OpenedCatalog, error) {
+			return OpenedCatalog{}, errors.New("cannot be read")
 		}}
 	}
 	dir := t.TempDir()

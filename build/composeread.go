@@ -17,7 +17,7 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type opened struct {
-		catalog ReadCatalog
+		catalog OpenedCatalog
 		err     error
 	}
 	answers := make([]chan opened, len(refs))

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
@@ -17,6 +19,8 @@ import (
 type File struct {
 	Path     string
 	Packages []string
+	// Digest is the sha256 of the file, if it is known. The image is not made of a file with another one.
+	Digest digest.Digest
 }
 
 // FilesOf tells from the positions of a loaded catalog which files it came from and what is in them, sorted by path. So

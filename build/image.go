@@ -18,8 +18,8 @@ const (
 	FormatDocker Format = "docker"
 )
 
-// Image is an assembled image: its manifests and configurations in memory, its own layers as files, the layers of its
-// base wherever that is. It does not change any more and is safe for concurrent use. Close it when it has been copied.
+// Image is an assembled image: its manifests and configurations in memory, its own layers as files or in the cache, the
+// layers of its base wherever that is. It does not change any more and is safe for concurrent use. Close it when it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -41,6 +41,7 @@ type Image struct {
 	manifests map[digest.Digest][]byte
 	configs   map[digest.Digest][]byte
 	files     map[digest.Digest]string
+	lazy      map[digest.Digest]*lazyLayer
 	bases     map[digest.Digest]*base
 	lent      map[digest.Digest]*lent
 	lenders   map[digest.Digest][]string
@@ -67,6 +68,8 @@ type Layer struct {
 	DiffID       digest.Digest `json:"diffID"`
 	Size         int64         `json:"bytes"`
 	Uncompressed int64         `json:"uncompressed,omitempty"`
+	// Remembered is true for a layer that was not made for this image: an earlier build did.
+	Remembered bool `json:"-"`
 
 	// Content is the length of the catalogs in the layer, without caches.
 	Content int64 `json:"content,omitempty"`
@@ -108,7 +111,7 @@ func (i *Image) Reference() types.ImageReference { return ref{i} }
 // Manifest is the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image. The files of the layers stay.
+// Close releases the base image, and what layers might still have been made from. The files of the layers stay.
 func (i *Image) Close() error {
 	var errs []error
 	for _, c := range i.closers {

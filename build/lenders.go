@@ -1,21 +1,47 @@
 package build
 
 import (
-	"slices"
-
 	"github.com/opencontainers/go-digest"
-
-	"github.com/operator-bindery/bindery/images"
+	"go.podman.io/image/v5/docker"
+	"go.podman.io/image/v5/types"
 )
 
-var _ images.Lenders = source{}
-
-// Lenders implements [images.Lenders]: where layers of bases and of other images come from, these have them.
+// Lenders implements [images.Lenders]: the repository of the base has its layers, those of other images what comes from
+// them, and that of the previous image what did not change.
 func (s source) Lenders(d digest.Digest) []string { return s.image.lenders[d] }
 
-// lend notes that a repository has the blob.
-func (i *Image) lend(d digest.Digest, repository string) {
-	if repository != "" && !slices.Contains(i.lenders[d], repository) {
-		i.lenders[d] = append(i.lenders[d], repository)
+// repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
+func repositoryOf(r types.ImageReference) string {
+	if r == nil || r.Transport().Name() != docker.Transport.Name() || r.DockerReference() == nil {
+		return ""
+	}
+	return r.DockerReference().Name()
+}
+
+// lend notes where registries have layers of the image.
+func (i *Image) lend(o *Options) {
+	i.lenders = map[digest.Digest][]string{}
+	add := func(d digest.Digest, repository string) {
+		if repository != "" {
+			i.lenders[d] = append(i.lenders[d], repository)
+		}
+	}
+	for d := range i.bases {
+		add(d, repositoryOf(o.Base))
+	}
+	for _, l := range i.Layers {
+		add(l.Digest, l.lender)
+	}
+	if o.Previous == nil {
+		return
+	}
+	had := map[digest.Digest]bool{}
+	for _, b := range o.Previous.Layers {
+		had[b.Digest] = true
+	}
+	for _, l := range i.Layers {
+		if had[l.Digest] {
+			add(l.Digest, o.Previous.Repository)
+		}
 	}
 }

@@ -59,7 +59,15 @@ type Options struct {
 	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
 	// called concurrently for different packages and must be a pure function.
 	Cache func(PackageCatalog) (CacheFile, error)
-	// Events, unless nil, is told of each layer that has been written, by one goroutine at a time.
+	// CacheID tells all that Cache's files depend on besides the catalog: which form, which program wrote them. Layers with
+	// a Cache that has none are neither remembered nor known again.
+	CacheID string
+	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the image
+	// is closed, see [Image.NeedsInput].
+	Known *Known
+	// Warn, unless nil, is told of what is noticed in the content of layers, by one goroutine.
+	Warn func(string)
+	// Events, unless nil, is told of each layer that has been written or is known, by one goroutine at a time.
 	Events func(Layer)
 
 	purpose purpose

@@ -62,6 +62,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
+			e.Digest = f.Digest
 			p.entries[pkg] = append(p.entries[pkg], e)
 			continue
 		}

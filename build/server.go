@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -20,6 +23,31 @@ import (
 type Server struct {
 	Platform v1.Platform
 	program  layers.Entry
+	sum      *programSum
+}
+
+// programSum is the digest of a program, once it has been needed: several images may have the same server.
+type programSum struct {
+	mu  sync.Mutex
+	sum digest.Digest
+}
+
+// hashed is the server with the digest of its program.
+func (s Server) hashed(ctx context.Context) (Server, error) {
+	if s.program.Digest != "" || s.sum == nil {
+		return s, nil
+	}
+	s.sum.mu.Lock()
+	defer s.sum.mu.Unlock()
+	if s.sum.sum == "" {
+		e := []layers.Entry{s.program}
+		if err := layers.HashEntries(ctx, e); err != nil {
+			return s, fmt.Errorf("server: %w", err)
+		}
+		s.sum.sum = e[0].Digest
+	}
+	s.program.Digest = s.sum.sum
+	return s, nil
 }
 
 // The names of what is in the layer of the server.
@@ -63,7 +91,7 @@ func ServerFile(path string, p v1.Platform) (Server, error) {
 		return Server{}, fmt.Errorf("server: %w", err)
 	}
 	e.Mode = 0o755
-	return Server{Platform: p, program: e}, nil
+	return Server{Platform: p, program: e, sum: &programSum{}}, nil
 }
 
 // ServerBytes is the program in memory, under the same conditions.
@@ -81,7 +109,14 @@ func ServerStream(open func() (io.ReadCloser, error), size int64, p v1.Platform)
 	if err := checkProgram(bytes.NewReader(head), size, p); err != nil {
 		return Server{}, fmt.Errorf("server: %w", err)
 	}
-	return Server{Platform: p, program: layers.Entry{Name: serverPath, Mode: 0o755, Size: size, Open: open}}, nil
+	return Server{Platform: p, program: layers.Entry{Name: serverPath, Mode: 0o755, Size: size, Open: open}, sum: &programSum{}}, nil
+}
+
+// WithDigest is the server whose program's sha256 is known, so that it need not be read to find the key of its layer. A
+// layer with another program is not written.
+func (s Server) WithDigest(d digest.Digest) Server {
+	s.program.Digest = d
+	return s
 }
 
 // headSize is enough of a program for its ELF header and its program headers, which linkers put behind it.

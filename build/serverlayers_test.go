@@ -28,7 +28,7 @@ func TestServerLayers(t *testing.T) {
 	}
 	o := Options{Servers: []Server{s}, Platform: v1.Platform{OS: "linux", Architecture: "amd64"}}
 	want := catalog(t, CatalogInput{FS: sampleFS()}, o)
-	opened = 0
+	opened = 0 // it has been hashed
 	o.ServerLayers = NewServerLayers(t.TempDir())
 	var wg sync.WaitGroup
 	made := make([]*Image, 4)

@@ -84,7 +84,8 @@ func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte,
 
 func (source) HasThreadSafeGetBlob() bool { return true }
 
-// GetBlob opens a configuration, a layer's file, or a layer of the base or of another image, which is fetched only now.
+// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or another
+// image only now.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
@@ -100,6 +101,9 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.Bl
 		}
 		return f, stat.Size(), nil
 	}
+	if l, ok := s.image.lazy[info.Digest]; ok {
+		return l.open(ctx)
+	}
 	if b, ok := s.image.bases[info.Digest]; ok {
 		return b.blob(ctx, info.Digest, cache)
 	}
@@ -111,6 +115,9 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.Bl
 
 // LocalBlob implements [images.LocalBlobs].
 func (s source) LocalBlob(d digest.Digest) (string, bool) {
+	if l, ok := s.image.lazy[d]; ok {
+		return l.path()
+	}
 	path, ok := s.image.files[d]
 	return path, ok
 }

@@ -90,5 +90,5 @@ func (s *spool) copyOf(ctx context.Context, e layers.Entry) (_ layers.Entry, err
 
 func (s *spool) flush() error { return s.w.Flush() }
 
-// close removes the file.
-func (s *spool) close() error { return errors.Join(s.f.Close(), os.Remove(s.f.Name())) }
+// Close removes the file.
+func (s *spool) Close() error { return errors.Join(s.f.Close(), os.Remove(s.f.Name())) }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,10 +60,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 		}
 		s.Cached = s.Cached || ok
 	}
-	from := img.Name
-	if img.InRegistry() {
-		from = img.Reference()
-	}
+	from := cmp.Or(img.Reference(), img.Digest.String())
 	above := false // a layer of ours has been seen
 	held := map[string]bool{}
 	for n, d := range img.Layers {

@@ -36,7 +36,7 @@ func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err erro
 	if err == nil {
 		err = writeContents(ctx, d.Path(), contents)
 	}
-	if err = errors.Join(err, s.close()); err != nil {
+	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
 	if err := os.Chmod(d.Path(), 0o755); err != nil {

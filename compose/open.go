@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/render"
@@ -24,6 +23,9 @@ type Options struct {
 	Render render.Options
 	// Platforms are those that the image is for. An image for several must hold the same catalog for each of them.
 	Platforms []v1.Platform
+	// Known and Program are those of [build.ReadOptions].
+	Known   *build.Known
+	Program string
 	// Locked says that the client's lock knows what the names stand for.
 	Locked bool
 }
@@ -109,7 +111,7 @@ func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref bu
 	if err := sameOnAll(ctx, img, name, ref.Stack, o); err != nil {
 		return img, ref, err
 	}
-	ref.Read = func(ctx context.Context) (build.ReadCatalog, error) { return read(ctx, img, name, kind, dir, o) }
+	ref.Read = func(ctx context.Context) (build.OpenedCatalog, error) { return read(ctx, img, name, kind, dir, o) }
 	return img, ref, nil
 }
 
@@ -144,17 +146,17 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 }
 
 // read reads and validates the catalog of an image.
-func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.ReadCatalog, err error) {
+func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.OpenedCatalog, err error) {
 	ro := o.Render
 	ro.ImageLimits.Memory = readMemory
 	if kind == render.DatabaseImage {
 		// A database is validated before its first blob comes out.
 		blobs, err := render.Reference(ctx, name, ro)
-		return build.ReadCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}}, err
+		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}}, err
 	}
 	tree, err := img.Extract(ctx, []string{dir}, images.ExtractOptions{Limits: ro.ImageLimits, Temp: ro.TempDir})
 	if err != nil {
-		return build.ReadCatalog{}, err
+		return build.OpenedCatalog{}, err
 	}
 	defer func() {
 		if err != nil {
@@ -163,19 +165,15 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	}()
 	configs, err := fs.Sub(tree, dir)
 	if err != nil {
-		return build.ReadCatalog{}, err
+		return build.OpenedCatalog{}, err
 	}
-	catalog, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true, Jobs: ro.Jobs, Limits: ro.Limits, Warn: ro.Warn})
+	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Known: o.Known, Program: o.Program})
 	if err != nil {
-		return build.ReadCatalog{}, err
-	}
-	if err := declcfg.Validate(catalog); err != nil {
-		return build.ReadCatalog{}, err
+		return build.OpenedCatalog{}, err
 	}
 	if ro.Level != edit.LevelNone && ro.Level != "" {
 		blobs, err := render.Reference(ctx, name, ro)
-		return build.ReadCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}, Close: tree.Close}, err
+		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}, Close: tree.Close}, err
 	}
-	files, err := build.FilesOf(catalog)
-	return build.ReadCatalog{CatalogInput: build.CatalogInput{FS: configs, Files: files}, Close: tree.Close}, err
+	return build.OpenedCatalog{CatalogInput: build.CatalogInput{FS: configs, Files: files}, Close: tree.Close}, nil
 }

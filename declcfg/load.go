@@ -48,6 +48,8 @@ type LoadOptions struct {
 	// Jobs is how many files are parsed at once; 0 means one per processor.
 	Jobs   int
 	Limits Limits
+	// Files, unless nil, are the files to read in place of all of the tree, in lexical order. See [Files].
+	Files []string
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
 	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
 	Skeleton bool
@@ -141,9 +143,12 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 	if fsys == nil {
 		return errors.New("no declarative config filesystem provided")
 	}
-	files, err := catalogFiles(fsys)
-	if err != nil {
-		return err
+	files := o.Files
+	if files == nil {
+		var err error
+		if files, err = catalogFiles(fsys); err != nil {
+			return err
+		}
 	}
 	jobs := o.Jobs
 	if jobs <= 0 {

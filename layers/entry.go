@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/opencontainers/go-digest"
 )
 
 // Kind is what an [Entry] is.
@@ -34,6 +36,9 @@ type Entry struct {
 	Size int64
 	// Link is the target of a link: any path for a symbolic link, a Name of the same layer for a hard link.
 	Link string
+	// Digest is the sha256 of a file's content, if it is known. A write fails with [ErrChanged] if the content has another one
+	// by then. See [Layer.Hash].
+	Digest digest.Digest
 	// Open gives the content of a file. It is called once for every time that the layer is written.
 	Open func() (io.ReadCloser, error)
 }

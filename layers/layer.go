@@ -23,6 +23,9 @@ type Layer struct {
 	Entries []Entry
 	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
 	More func(context.Context) ([]Entry, error)
+	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
+	// which form, and what it was told. Without it a layer that has More has no key.
+	MoreID string
 }
 
 // Size is the number of bytes of the layer's files, an estimate of the work that writing it is.

@@ -20,7 +20,7 @@ type Pool struct {
 	seals  errgroup.Group
 	ctx    context.Context
 	codecs chan codec
-	done   func(Blob)
+	done   func(int, Blob)
 
 	mu    sync.Mutex
 	blobs []Blob
@@ -31,8 +31,8 @@ type Pool struct {
 const sealing = 16
 
 // NewPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
-// one worker at a time.
-func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(Blob)) (*Pool, error) {
+// one worker at a time, with the number of the Add call, counted from 0.
+func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*Pool, error) {
 	jobs = max(jobs, 1)
 	p := &Pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
 	for range jobs {
@@ -85,7 +85,7 @@ func (p *Pool) keep(index int, b Blob) {
 	}
 	p.blobs[index] = b
 	if p.done != nil {
-		p.done(b)
+		p.done(index, b)
 	}
 }
 
@@ -102,15 +102,19 @@ func (p *Pool) Wait() ([]Blob, error) {
 }
 
 // WriteAll writes the layers, biggest first so that none is left to run alone at the end, and returns them in the given
-// order.
-func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int, done func(Blob)) ([]Blob, error) {
-	p, err := NewPool(ctx, s, o, jobs, done)
-	if err != nil {
-		return nil, err
-	}
+// order. done, unless nil, is called after each layer with its place in that order, by one goroutine at a time.
+func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int, done func(int, Blob)) ([]Blob, error) {
 	byWork := make([]int, len(layers))
 	for i := range byWork {
 		byWork[i] = i
+	}
+	added := done
+	if done != nil {
+		added = func(at int, b Blob) { done(byWork[at], b) }
+	}
+	p, err := NewPool(ctx, s, o, jobs, added)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(byWork, func(a, b int) int { return int(min(1, max(-1, layers[b].Size()-layers[a].Size()))) })
 	for _, i := range byWork {

@@ -3,10 +3,14 @@ package layers
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 )
 
 // bufferSize is the only memory that a content passes through on its way into a tar.
@@ -71,6 +75,10 @@ func (e Entry) copyContent(ctx context.Context, w io.Writer, buf []byte) (err er
 		}
 	}()
 	var done int64
+	var sum hash.Hash
+	if e.Digest != "" {
+		sum = sha256.New()
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -81,6 +89,9 @@ func (e Entry) copyContent(ctx context.Context, w io.Writer, buf []byte) (err er
 			return fmt.Errorf("%w: it was %d bytes long and has grown", ErrChanged, e.Size)
 		}
 		if n > 0 {
+			if sum != nil {
+				sum.Write(buf[:n])
+			}
 			if _, err := w.Write(buf[:n]); err != nil {
 				return err
 			}
@@ -94,6 +105,9 @@ func (e Entry) copyContent(ctx context.Context, w io.Writer, buf []byte) (err er
 	}
 	if done < e.Size {
 		return fmt.Errorf("%w: it was %d bytes long and is now %d", ErrChanged, e.Size, done)
+	}
+	if sum != nil && digest.NewDigest(digest.SHA256, sum) != e.Digest {
+		return fmt.Errorf("%w: it has other bytes", ErrChanged)
 	}
 	return nil
 }

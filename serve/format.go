@@ -16,11 +16,17 @@ import (
 const (
 	formatMagic   = "BINDERY\x00"
 	formatVersion = 1
-	headerSize    = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
+	// encoderGeneration is raised when the encoder writes other bytes for the same catalog, in a form that readers of this
+	// version take all the same: layers with older caches are made anew then.
+	encoderGeneration = 1
+	headerSize        = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
 
 	// Limits of what a reader believes before it has checked anything else.
 	maxIndexSize = 256 << 20
 )
+
+// CacheID tells all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
+func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
 
 // Errors of a cache file that cannot be used. [errors.Is] tells them apart.
 var (

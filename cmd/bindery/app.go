@@ -28,7 +28,8 @@ type program struct {
 	quiet  bool
 	bars   bool // progress may be drawn
 	line   cliutil.Line
-	images *images.Client // once a command has asked for it
+	images *images.Client    // once a command has asked for it
+	blobs  *images.BlobCache // likewise
 	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
 	readPlatform v1.Platform
 	readAny      bool

@@ -41,6 +41,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
 	}
 	flags = append(append(destinationFlags(), flags...), append(resultFlags(), registryFlags()...)...)
@@ -72,6 +73,9 @@ func (p *program) buildCatalog(c *cli.Context) error {
 	default:
 		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
+	if o.Known, err = p.known(c); err != nil {
+		return err
+	}
 	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
 		of, err := platforms(c)
 		if err != nil {
@@ -81,7 +85,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if o.Servers, err = p.servers(c, of); err != nil {
 			return nil, err
 		}
-		input, err := p.catalogInput(c)
+		input, err := p.catalogInput(c, o.Known)
 		if err != nil {
 			return nil, err
 		}
@@ -135,6 +139,18 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	results, err := p.copyImage(c.Context, image, dests, registry, c)
+	var stale *build.StaleError
+	if errors.As(err, &stale) {
+		p.log.Warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is made without the cache", stale.Layer))
+		if err := image.Close(); err != nil {
+			return err
+		}
+		o.Known = nil
+		if image, err = make(o); err != nil {
+			return err
+		}
+		results, err = p.copyImage(c.Context, image, dests, registry, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -161,7 +177,8 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 
 // buildOptions reads the flags that say what the image is.
 func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
-	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
+	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"), CacheID: serve.CacheID()}
+	o.Warn = func(text string) { p.log.Warn(text) }
 	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
 		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
 	}
@@ -197,12 +214,13 @@ func (p *program) nativeCache(c build.PackageCatalog) (build.CacheFile, error) {
 	for i, s := range c.Sources {
 		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
 	}
+	var notices []string
 	large := func(l serve.LargeBundle) {
-		p.log.Warn(fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
+		notices = append(notices, fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
 			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
 	}
 	content, err := serve.EncodePackageFunc(c.Catalog, large, sources...)
-	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content}, err
+	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content, Notices: notices}, err
 }
 
 // sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.

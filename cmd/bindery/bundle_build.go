@@ -34,6 +34,7 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
 		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "what"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		noCacheFlag(), cacheSizeFlag(),
 	)
 	return &cli.Command{
 		Name:      words[len(words)-1],

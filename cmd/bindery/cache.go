@@ -11,14 +11,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/list"
 )
 
 // cacheSizeFlag bounds the cache of blobs.
 func cacheSizeFlag() cli.Flag {
-	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs may have on the disk", "work")
+	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs and layers may have on the disk", "work")
+}
+
+// noCacheFlag turns the caches off.
+func noCacheFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "no-cache", Usage: "make and fetch everything anew, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"}
 }
 
 // cacheDir is where blobs are cached; false if this user has no place for it.
@@ -47,6 +54,9 @@ func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, erro
 
 // blobCache is the cache that the flags ask for. There is none, after a warning, if it cannot be used.
 func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
+	if p.blobs != nil {
+		return p.blobs, nil
+	}
 	dir, ok := cacheDir()
 	if !ok || c.Bool("no-cache") {
 		return nil, nil
@@ -60,18 +70,62 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 		p.log.Warn(fmt.Sprintf("images are fetched without a cache: %v", err))
 		return nil, nil
 	}
+	p.blobs = cache
+	p.atEnd = append(p.atEnd, func(bool) error { return cache.Close() })
 	return cache, nil
+}
+
+// notesShare is the part of the size of the cache of blobs that the notes beside it may have.
+const notesShare = 16
+
+// openNotes opens the notes beside a cache of blobs.
+func (p *program) openNotes(blobs *images.BlobCache) (*images.Notes, error) {
+	return images.OpenNotes(images.NotesDir(blobs.Dir()), images.BlobCacheOptions{
+		MaxBytes: max(1, blobs.MaxBytes()/notesShare),
+		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layers are not remembered any more: %v", err)) },
+	})
+}
+
+// known is what earlier builds have left, as the flags say; nil if nothing is to be remembered.
+func (p *program) known(c *cli.Context) (*build.Known, error) {
+	blobs, err := p.blobCache(c)
+	if err != nil || blobs == nil {
+		return nil, err
+	}
+	notes, err := p.openNotes(blobs)
+	if err != nil {
+		p.log.Warn(fmt.Sprintf("layers are not remembered: %v", err))
+		return nil, nil
+	}
+	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
+	return &build.Known{Notes: notes, Blobs: blobs}, nil
+}
+
+// validator tells which program this is: what another one has found to be valid, this one may not. Programs that were built
+// from the same commit, or from none, are told apart by their files.
+func validator() string {
+	v := version.Get()
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(), info.ModTime().UnixNano())
 }
 
 func (p *program) cacheCommand() *cli.Command {
 	output := func() cli.Flag {
 		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"}
 	}
-	const where = "Blobs of images from registries are kept in $XDG_CACHE_HOME/bindery/blobs, or $HOME/.cache/bindery/blobs, for\n" +
-		"all processes of the user."
+	const where = "Blobs of images from registries, and layers that were built, are kept in $XDG_CACHE_HOME/bindery/blobs, or\n" +
+		"$HOME/.cache/bindery/blobs, for all processes of the user. Beside it, in layers, are notes: which layer was made of\n" +
+		"which content, and what was found to be valid."
 	return &cli.Command{
 		Name:   "cache",
-		Usage:  "show or empty the cache of blobs",
+		Usage:  "show or empty the cache of blobs and layers",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			{
@@ -83,9 +137,10 @@ func (p *program) cacheCommand() *cli.Command {
 			},
 			{
 				Name:  "prune",
-				Usage: "remove blobs from the cache",
-				Description: where + " Those that were not used for longest go first. It may be done at any time,\n" +
-					"and is done by itself when the cache outgrows --cache-size." +
+				Usage: "remove blobs and notes from the cache",
+				Description: where + " What was not used for longest goes first. It may\n" +
+					"be done at any time, and is done by itself when the cache outgrows --cache-size. Notes may have a sixteenth of the\n" +
+					"size besides." +
 					examples("bindery cache prune", "bindery cache prune --max-size 500MiB", "bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "max-size", Usage: "`SIZE` that may stay (default that of --cache-size)"},
@@ -128,22 +183,59 @@ func (p *program) cacheInfo(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	notes, err := p.userNotes(cache)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
+	noted, err := notes.Info()
+	if err != nil {
+		return err
+	}
 	if format == "json" {
 		return p.printJSON(struct {
-			Directory string     `json:"directory"`
-			Blobs     int        `json:"blobs"`
-			Bytes     int64      `json:"bytes"`
-			MaxBytes  int64      `json:"maxBytes"`
-			Oldest    *time.Time `json:"oldest,omitempty"`
-			Newest    *time.Time `json:"newest,omitempty"`
-		}{info.Dir, info.Blobs, info.Bytes, info.MaxBytes, stamp(info.Oldest), stamp(info.Newest)})
+			cacheCount
+			Layers cacheCount `json:"layers"`
+		}{countOf(info, "blobs"), countOf(noted, "notes")})
 	}
-	used := ""
-	if !info.Oldest.IsZero() {
-		used = info.Oldest.UTC().Format(time.RFC3339) + " to " + info.Newest.UTC().Format(time.RFC3339)
+	row := func(i images.CacheInfo) []string {
+		used := ""
+		if !i.Oldest.IsZero() {
+			used = i.Oldest.UTC().Format(time.RFC3339) + " to " + i.Newest.UTC().Format(time.RFC3339)
+		}
+		return []string{i.Dir, strconv.Itoa(i.Blobs), cliutil.FormatSize(i.Bytes), cliutil.FormatSize(i.MaxBytes), used}
 	}
-	return p.printTable([]string{"DIRECTORY", "BLOBS", "SIZE", "LIMIT", "LAST USED"},
-		[]string{info.Dir, strconv.Itoa(info.Blobs), cliutil.FormatSize(info.Bytes), cliutil.FormatSize(info.MaxBytes), used})
+	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
+}
+
+// cacheCount is what "cache info" tells of a directory.
+type cacheCount struct {
+	Directory string     `json:"directory"`
+	Blobs     *int       `json:"blobs,omitempty"`
+	Notes     *int       `json:"notes,omitempty"`
+	Bytes     int64      `json:"bytes"`
+	MaxBytes  int64      `json:"maxBytes"`
+	Oldest    *time.Time `json:"oldest,omitempty"`
+	Newest    *time.Time `json:"newest,omitempty"`
+}
+
+func countOf(i images.CacheInfo, what string) cacheCount {
+	c := cacheCount{Directory: i.Dir, Bytes: i.Bytes, MaxBytes: i.MaxBytes, Oldest: stamp(i.Oldest), Newest: stamp(i.Newest)}
+	if what == "notes" {
+		c.Notes = &i.Blobs
+	} else {
+		c.Blobs = &i.Blobs
+	}
+	return c
+}
+
+// userNotes opens the notes for commands that are about them.
+func (p *program) userNotes(blobs *images.BlobCache) (*images.Notes, error) {
+	notes, err := p.openNotes(blobs)
+	if err != nil {
+		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: images.NotesDir(blobs.Dir()), Err: err}
+	}
+	return notes, nil
 }
 
 // stamp is a time for JSON, in whole seconds; nil if there is none.
@@ -177,11 +269,27 @@ func (p *program) cachePrune(c *cli.Context) error {
 	case !c.Bool("all"):
 		o.MaxBytes = cache.MaxBytes()
 	}
+	notes, err := p.userNotes(cache)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
 	done, err := cache.Prune(c.Context, o)
 	if err != nil {
 		return err
 	}
+	forgotten, err := notes.Prune(c.Context, images.PruneOptions{MaxBytes: o.MaxBytes / notesShare, DryRun: o.DryRun})
+	if err != nil {
+		return err
+	}
 	if format == "json" {
+		type layers struct {
+			Directory    string `json:"directory"`
+			RemovedNotes int    `json:"removedNotes"`
+			RemovedBytes int64  `json:"removedBytes"`
+			Notes        int    `json:"notes"`
+			Bytes        int64  `json:"bytes"`
+		}
 		return p.printJSON(struct {
 			Directory    string `json:"directory"`
 			DryRun       bool   `json:"dryRun"`
@@ -189,14 +297,17 @@ func (p *program) cachePrune(c *cli.Context) error {
 			RemovedBytes int64  `json:"removedBytes"`
 			Blobs        int    `json:"blobs"`
 			Bytes        int64  `json:"bytes"`
-		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes})
+			Layers       layers `json:"layers"`
+		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
+			layers{images.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs, forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
 	if o.DryRun {
 		removed = "WOULD GO"
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
-		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)})
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)},
+		[]string{images.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cliutil.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cliutil.FormatSize(forgotten.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 
@@ -18,7 +17,7 @@ func imageFlags() []cli.Flag {
 	const limits = "limits of what is read out of an image"
 	return append(registryFlags(),
 		&cli.StringFlag{Name: "lock", Usage: "record in `FILE` which digest each image name stood for, and use what it records already", EnvVars: env("lock"), Category: "registry"},
-		&cli.BoolFlag{Name: "no-cache", Usage: "fetch everything, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"},
+		noCacheFlag(),
 		cacheSizeFlag(),
 		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "`SIZE` of all layers, uncompressed", limits),
 		sizeFlag("max-download-size", "4GiB", "`SIZE` of all layers as they are sent", limits),
@@ -126,7 +125,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 			return nil
 		}
 		return p.saveLock()
-	}, func(bool) error { return errors.Join(client.Close(), o.Cache.Close()) })
+	}, func(bool) error { return client.Close() })
 	return client, nil
 }
 

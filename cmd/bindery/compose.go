@@ -79,6 +79,9 @@ func (p *program) buildCompose(c *cli.Context) error {
 	default:
 		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
+	if o.Known, err = p.known(c); err != nil {
+		return err
+	}
 	in := c.Args().First()
 	if in == "-" {
 		in = ""
@@ -90,6 +93,9 @@ func (p *program) buildCompose(c *cli.Context) error {
 		}
 	}()
 	open := func(o *build.Options) (input build.ComposeInput, err error) {
+		if opened != nil {
+			_ = opened.Close() // an earlier attempt's
+		}
 		if opened, err = p.openReferences(c, config, o); err != nil {
 			return input, err
 		}
@@ -164,7 +170,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: validator(), Locked: c.String("lock") != ""})
 }
 
 // composeHint tells what helps against references that hold something else than they should.

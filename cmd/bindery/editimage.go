@@ -153,7 +153,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 }
 
 // editImage makes an image of the edited index and carries it where --push and --output say.
-func (p *program) editImage(c *cli.Context, i imageEdit) error {
+func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	if err := p.checkAccount(c, i.from); err != nil {
 		return err
 	}
@@ -171,12 +171,25 @@ func (p *program) editImage(c *cli.Context, i imageEdit) error {
 	default:
 		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
+	if o.Known, err = p.known(c); err != nil {
+		return err
+	}
 	var edited *editedIndex
+	// Until the image has been copied: layers may have to be made of it then.
+	defer func() {
+		if edited != nil {
+			err = errors.Join(err, edited.Close())
+		}
+	}()
 	image := func(o build.Options) (_ *build.Image, err error) {
+		if edited != nil {
+			if err := edited.Close(); err != nil {
+				return nil, err
+			}
+		}
 		if edited, err = p.editIndex(c, i, change.Directory); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, edited.Close()) }()
 		if err := p.imageOf(c, i, edited, &o); err != nil {
 			return nil, err
 		}
@@ -204,7 +217,8 @@ func (p *program) assembleIndex(c *cli.Context, e *editedIndex, o build.Options)
 	}
 	// In a directory of its own: the other one is locked by who made it, and databases are locked by their directories.
 	dir := filepath.Join(o.Dir, "database")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	// An earlier attempt may have left it.
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return nil, err
 	}
 	const name = "index.db"
@@ -215,6 +229,9 @@ func (p *program) assembleIndex(c *cli.Context, e *editedIndex, o build.Options)
 	image, err := build.Index(c.Context, build.IndexInput{FS: os.DirFS(dir), Name: name, Packages: packages}, o)
 	if err != nil {
 		return nil, err
+	}
+	if image.NeedsInput() {
+		return image, nil
 	}
 	// It is in its layer now.
 	if err := os.RemoveAll(dir); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // catalogInput opens and validates the catalog that is to be built.
-func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
+func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.CatalogInput, error) {
 	ref := c.Args().First()
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,17 +49,13 @@ func (p *program) catalogInput(c *cli.Context) (build.CatalogInput, error) {
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	catalog, err := declcfg.Load(c.Context, root, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs, Warn: p.warnAt})
+	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: validator()})
 	if err != nil {
-		return build.CatalogInput{}, err
-	}
-	if err := declcfg.Validate(catalog); err != nil {
 		return build.CatalogInput{}, err
 	}
 	if o.Level != edit.LevelNone && o.Level != "" {
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
-	files, err := build.FilesOf(catalog)
-	return build.CatalogInput{FS: root, Files: files}, err
+	return build.CatalogInput{FS: root, Files: files}, nil
 }

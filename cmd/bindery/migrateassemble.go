@@ -55,6 +55,9 @@ func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	default:
 		return nil, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
 	}
+	if i.o.Known, err = p.known(c); err != nil {
+		return nil, err
+	}
 	if len(c.StringSlice("platform")) > 0 {
 		if i.platforms, err = platforms(c); err != nil {
 			return nil, err
@@ -73,19 +76,11 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: i.p.warnAt})
-	if err != nil {
-		return nil, err
-	}
 	// An image that is not valid would not be served.
-	if err := declcfg.Validate(catalog); err != nil {
-		return nil, err
-	}
-	files, err := build.FilesOf(catalog)
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: jobs, Warn: i.p.warnAt, Known: i.o.Known, Program: validator()})
 	if err != nil {
 		return nil, err
 	}
-	catalog = nil
 	debug.FreeOSMemory() // what was loaded, and what the migration took
 	o := i.o
 	o.Dir, o.Jobs, o.Events = work, jobs, events

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
@@ -107,5 +108,13 @@ func (p *program) findServer(platform v1.Platform) (build.Server, error) {
 	if err != nil {
 		return build.Server{}, err
 	}
-	return build.ServerStream(found.Open, size, platform)
+	s, err := build.ServerStream(found.Open, size, platform)
+	if err != nil {
+		return s, err
+	}
+	sum, err := found.Digest()
+	if sum != nil {
+		s = s.WithDigest(digest.NewDigestFromBytes(digest.SHA256, sum))
+	}
+	return s, err
 }

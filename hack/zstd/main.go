@@ -3,11 +3,14 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-bindery/bindery/internal/serverbin"
 )
 
 func main() {
@@ -37,8 +40,10 @@ func compress(in, out string) error {
 	if err != nil {
 		return err
 	}
+	// The digest of what is inside is known without decompressing it.
+	packed := append(enc.EncodeAll(data, nil), serverbin.SumFrame(sha256.Sum256(data))...)
 	temp := out + ".tmp"
-	if err := os.WriteFile(temp, enc.EncodeAll(data, nil), 0o644); err != nil {
+	if err := os.WriteFile(temp, packed, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temp, out)

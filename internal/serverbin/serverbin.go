@@ -4,7 +4,10 @@
 package serverbin
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +31,7 @@ type Server struct {
 	Self bool
 	open func() (io.ReadCloser, error)
 	size func() (int64, error)
+	sum  func() ([]byte, error)
 }
 
 // Open returns the program's bytes. It can be called several times.
@@ -35,6 +39,9 @@ func (s Server) Open() (io.ReadCloser, error) { return s.open() }
 
 // Size is the number of the program's bytes.
 func (s Server) Size() (int64, error) { return s.size() }
+
+// Digest is the sha256 of the program's bytes, if it was recorded when the program was compressed; else nil.
+func (s Server) Digest() ([]byte, error) { return s.sum() }
 
 // Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
 // safe for concurrent use.
@@ -44,6 +51,7 @@ func Find(goos, goarch string) (Server, error) {
 	if _, err := fs.Stat(embedded, name); err == nil {
 		s.open = func() (io.ReadCloser, error) { return openEmbedded(name) }
 		s.size = func() (int64, error) { return sizeOfEmbedded(name) }
+		s.sum = func() ([]byte, error) { return sumOfEmbedded(name) }
 		return s, nil
 	}
 	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
@@ -51,6 +59,7 @@ func Find(goos, goarch string) (Server, error) {
 	}
 	s.Self = true
 	s.open, s.size = openSelf, sizeOfSelf
+	s.sum = func() ([]byte, error) { return nil, nil }
 	return s, nil
 }
 
@@ -111,6 +120,44 @@ func sizeOfEmbedded(name string) (size int64, err error) {
 		return 0, fmt.Errorf("%s: its size is not known", name)
 	}
 	return int64(h.FrameContentSize), nil
+}
+
+// SumFrame is a frame that decompressors pass over (RFC 8878, section 3.1.2), with a sha256. The compressed programs end
+// with that of the program.
+func SumFrame(sum [sha256.Size]byte) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, 0x184D2A5B)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(sumMark)+len(sum)))
+	return append(append(b, sumMark...), sum[:]...)
+}
+
+const sumMark = "sha256"
+
+// sumOfEmbedded reads the digest from the end of the file.
+func sumOfEmbedded(name string) (_ []byte, err error) {
+	f, err := embedded.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var sum [sha256.Size]byte
+	length := len(SumFrame(sum))
+	at, ok := f.(io.ReaderAt)
+	if !ok || info.Size() < int64(length) {
+		return nil, nil
+	}
+	end := make([]byte, length)
+	if _, err := at.ReadAt(end, info.Size()-int64(length)); err != nil {
+		return nil, err
+	}
+	copy(sum[:], end[length-len(sum):])
+	if !bytes.Equal(end, SumFrame(sum)) {
+		return nil, nil
+	}
+	return sum[:], nil
 }
 
 func sizeOfSelf() (int64, error) {

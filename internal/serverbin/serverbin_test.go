@@ -1,6 +1,8 @@
 package serverbin
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"debug/elf"
 	"errors"
 	"io"
@@ -56,12 +58,16 @@ func TestEveryPlatformListedOpens(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		n, err := io.Copy(io.Discard, r)
+		h := sha256.New()
+		n, err := io.Copy(h, r)
 		if err != nil || n < 1<<20 {
 			t.Errorf("%s: %d bytes, %v", p, n, err)
 		}
 		if size, err := s.Size(); err != nil || size != n {
 			t.Errorf("%s: size %d, %v, but %d bytes", p, size, err, n)
+		}
+		if sum, err := s.Digest(); err != nil || sum != nil && !bytes.Equal(sum, h.Sum(nil)) {
+			t.Errorf("%s: digest %x, %v, but %x", p, sum, err, h.Sum(nil))
 		}
 		if err := r.Close(); err != nil {
 			t.Errorf("%s: %v", p, err)

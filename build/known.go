@@ -1,0 +1,176 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Known remembers layers by the keys of their contents, and what was found out about catalogs, from one build to the next.
+// Its notes say which layer belongs to a key, its blobs are the bytes. Both may lose anything at any time: a layer is
+// written again then. It is safe for concurrent use, also by many processes. A nil *Known knows nothing.
+//
+// The bytes of a blob are verified. That a note tells the truth is not: who can write to the directory of the notes can
+// choose what is in images.
+type Known struct {
+	Notes *images.Notes
+	Blobs *images.BlobCache
+}
+
+// Close closes both.
+func (k *Known) Close() error {
+	if k == nil {
+		return nil
+	}
+	return errors.Join(k.Notes.Close(), k.Blobs.Close())
+}
+
+// knownLayer is the note of a layer.
+type knownLayer struct {
+	Digest       digest.Digest      `json:"digest"`
+	DiffID       digest.Digest      `json:"diffID"`
+	Size         int64              `json:"bytes"`
+	Uncompressed int64              `json:"uncompressed"`
+	Compression  layers.Compression `json:"compression"`
+	// Notices are what the user was told when the layer was made.
+	Notices []string `json:"notices,omitempty"`
+}
+
+// layerNote is the key of the note of a layer: notes of other kinds are in the same directory.
+func layerNote(key digest.Digest) digest.Digest { return noteKey("layer 1", key.String()) }
+
+// noteKey is the key of a note of a kind.
+func noteKey(kind string, about ...string) digest.Digest {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q", kind, about)
+	return digest.NewDigest(digest.SHA256, h)
+}
+
+// find looks for a layer.
+func (k *Known) find(key digest.Digest, c layers.Compression) (knownLayer, bool) {
+	if k == nil || key == "" {
+		return knownLayer{}, false
+	}
+	text, ok := k.Notes.Get(layerNote(key))
+	if !ok {
+		return knownLayer{}, false
+	}
+	var l knownLayer
+	if json.Unmarshal(text, &l) != nil || !l.plausible(c) {
+		k.forget(key)
+		return knownLayer{}, false
+	}
+	return l, true
+}
+
+// plausible is false for what no layer can be.
+func (l knownLayer) plausible(c layers.Compression) bool {
+	for _, d := range []digest.Digest{l.Digest, l.DiffID} {
+		if d.Validate() != nil || d.Algorithm() != digest.SHA256 {
+			return false
+		}
+	}
+	return l.Size > 0 && l.Uncompressed > 0 && l.Compression == c
+}
+
+// keep remembers a layer that is in a file. The blob comes first: a note without its blob costs more.
+func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []string) {
+	if k == nil || key == "" {
+		return
+	}
+	k.keepBlob(b, path)
+	text, err := json.Marshal(knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, b.Compression, notices})
+	if err == nil {
+		k.Notes.Put(layerNote(key), text)
+	}
+}
+
+// keepBlob copies a file into the cache of blobs. Where that cannot be, nothing is kept.
+func (k *Known) keepBlob(b layers.Blob, path string) {
+	if k.Blobs == nil {
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	r := k.Blobs.Tee(b.Digest, b.Size, f)
+	_, _ = io.CopyBuffer(io.Discard, struct{ io.Reader }{r}, make([]byte, 128<<10))
+	_ = r.Close()
+}
+
+// blob opens the bytes of a layer, which have been verified.
+func (k *Known) blob(b layers.Blob) (io.ReadCloser, bool) {
+	if k == nil {
+		return nil, false
+	}
+	return k.Blobs.Open(b.Digest, b.Size)
+}
+
+func (k *Known) forget(key digest.Digest) {
+	if k != nil {
+		k.Notes.Forget(layerNote(key))
+	}
+}
+
+// keyParts finds the keys of layers. It reads the files that were not hashed yet, some at a time.
+func keyParts(ctx context.Context, o *Options, parts []part) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, o.Jobs))
+	for i := range parts {
+		p := &parts[i]
+		g.Go(func() (err error) {
+			if p.layer, err = p.layer.Hash(ctx); err == nil {
+				p.key, err = p.layer.Key(o.layerOptions())
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// hashContents finds the digests of the files of packages, some at a time.
+func hashContents(ctx context.Context, o *Options, contents []content) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, o.Jobs))
+	for _, c := range contents {
+		g.Go(func() error { return layers.HashEntries(ctx, c.entries) })
+	}
+	return g.Wait()
+}
+
+// known tells which layer a part is, if that is known without writing it.
+func (o *Options) known(p part) (knownLayer, bool) {
+	if l, ok := o.Known.find(p.key, o.Compression); ok {
+		return l, true
+	}
+	if o.Previous == nil || !o.Previous.Trusted || o.Known == nil || p.key == "" {
+		return knownLayer{}, false
+	}
+	b, ok := o.Previous.Layers[p.key]
+	l := knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, o.Compression, nil}
+	if l.Uncompressed == 0 {
+		l.Uncompressed = p.layer.Size() // the manifest of an image does not tell
+	}
+	return l, ok && l.plausible(o.Compression)
+}
+
+// tell tells the user what was noticed when layers were made.
+func (o *Options) tell(notices []string) {
+	if o.Warn == nil {
+		return
+	}
+	for _, n := range notices {
+		o.Warn(n)
+	}
+}

@@ -1,0 +1,329 @@
+package build
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// counted are options with a cache of packages that counts how often it is asked.
+func counted(k *Known, made *atomic.Int64) Options {
+	return Options{Known: k, CacheID: "test 1", Jobs: 2, Cache: func(p PackageCatalog) (CacheFile, error) {
+		made.Add(1)
+		f := CacheFile{Name: "_" + p.Package + ".cache", Content: fmt.Appendf(nil, "%d bundles", len(p.Catalog.Bundles))}
+		if p.Package == "foo" {
+			f.Notices = []string{"foo is large"}
+		}
+		return f, nil
+	}}
+}
+
+// build1 builds the image of a catalog and tells what the user was told.
+func build1(t testing.TB, fsys fs.FS, o Options) (*Image, []string) {
+	t.Helper()
+	var told []string
+	o.Warn = func(text string) { told = append(told, text) }
+	o.Dir = t.TempDir()
+	img, err := Catalog(t.Context(), CatalogInput{FS: fsys}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { img.Close() })
+	return img, told
+}
+
+// remembered counts the layers that an earlier build has made.
+func remembered(img *Image) int {
+	n := 0
+	for _, l := range img.Layers {
+		if l.Remembered {
+			n++
+		}
+	}
+	return n
+}
+
+// spools counts the files in a directory that no layer is in.
+func spools(t testing.TB, dir string) (layers, others int) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if len(e.Name()) == 64 {
+			layers++
+		} else {
+			others++
+		}
+	}
+	return layers, others
+}
+
+func TestUnchangedLayersAreNotMade(t *testing.T) {
+	for _, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
+		t.Run(string(c), func(t *testing.T) {
+			var made atomic.Int64
+			none := counted(nil, &made)
+			none.Compression = c
+			want, told := build1(t, sampleFS(), none)
+			packages := made.Load()
+			if packages == 0 || !slices.Equal(told, []string{"foo is large"}) {
+				t.Fatalf("%d caches, told %q", packages, told)
+			}
+			dir := t.TempDir()
+			for round, hits := range []int{0, len(want.Layers)} {
+				made.Store(0)
+				o := counted(knownIn(t, dir), &made)
+				o.Compression = c
+				img, told := build1(t, sampleFS(), o)
+				if img.Digest != want.Digest || remembered(img) != hits || !slices.Equal(told, []string{"foo is large"}) {
+					t.Errorf("round %d: %s with %d layers from before, told %q; want %s with %d", round, img.Digest, remembered(img), told, want.Digest, hits)
+				}
+				if n := made.Load(); (n == 0) != (hits > 0) {
+					t.Errorf("round %d: %d caches were made", round, n)
+				}
+				if len(img.Layers) != len(want.Layers) || img.Totals != want.Totals {
+					t.Errorf("round %d: %+v, want %+v", round, img.Totals, want.Totals)
+				}
+			}
+			fsys := sampleFS()
+			fsys["foo/catalog.yaml"] = file(pkg("foo") + "# changed\n")
+			made.Store(0)
+			o := counted(knownIn(t, dir), &made)
+			o.Compression = c
+			img, _ := build1(t, fsys, o)
+			cold, _ := build1(t, fsys, none)
+			if img.Digest != cold.Digest || remembered(img) != len(img.Layers)-1 {
+				t.Errorf("one package changed: %s with %d layers from before, want %s", img.Digest, remembered(img), cold.Digest)
+			}
+			o.CacheID = "test 2"
+			if img, _ := build1(t, fsys, o); remembered(img) != 0 {
+				t.Errorf("another generation of the cache: %d layers from before", remembered(img))
+			}
+			o.CacheID = ""
+			for range 2 {
+				if img, _ := build1(t, fsys, o); remembered(img) != 0 || img.Layers[0].Key != "" {
+					t.Errorf("a cache without an ID: %d layers from before", remembered(img))
+				}
+			}
+		})
+	}
+}
+
+// What an image says of its layers is the same whether they were made for it or not, and the keys are in its manifest.
+func TestKeysAreInTheManifest(t *testing.T) {
+	img, _ := build1(t, sampleFS(), Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
+	seen := map[digest.Digest]bool{}
+	for _, l := range img.Layers {
+		if l.Key.Validate() != nil || seen[l.Key] || !strings.Contains(string(img.Manifest()), `"`+AnnotationKey+`":"`+l.Key.String()+`"`) {
+			t.Errorf("%s %q: key %q", l.Kind, l.Packages, l.Key)
+		}
+		seen[l.Key] = true
+	}
+	// The same program under a digest that was known has the same key.
+	program := program(t, elf.EM_X86_64, "server for amd64")
+	known := server(t, "amd64", elf.EM_X86_64).WithDigest(digest.FromBytes(program))
+	if again, _ := build1(t, sampleFS(), Options{Servers: []Server{known}}); again.Digest != img.Digest {
+		t.Errorf("%s, want %s", again.Digest, img.Digest)
+	}
+	wrong := server(t, "amd64", elf.EM_X86_64).WithDigest(digest.FromString("another program"))
+	if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, Options{Dir: t.TempDir(), Servers: []Server{wrong}}); !errors.Is(err, layers.ErrChanged) {
+		t.Errorf("a server with another digest: %v", err)
+	}
+}
+
+// The bytes of known layers come from wherever they are: the destination, the cache, or the catalog.
+func TestBytesOfKnownLayers(t *testing.T) {
+	dir := t.TempDir()
+	var made atomic.Int64
+	want, _ := build1(t, sampleFS(), counted(knownIn(t, dir), &made))
+	reg := testregistry.New(t)
+	dest := "docker://" + reg.Host() + "/acme/catalog:v1"
+	pushInsecure(t, want, dest)
+
+	for name, lose := range map[string]func(){
+		"all there":         func() {},
+		"no blobs":          func() { remove(t, filepath.Join(dir, "blobs")) },
+		"blobs are damaged": func() { damageAll(t, filepath.Join(dir, "blobs")) },
+	} {
+		lose()
+		made.Store(0)
+		img, _ := build1(t, sampleFS(), counted(knownIn(t, dir), &made))
+		if remembered(img) != len(img.Layers) || !img.NeedsInput() {
+			t.Fatalf("%s: %d layers from before", name, remembered(img))
+		}
+		temp := img.lazy[img.Layers[0].Digest].store
+		tempDir := filepath.Dir(temp.Path(img.Layers[0].Digest))
+		pushInsecure(t, img, dest)
+		if written, _ := spools(t, tempDir); written != 0 || made.Load() != 0 {
+			t.Errorf("%s: %d layers were written though the registry has them", name, written)
+		}
+		layout := filepath.Join(t.TempDir(), "layout")
+		push(t, img, "oci:"+layout+":v1")
+		written, _ := spools(t, tempDir)
+		if name == "all there" && written != 0 || name != "all there" && written != len(img.Layers) {
+			t.Errorf("%s: %d of %d layers were written", name, written, len(img.Layers))
+		}
+		for _, l := range img.Layers {
+			text, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", l.Digest.Encoded()))
+			if err != nil || digest.FromBytes(text) != l.Digest {
+				t.Errorf("%s: layer %s: %v", name, l.Digest, err)
+			}
+		}
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, others := spools(t, tempDir); others != 0 {
+			t.Errorf("%s: %d files are left", name, others)
+		}
+	}
+}
+
+// A note that does not tell the truth is found out when the bytes are wanted, and is gone then.
+func TestWrongNotes(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	o := Options{Known: k}
+	img, _ := build1(t, sampleFS(), o)
+	l := img.Layers[0]
+	other := digest.FromString("another layer")
+	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	lied, _ := build1(t, sampleFS(), o)
+	_, err := images.Copy(t.Context(), lied.Reference(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	var stale *StaleError
+	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
+		t.Errorf("got %v", err)
+	}
+	if again, _ := build1(t, sampleFS(), o); again.Digest != img.Digest {
+		t.Errorf("after that: %s, want %s", again.Digest, img.Digest)
+	}
+	for _, text := range []string{"", "{}", "[]", `{"digest":"sha256:../x","diffID":"sha256:y","bytes":1,"uncompressed":1,"compression":"gzip"}`,
+		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":-1,"uncompressed":1,"compression":"gzip"}`, other, other),
+		fmt.Sprintf(`{"digest":%q,"diffID":%q,"bytes":1,"uncompressed":1,"compression":"zstd"}`, other, other)} {
+		k.Notes.Put(layerNote(l.Key), []byte(text))
+		if again, _ := build1(t, sampleFS(), o); again.Digest != img.Digest || remembered(again) != len(img.Layers)-1 {
+			t.Errorf("note %q: %s, %d layers from before", text, again.Digest, remembered(again))
+		}
+	}
+}
+
+// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in any case.
+func TestLayersOfAPreviousImage(t *testing.T) {
+	img, _ := build1(t, sampleFS(), Options{})
+	p := &Previous{Layers: map[digest.Digest]layers.Blob{}, Repository: "registry.example.com/acme/catalog"}
+	for _, l := range img.Layers {
+		p.Layers[l.Key] = layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size}
+	}
+	for _, trusted := range []bool{false, true} {
+		p.Trusted = trusted
+		again, _ := build1(t, sampleFS(), Options{Known: knownIn(t, t.TempDir()), Previous: p})
+		if again.Digest != img.Digest || (remembered(again) > 0) != trusted {
+			t.Errorf("trusted %v: %s, %d layers from before", trusted, again.Digest, remembered(again))
+		}
+		src, err := again.Reference().NewImageSource(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range again.Layers {
+			if got := src.(images.Lenders).Lenders(l.Digest); !slices.Equal(got, []string{p.Repository}) {
+				t.Errorf("layer %q can be lent by %q", l.Packages, got)
+			}
+		}
+		push(t, again, "oci:"+filepath.Join(t.TempDir(), "layout"))
+	}
+}
+
+// Two builds that share a cache do not disturb each other.
+func TestBuildsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var made atomic.Int64
+	want, _ := build1(t, sampleFS(), counted(nil, &made))
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			img, _ := build1(t, sampleFS(), counted(knownIn(t, dir), &made))
+			if img.Digest != want.Digest {
+				t.Errorf("%s, want %s", img.Digest, want.Digest)
+			}
+			push(t, img, "oci:"+filepath.Join(t.TempDir(), "layout"))
+		})
+	}
+	wg.Wait()
+}
+
+// Layers are known again whatever file a database or a bundle came from.
+func TestKnownIndexAndBundle(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	for round := range 2 {
+		i, err := Index(t.Context(), database("a database"), Options{Dir: t.TempDir(), Known: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer i.Close()
+		b, err := Bundle(t.Context(), sampleBundle(sampleBundleFS()), Options{Dir: t.TempDir(), Known: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if (remembered(i) == len(i.Layers)) != (round == 1) || (remembered(b) == len(b.Layers)) != (round == 1) {
+			t.Errorf("round %d: %d and %d layers from before", round, remembered(i), remembered(b))
+		}
+		push(t, i, "oci:"+filepath.Join(t.TempDir(), "layout"))
+	}
+}
+
+func pushInsecure(t testing.TB, img *Image, dest string) {
+	t.Helper()
+	d, err := images.Parse(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damageAll changes a byte of every blob of a cache.
+func damageAll(t testing.TB, dir string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(filepath.Join(dir, "sha256"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		n++
+		_, err = io.WriteString(io.NewOffsetWriter(f, 5), "damage")
+		return err
+	})
+	if err != nil || n == 0 {
+		t.Fatalf("%d blobs, %v", n, err)
+	}
+}

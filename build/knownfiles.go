@@ -1,0 +1,171 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+)
+
+// aloneSize is the length in bytes from which a file has a note of its own. Smaller files of one directory have one together:
+// they are quickly read again, and a catalog may have very many of them.
+const aloneSize = 64 << 10
+
+// list finds the files of the catalog and their digests.
+func (r *reading) list() error {
+	names, err := declcfg.Files(r.fsys)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	r.files = make([]sourceFile, len(names))
+	jobs := r.o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	g, ctx := errgroup.WithContext(r.ctx)
+	g.SetLimit(jobs)
+	for i, name := range names {
+		r.index[name] = i
+		f := &r.files[i]
+		f.name = name
+		g.Go(func() (err error) {
+			in, err := r.fsys.Open(name)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, in.Close()) }()
+			h := sha256.New()
+			// A file that is longer than catalogs may be ends in an error when it is loaded, and so has never a note.
+			f.size, err = io.CopyBuffer(h, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: in}}, make([]byte, 128<<10))
+			f.digest = digest.NewDigest(digest.SHA256, h)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// groupFiles tells which files have a note together.
+func groupFiles(files []sourceFile) [][]int {
+	var out [][]int
+	at := map[string]int{}
+	for i, f := range files {
+		dir := path.Dir(f.name)
+		n, ok := at[dir]
+		switch {
+		case f.size >= aloneSize:
+			out = append(out, []int{i})
+		case ok:
+			out[n] = append(out[n], i)
+		default:
+			at[dir] = len(out)
+			out = append(out, []int{i})
+		}
+	}
+	return out
+}
+
+// filesNote is the key of the note that tells which packages files are of, and with it that they can be read.
+func (r *reading) filesNote(group []int) digest.Digest {
+	about := []string{r.o.Program}
+	for _, i := range group {
+		about = append(about, r.files[i].digest.String())
+	}
+	return noteKey("files 1", about...)
+}
+
+// validNote is the key of the note that a package is valid.
+func (r *reading) validNote(pkg string, files []int) digest.Digest {
+	about := []string{r.o.Program, strconv.Quote(pkg)}
+	for _, i := range files {
+		about = append(about, r.files[i].digest.String())
+	}
+	return noteKey("valid 1", about...)
+}
+
+// recall finds out from a note which packages files are of.
+func (r *reading) recall(group []int) bool {
+	text, ok := r.o.Known.Notes.Get(r.filesNote(group))
+	if !ok {
+		return false
+	}
+	var packages [][]string
+	if json.Unmarshal(text, &packages) != nil || len(packages) != len(group) {
+		return false
+	}
+	for n, i := range group {
+		r.files[i].packages = packages[n]
+	}
+	return true
+}
+
+// remember writes the note of files that were read, unless there was something to be said about them: that must be said
+// again.
+func (r *reading) remember(group []int) {
+	packages := make([][]string, len(group))
+	for n, i := range group {
+		if r.files[i].warned {
+			return
+		}
+		packages[n] = r.files[i].packages
+	}
+	if text, err := json.Marshal(packages); err == nil {
+		r.o.Known.Notes.Put(r.filesNote(group), text)
+	}
+}
+
+// witness digests what is read of the files of a file system, so that what was parsed is what was hashed before.
+type witness struct {
+	fs.FS
+	mu   sync.Mutex
+	sums map[string]digest.Digest
+}
+
+func newWitness(fsys fs.FS) *witness { return &witness{FS: fsys, sums: map[string]digest.Digest{}} }
+
+// sum is the digest of a file that was read to its end; else empty.
+func (w *witness) sum(name string) digest.Digest {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sums[name]
+}
+
+func (w *witness) Open(name string) (fs.File, error) {
+	f, err := w.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &witnessed{File: f, w: w, name: name, h: sha256.New()}, nil
+}
+
+// witnessed is a file that is being read.
+type witnessed struct {
+	fs.File
+	w    *witness
+	name string
+	h    hash.Hash
+}
+
+func (f *witnessed) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.h.Write(p[:n])
+	if err == io.EOF {
+		f.w.mu.Lock()
+		f.w.sums[f.name] = digest.NewDigest(digest.SHA256, f.h)
+		f.w.mu.Unlock()
+	}
+	return n, err
+}

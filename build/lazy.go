@@ -1,0 +1,76 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// StaleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
+// makes the layer anew.
+type StaleError struct {
+	Layer     string
+	Was, Made digest.Digest
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("layer %s: the cache remembers it as %s, but it is %s; that has been removed from the cache: run the command again, or with --no-cache",
+		e.Layer, e.Was, e.Made)
+}
+
+// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the cache,
+// or by writing it. It is safe for concurrent use.
+type lazyLayer struct {
+	part  part
+	o     layers.Options
+	blob  layers.Blob
+	known *Known
+	store *layers.Store
+
+	mu sync.Mutex
+}
+
+// open opens the bytes of the layer.
+func (l *lazyLayer) open(ctx context.Context) (io.ReadCloser, int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.store.Has(l.blob.Digest) {
+		if r, ok := l.known.blob(l.blob); ok {
+			return r, l.blob.Size, nil
+		}
+		if err := l.write(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	f, err := os.Open(l.store.Path(l.blob.Digest))
+	return f, l.blob.Size, err
+}
+
+// write writes the layer into the store.
+func (l *lazyLayer) write(ctx context.Context) error {
+	b, err := l.store.Write(ctx, l.part.layer, l.o)
+	if err != nil {
+		return err
+	}
+	if b.Digest != l.blob.Digest || b.DiffID != l.blob.DiffID || b.Size != l.blob.Size {
+		l.known.forget(l.part.key)
+		return &StaleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
+	}
+	l.known.keepBlob(b, l.store.Path(b.Digest))
+	return nil
+}
+
+// path is the file of the layer, if it has been written.
+func (l *lazyLayer) path() (string, bool) {
+	return l.store.Path(l.blob.Digest), l.store.Has(l.blob.Digest)
+}
+
+// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must stay
+// as it is until the image is closed.
+func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

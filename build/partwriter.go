@@ -1,0 +1,100 @@
+package build
+
+import (
+	"context"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// partWriter writes the parts of an image that are not known.
+type partWriter struct {
+	o         *Options
+	parts     []part
+	mediaType string
+	store     *layers.Store
+
+	layers []Layer // of all parts
+	lazy   map[digest.Digest]*lazyLayer
+}
+
+func newPartWriter(o *Options, parts []part, mediaType string) *partWriter {
+	return &partWriter{
+		o: o, parts: parts, mediaType: mediaType, store: layers.NewStore(o.Dir),
+		layers: make([]Layer, len(parts)), lazy: map[digest.Digest]*lazyLayer{},
+	}
+}
+
+// write settles what each part is.
+func (w *partWriter) write(ctx context.Context) error {
+	notices := make([][]string, len(w.parts))
+	var todo []layers.Layer
+	var at []int
+	for i, p := range w.parts {
+		if p.stacked != nil {
+			w.layers[i] = *p.stacked
+			continue
+		}
+		if l, ok := w.o.known(p); ok {
+			notices[i] = l.Notices
+			w.remember(i, l)
+			continue
+		}
+		if i < len(w.o.Servers) && w.o.ServerLayers != nil {
+			b, err := w.o.ServerLayers.put(ctx, p.layer, w.o.layerOptions(), w.store)
+			if err != nil {
+				return err
+			}
+			w.done(i, b)
+			continue
+		}
+		todo, at = append(todo, p.layer), append(at, i)
+	}
+	blobs, err := w.store.WriteAll(ctx, todo, w.o.layerOptions(), w.o.Jobs, func(n int, b layers.Blob) { w.done(at[n], b) })
+	if err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		// A layer that was written needs no other way to its bytes.
+		delete(w.lazy, b.Digest)
+	}
+	for i, p := range w.parts {
+		if w.layers[i].From != "" {
+			if w.layers[i], err = w.layers[i].inFormat(w.o.Format); err != nil {
+				return err
+			}
+		}
+		if p.notices != nil {
+			notices[i] = append(notices[i], *p.notices...)
+		}
+		w.o.tell(notices[i])
+	}
+	return nil
+}
+
+// done takes note of a written layer. It is called by one goroutine at a time.
+func (w *partWriter) done(i int, b layers.Blob) {
+	p := w.parts[i]
+	var notices []string
+	if p.notices != nil {
+		notices = *p.notices
+	}
+	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), notices)
+	w.layers[i] = p.settled(b, w.mediaType)
+	if w.o.Events != nil {
+		w.o.Events(w.layers[i])
+	}
+}
+
+// remember makes a part a layer that is known.
+func (w *partWriter) remember(i int, l knownLayer) {
+	p := w.parts[i]
+	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: l.Compression}
+	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Known, store: w.store}
+	w.layers[i] = p.settled(b, w.mediaType)
+	w.layers[i].Remembered = true
+	if w.o.Events != nil {
+		w.o.Events(w.layers[i])
+	}
+}

@@ -1,0 +1,268 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// knownIn is a cache in a directory.
+func knownIn(t testing.TB, dir string) *Known {
+	t.Helper()
+	warn := func(err error) { t.Errorf("cache: %v", err) }
+	blobs, err := images.OpenBlobCache(filepath.Join(dir, "blobs"), images.BlobCacheOptions{Warn: warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := images.OpenNotes(filepath.Join(dir, "layers"), images.BlobCacheOptions{Warn: warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Known{Notes: notes, Blobs: blobs}
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+// outcome is all that reading a catalog tells.
+type outcome struct {
+	files    []File
+	err      string
+	warnings []string
+}
+
+// read reads a catalog and tells which of its files were parsed; without a cache these are all.
+func read(t testing.TB, fsys fs.FS, k *Known) (outcome, []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var o outcome
+	counted := &countingFS{FS: fsys, opened: map[string]int{}}
+	files, err := ReadCatalog(t.Context(), counted, ReadOptions{Jobs: 2, Known: k, Program: "test", Warn: func(at declcfg.Position, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		o.warnings = append(o.warnings, at.String()+": "+text)
+	}})
+	if err != nil {
+		o.err = err.Error()
+	}
+	for _, f := range files {
+		f.Digest = ""
+		o.files = append(o.files, f)
+	}
+	slices.Sort(o.warnings)
+	var parsed []string
+	for name, n := range counted.opened {
+		if n > 1 {
+			parsed = append(parsed, name)
+		}
+	}
+	slices.Sort(parsed)
+	return o, parsed
+}
+
+// countingFS counts how often files are opened: once to be hashed, once more to be parsed.
+type countingFS struct {
+	fs.FS
+	mu     sync.Mutex
+	opened map[string]int
+}
+
+func (c *countingFS) Open(name string) (fs.File, error) {
+	c.mu.Lock()
+	c.opened[name]++
+	c.mu.Unlock()
+	f, err := c.FS.Open(name)
+	if err == nil {
+		if info, serr := f.Stat(); serr == nil && info.IsDir() || strings.HasSuffix(name, declcfg.IgnoreFile) {
+			c.mu.Lock()
+			delete(c.opened, name)
+			c.mu.Unlock()
+		}
+	}
+	return f, err
+}
+
+// valid is the catalog of a small package that may be served.
+func valid(name string) string { return strings.ReplaceAll(pkg(name), "@sha256:abc", ":v1") }
+
+// large makes a catalog file that has a note of its own.
+func large(text string) string { return text + strings.Repeat("# a comment\n", aloneSize/12+1) }
+
+func TestOnlyWhatChangedIsParsed(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	fsys := fstest.MapFS{
+		"foo/catalog.yaml": file(valid("foo")),
+		"bar/catalog.yaml": file(valid("bar")),
+		"flat.yaml":        file(large(valid("flat"))),
+		"two.yaml":         file(large(valid("one") + valid("two"))),
+		"one/more.yaml":    file("schema: custom\npackage: one\n"),
+		".indexignore":     file("ignored\n"),
+		"ignored":          file("this is no catalog"),
+	}
+	all := []string{"bar/catalog.yaml", "flat.yaml", "foo/catalog.yaml", "one/more.yaml", "two.yaml"}
+	cold, _ := read(t, fsys, nil)
+	if cold.err != "" || len(cold.files) != 5 {
+		t.Fatalf("%+v", cold)
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		parsed []string
+	}{
+		{"first", func() {}, all},
+		{"again", func() {}, nil},
+		{"a comment in one", func() { fsys["foo/catalog.yaml"] = file("# x\n---\n" + valid("foo")) }, []string{"foo/catalog.yaml"}},
+		{"another name", func() { fsys["foo/index.yaml"] = fsys["foo/catalog.yaml"]; delete(fsys, "foo/catalog.yaml") }, nil},
+		{"a further file of a package", func() { fsys["bar/more.yaml"] = file("schema: custom\npackage: bar\n") }, []string{"bar/catalog.yaml", "bar/more.yaml"}},
+		{"it is gone again", func() { delete(fsys, "bar/more.yaml") }, nil},
+		{"a package that is in a file with another", func() { fsys["one/more.yaml"] = file("schema: custom.other\npackage: one\n") }, []string{"one/more.yaml", "two.yaml"}},
+		{"a package less", func() { delete(fsys, "flat.yaml") }, nil},
+	} {
+		step.change()
+		want, _ := read(t, fsys, nil)
+		got, parsed := read(t, fsys, k)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", step.name, got, want)
+		}
+		if !slices.Equal(parsed, step.parsed) {
+			t.Errorf("%s: parsed %q, want %q", step.name, parsed, step.parsed)
+		}
+	}
+	files, err := ReadCatalog(t.Context(), fsys, ReadOptions{Known: k, Program: "another"})
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		e, err := layers.File("x", fsys, f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		es := []layers.Entry{e}
+		if err := layers.HashEntries(t.Context(), es); err != nil || es[0].Digest != f.Digest {
+			t.Errorf("%s: digest %s, want %s", f.Path, f.Digest, es[0].Digest)
+		}
+	}
+	if _, parsed := read(t, fsys, knownIn(t, t.TempDir())); len(parsed) != 4 {
+		t.Errorf("another cache knows already: parsed %q", parsed)
+	}
+}
+
+// Whatever is done to a catalog, right or wrong, reading it with a cache that has seen all the others says the same as reading
+// it without one.
+func TestWarmAndColdReadAlike(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	rng := rand.New(rand.NewPCG(7, 8))
+	names := []string{"a", "b", "c", "d", "e"}
+	fsys := fstest.MapFS{}
+	texts := []func(p, q string) string{
+		func(p, _ string) string { return valid(p) },
+		func(p, _ string) string { return large(valid(p)) },
+		func(p, q string) string { return valid(p) + valid(q) },
+		func(p, _ string) string {
+			return strings.Replace(valid(p), "defaultChannel: stable", "defaultChannel: none", 1)
+		},
+		func(p, _ string) string {
+			return strings.Replace(valid(p), "name: stable", "name: stable\nname: stable", 1)
+		}, // a warning
+		func(p, _ string) string { return strings.Replace(valid(p), "version: 1.0.0", "version: x", 1) },
+		func(p, _ string) string {
+			return "schema: custom\npackage: " + p + "\nn: " + fmt.Sprint(rng.IntN(3)) + "\n"
+		},
+		func(p, q string) string {
+			return "schema: olm.channel\npackage: " + p + "\nname: more\nentries:\n- name: " + q + ".v1.0.0\n"
+		},
+		func(_, _ string) string { return "schema: custom\n" },
+		func(_, _ string) string { return "" },
+		func(_, _ string) string { return "a: [" },
+		func(p, _ string) string { return valid(p) + "---\nschema: [\n" },
+	}
+	places := []string{"%s/catalog.yaml", "%s/more.yaml", "%s.yaml", "x/%s.json"}
+	right, wrong, warned, fewer := 0, 0, 0, 0
+	for i := range 150 {
+		for range 1 + rng.IntN(2) {
+			switch n := rng.IntN(10); {
+			case n < 3 && len(fsys) > 0:
+				delete(fsys, slices.Sorted(maps.Keys(fsys))[rng.IntN(len(fsys))])
+			case n == 3:
+				fsys[".indexignore"] = file(fmt.Sprintf("/"+places[rng.IntN(len(places))]+"\n", names[rng.IntN(len(names))]))
+			default:
+				p := names[rng.IntN(len(names))]
+				kind, place := rng.IntN(2), 0
+				if rng.IntN(5) == 0 {
+					kind, place = rng.IntN(len(texts)), rng.IntN(len(places))
+				}
+				fsys[fmt.Sprintf(places[place], p)] = file(texts[kind](p, names[rng.IntN(len(names))]))
+			}
+		}
+		if len(fsys) > 6 || i%10 == 0 {
+			fsys = fstest.MapFS{"a/catalog.yaml": file(valid("a")), "b/catalog.yaml": file(valid("b"))}
+		}
+		if i%25 == 7 {
+			fsys["a/catalog.yaml"] = file(strings.Replace(valid("a"), "defaultChannel: stable", "defaultChannel: stable\ndefaultChannel: stable", 1))
+		}
+		want, _ := read(t, fsys, nil)
+		got, parsed := read(t, fsys, k)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("step %d, %q: with the cache\n%+v\nand without\n%+v", i, slices.Sorted(maps.Keys(fsys)), got, want)
+		}
+		switch {
+		case want.err != "":
+			wrong++
+		case len(want.warnings) > 0:
+			warned++
+		default:
+			right++
+			if len(parsed) < len(want.files) {
+				fewer++
+			}
+		}
+	}
+	if right < 30 || wrong < 20 || warned < 3 || fewer < 20 {
+		t.Errorf("%d valid, %d wrong, %d with warnings, %d of them read in part: not what was to be tried", right, wrong, warned, fewer)
+	}
+}
+
+// A file that changes while the catalog is read is an error, and nothing wrong is remembered of it.
+func TestFileThatChangesWhileItIsRead(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	fsys := fstest.MapFS{"a/catalog.yaml": file(valid("a"))}
+	changing := &changingFS{MapFS: fsys, then: valid("b")}
+	if _, err := ReadCatalog(t.Context(), changing, ReadOptions{Known: k, Program: "test"}); !errors.Is(err, layers.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	for _, text := range []string{valid("a"), valid("b")} {
+		fsys := fstest.MapFS{"a/catalog.yaml": file(text)}
+		want, _ := read(t, fsys, nil)
+		if got, _ := read(t, fsys, k); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// changingFS has another file from the second time on that it is opened.
+type changingFS struct {
+	fstest.MapFS
+	then   string
+	opened int
+}
+
+func (c *changingFS) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, ".yaml") {
+		if c.opened++; c.opened > 1 {
+			return fstest.MapFS{name: file(c.then)}.Open(name)
+		}
+	}
+	return c.MapFS.Open(name)
+}

@@ -1,0 +1,139 @@
+package layers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+)
+
+// keyFormat names the encoding of keys. A change of the encoding, or of the tar that is made of the same entries, needs
+// another one.
+const keyFormat = "bindery layer 1"
+
+// Generations of what the compressors write. The number of a codec is raised with every change of its bytes, be it by a
+// level, a window, or a new version of the library: keys would otherwise stand for layers that are no longer made. The
+// golden digests of the tests tell when that is due.
+const (
+	gzipGeneration = 1
+	zstdGeneration = 1
+	noneGeneration = 1
+)
+
+// codecID names a codec with everything that its output depends on.
+func codecID(c Compression) (string, error) {
+	switch c {
+	case Gzip:
+		return fmt.Sprintf("gzip level %d generation %d", gzipLevel, gzipGeneration), nil
+	case Zstd:
+		return fmt.Sprintf("zstd level %d window %d generation %d", zstdLevel, zstdWindow, zstdGeneration), nil
+	case Uncompressed:
+		return fmt.Sprintf("none generation %d", noneGeneration), nil
+	}
+	return "", fmt.Errorf("unknown compression %q", c)
+}
+
+// Hash returns the layer with the digests of all its files. It reads those that have none yet.
+func (l Layer) Hash(ctx context.Context) (Layer, error) {
+	l.Entries = slices.Clone(l.Entries)
+	if err := HashEntries(ctx, l.Entries); err != nil {
+		return l, fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	return l, nil
+}
+
+// HashEntries sets the digests of those files that have none yet.
+func HashEntries(ctx context.Context, entries []Entry) error {
+	for i := range entries {
+		e := &entries[i]
+		if e.Kind != KindFile || e.Digest != "" {
+			continue
+		}
+		d, err := e.hash(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		e.Digest = d
+	}
+	return nil
+}
+
+func (e Entry) hash(ctx context.Context) (_ digest.Digest, err error) {
+	r, err := e.Open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h := sha256.New()
+	// One byte more than there may be: a file that grows is noticed, and one that never ends is left.
+	n, err := io.Copy(h, io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, e.Size+1))
+	if err != nil {
+		return "", err
+	}
+	if n != e.Size {
+		return "", fmt.Errorf("%w: it was %d bytes long", ErrChanged, e.Size)
+	}
+	return digest.NewDigest(digest.SHA256, h), nil
+}
+
+// Key is a digest of all that the bytes of the layer depend on, which takes a fraction of the time of writing it: layers
+// with the same key have the same bytes, whatever machine makes them. The files must have digests, see [Layer.Hash]. The
+// key is empty for a layer that has More and no MoreID.
+//
+// It is the sha256 of the key format, the codec, owner and time, MoreID, and of each entry in the order of the tar: kind,
+// mode, name, link target, size, digest of the content. Strings are preceded by their length, numbers are 64 bits, so that
+// no two layers are encoded alike.
+func (l Layer) Key(o Options) (digest.Digest, error) {
+	if l.More != nil && l.MoreID == "" {
+		return "", nil
+	}
+	codec, err := codecID(o.Compression)
+	if err != nil {
+		return "", err
+	}
+	entries, err := order(l.Entries)
+	if err != nil {
+		return "", fmt.Errorf("layer %s: %w", l.Name, err)
+	}
+	k := keyWriter{sha256.New()}
+	k.text(keyFormat, codec)
+	k.number(int64(o.UID), int64(o.GID), o.time().Unix())
+	k.text(l.MoreID)
+	k.number(int64(len(entries)))
+	for _, e := range entries {
+		if e.Kind == KindFile && e.Digest == "" {
+			return "", fmt.Errorf("layer %s: %s: its digest is not known", l.Name, e.Name)
+		}
+		k.number(int64(e.Kind), int64(e.Mode))
+		k.text(e.Name, e.Link)
+		k.number(e.Size)
+		k.text(e.Digest.String())
+	}
+	return digest.NewDigest(digest.SHA256, k.h), nil
+}
+
+// keyWriter encodes what a key depends on.
+type keyWriter struct{ h hash.Hash }
+
+func (k keyWriter) number(ns ...int64) {
+	for _, n := range ns {
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], uint64(n))
+		k.h.Write(b[:])
+	}
+}
+
+func (k keyWriter) text(ss ...string) {
+	for _, s := range ss {
+		k.number(int64(len(s)))
+		io.WriteString(k.h, s)
+	}
+}
