@@ -6,12 +6,17 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,6 +52,20 @@ func realRegistry(t *testing.T) (host, ca string) {
 	write(t, filepath.Join(dir, "config.yml"), fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %[1]s/data}}\n"+
 		"http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/key.pem}}\nauth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}\n", dir, host))
 	cmd := exec.Command(path, "serve", filepath.Join(dir, "config.yml"))
+	requests, err := os.Create(filepath.Join(dir, "access.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer requests.Close()
+	cmd.Stdout = requests
+	registryLog = func(t *testing.T) string {
+		t.Helper()
+		text, err := os.ReadFile(requests.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +81,9 @@ func realRegistry(t *testing.T) (host, ca string) {
 		}
 	}
 }
+
+// registryLog is the log of requests of the registry that was started last.
+var registryLog func(*testing.T) string
 
 func TestRealRegistry(t *testing.T) {
 	host, ca := realRegistry(t)
@@ -163,4 +185,74 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	}
 	c.left -= len(p)
 	return c.ResponseWriter.Write(p)
+}
+
+// A real registry mounts blobs: its own log says so, and nothing of them is read or sent.
+func TestRealRegistryMounts(t *testing.T) {
+	host, ca := realRegistry(t)
+	r := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	if _, err := pushTo(t, packages(t, "a", "b", "c"), CopyOptions{Registry: r}, host+"/base/image:v1"); err != nil {
+		t.Fatal(err)
+	}
+	f := packages(t, "a", "b", "changed")
+	seen := reads(f)
+	results, err := pushTo(t, lent{f, []string{host + "/nothing/here", host + "/base/image"}}, CopyOptions{Registry: r}, host+"/a/b:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results[0].Mounted) != 2 || len(results[0].Written) != 2 || len(seen()) != 2 {
+		t.Errorf("read %d: %+v", len(seen()), results[0])
+	}
+	log := registryLog(t)
+	if n := strings.Count(log, `&mount=sha256`); n < 2 {
+		t.Errorf("the registry's log has %d mounts:\n%s", n, log)
+	}
+	mounted := regexp.MustCompile(`"POST /v2/a/b/blobs/uploads/\?from=base%2Fimage&mount=sha256[^"]*" 201`)
+	if n := len(mounted.FindAllString(log, -1)); n != 2 {
+		t.Errorf("the registry's log has %d mounts that succeeded:\n%s", n, log)
+	}
+	if n := len(regexp.MustCompile(`"PATCH /v2/a/b/blobs/uploads/[^"]*" 202`).FindAllString(log, -1)); n != 2 {
+		t.Errorf("the registry's log has %d uploads:\n%s", n, log)
+	}
+}
+
+// Uploads to a real registry by a line that breaks in the middle of bodies and is busy now and then.
+func TestRealRegistryIsPushedToByABadLine(t *testing.T) {
+	host, ca := realRegistry(t)
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "https", Host: host})
+			r.Out.Host = r.In.Host
+		},
+		ErrorLog:  log.New(io.Discard, "", 0),
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // it is the test's own
+	}
+	var n atomic.Int32
+	line := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch at := n.Add(1); {
+		case r.Method == http.MethodPatch && r.ContentLength > 1<<20 && at%3 != 0:
+			r.Body = &cutBody{r.Body, 1 << 20}
+			proxy.ServeHTTP(w, r)
+			panic(http.ErrAbortHandler)
+		case at%7 == 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	})
+	server := httptest.NewUnstartedServer(line)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	f, text := large(t, 3<<20)
+	bad := insecure()
+	bad.AuthFile = authFileFor(t, addr)
+	if _, err := pushTo(t, f, CopyOptions{Registry: bad, Retries: 8}, addr+"/a/b:v1"); err != nil {
+		t.Fatal(err)
+	}
+	direct := Registry{CAFile: ca, AuthFile: authFileFor(t, host)}
+	if got, err := read(t.Context(), quick(t, ClientOptions{Registry: direct}), host+"/a/b:v1"); err != nil || got != text {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
 }

@@ -29,6 +29,10 @@ type CopyOptions struct {
 	Stall time.Duration
 	// Temp is where temporary files go that belong beside no output; empty means the system's place for them.
 	Temp string
+	// IfDigest, unless empty, is what the names in registries must stand for until they are written: a digest, or [IfNone] for
+	// no image. It is looked at before anything is written and again just before each name is, which is as good as registries
+	// allow; a name that stands for something else is a [*ConflictError].
+	IfDigest string
 	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
 	Policy *signature.Policy
 	// Events, unless nil, is told what happens. It is called by one goroutine at a time.
@@ -57,6 +61,7 @@ const (
 	EventBlobProgress EventKind = "progress"
 	EventBlobDone     EventKind = "done"
 	EventBlobReused   EventKind = "reused"
+	EventBlobMounted  EventKind = "mounted"
 	EventRetry        EventKind = "retry"
 	EventWarning      EventKind = "warning"
 )
@@ -70,14 +75,23 @@ type Result struct {
 	Digest    digest.Digest `json:"digest"`
 	MediaType string        `json:"mediaType"`
 	// Written and Reused are the blobs that went there, the configuration among them, and those that were there already.
+	// Mounted are those that a registry took from another of its repositories.
 	Written []digest.Digest `json:"written,omitempty"`
 	Reused  []digest.Digest `json:"reused,omitempty"`
+	Mounted []digest.Digest `json:"mounted,omitempty"`
+	// Blobs tells of every blob of an image in a registry, and Traffic sums them up. Of several names in one repository the
+	// first brings everything there.
+	Blobs   []Transfer `json:"blobs,omitempty"`
+	Traffic *Traffic   `json:"traffic,omitempty"`
 }
 
 // Copy writes the image to all destinations. Files and directories are first prepared beside their places, then
-// registries are written, then everything prepared is put in place by renames: if a step fails, no file or directory has
-// changed and no registry's tag names an incomplete image. Errors of the last step can leave some destinations done;
-// the results tell which. Errors do not show credentials.
+// registries get blobs and manifests, then the names there, and at last everything prepared is put in place by renames: if
+// a step fails, no later one has begun, and no registry's tag names an incomplete image. Errors of the last two steps can
+// leave some destinations done; the results tell which. Errors do not show credentials.
+//
+// A blob is only read from the source where a registry has it neither in the repository nor, as far as the source knows
+// ([Lenders]), in another one that lends it.
 func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -86,6 +100,9 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	}
 	defer func() { err = withoutSecrets(err) }()
 	if err := checkDistinct(dests); err != nil {
+		return nil, err
+	}
+	if err := CheckIfDigest(o.IfDigest); err != nil {
 		return nil, err
 	}
 	c, err := newCopier(ctx, src, dests, o)
@@ -99,6 +116,11 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 
 	outputs := make([]*output, len(dests))
 	results = make([]Result, len(dests))
+	p, err := c.newPusher(ctx, dests, results)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
 	defer func() {
 		for _, out := range outputs {
 			if out != nil {
@@ -114,15 +136,16 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 	}
+	var done []Result
+	named, err := p.push(ctx)
 	for i, d := range dests {
-		if d.local() {
-			continue
-		}
-		if err := c.push(ctx, d, &results[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", d, err)
+		if err != nil && named[d.String()] {
+			done = append(done, results[i])
 		}
 	}
-	var done []Result
+	if err != nil {
+		return done, err
+	}
 	for i, d := range dests {
 		if out := outputs[i]; out != nil {
 			if err := out.commit(ctx); err != nil {
@@ -199,64 +222,20 @@ func newCopier(ctx context.Context, src types.ImageReference, dests []Destinatio
 
 func (c *copier) close() error { return errors.Join(c.policy.Destroy(), c.scratch.Close()) }
 
-// push writes to a registry, several times if need be. Blobs that an earlier attempt has brought there are found again.
-func (c *copier) push(ctx context.Context, d Destination, r *Result) error {
-	ref, err := d.reference("")
-	if err != nil {
-		return err
-	}
-	backoff := c.o.Backoff
-	if backoff == 0 {
-		backoff = time.Second
-	}
-	again := func(attempt int, err error) {
-		c.event(Event{Kind: EventRetry, Destination: d.String(), Attempt: attempt, Err: withoutSecrets(err)})
-	}
-	if err := c.o.Registry.requireTLS(ctx, ref); err != nil {
-		return registryError{err}
-	}
-	sys := c.sys
-	if c.o.Registry.AuthFile != "" || c.o.Registry.AuthFiles != nil {
-		warn := func(err error) { c.event(Event{Kind: EventWarning, Destination: d.String(), Err: err}) }
-		if sys, err = newCredentialStore(c.o.Registry, c.sys, warn).system(ctx, c.sys, ref.DockerReference()); err != nil {
-			return err
-		}
-	}
-	err = retry(ctx, c.o.Retries, backoff, again, func() error {
-		if err := c.copyTo(ctx, d, ref, sys, r); err != nil {
-			return err
-		}
-		return c.confirm(ctx, ref, sys, r.Digest)
-	})
-	if err != nil {
-		return registryError{err}
-	}
-	r.Reference = ref.DockerReference().Name() + "@" + r.Digest.String()
-	return nil
-}
-
-// copyTo copies the image to one reference of the library and fills the result.
-func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, sys *types.SystemContext, r *Result) error {
+// copyTo copies the image to a local reference of the library and fills the result.
+func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageReference, r *Result) error {
 	progress := make(chan types.ProgressProperties, 16)
 	finished := make(chan struct{})
-	// What an earlier attempt has written counts as written, although this one finds it there.
-	*r = Result{Destination: d.String(), Reference: d.String(), Written: r.Written}
-	alive := func() {}
-	if !d.local() {
-		var stop func()
-		ctx, alive, stop = c.watch(ctx)
-		defer stop()
-	}
+	*r = Result{Destination: d.String(), Reference: d.String()}
 	go func() {
 		defer close(finished)
 		for p := range progress {
-			alive()
 			c.progress(d, p, r)
 		}
 	}()
 	text, err := copy.Image(ctx, c.policy, to, c.src, &copy.Options{
 		SourceCtx:          c.sys,
-		DestinationCtx:     sys,
+		DestinationCtx:     c.sys,
 		ImageListSelection: copy.CopyAllImages,
 		// Archives of docker are converted on the way; everything else keeps the digest that was announced.
 		PreserveDigests:  d.Transport != DockerArchive,
@@ -266,10 +245,7 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	close(progress)
 	<-finished
 	if err != nil {
-		switch {
-		case errors.Is(context.Cause(ctx), errStalled):
-			return context.Cause(ctx)
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return errors.Join(context.Cause(ctx), err)
 		}
 		return err
@@ -281,17 +257,6 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 
 // errStalled is the end of an attempt in which nothing moved.
 var errStalled = errors.New("nothing has moved")
-
-// watch returns a context that ends with [errStalled] when alive is not called for too long.
-func (c *copier) watch(ctx context.Context) (_ context.Context, alive, stop func()) {
-	limit := c.o.Stall
-	if limit <= 0 {
-		limit = 2 * time.Minute
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w for %s", errStalled, limit)) })
-	return ctx, func() { timer.Reset(limit) }, func() { timer.Stop(); cancel(nil) }
-}
 
 func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {
 	e := Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}

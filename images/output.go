@@ -70,7 +70,7 @@ func (c *copier) prepare(ctx context.Context, d Destination, r *Result) (_ *outp
 	if err != nil {
 		return nil, err
 	}
-	if err := c.copyTo(ctx, d, ref, c.sys, r); err != nil {
+	if err := c.copyTo(ctx, d, ref, r); err != nil {
 		return nil, err
 	}
 	if d.Transport == OCI || d.Transport == OCIArchive {

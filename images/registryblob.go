@@ -72,6 +72,7 @@ func (w *stallWatch) cause(err error) error {
 type watchedBody struct {
 	body  io.ReadCloser
 	watch *stallWatch
+	up    *uploading // what was sent for it; nil if nothing was
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -87,7 +88,10 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 
 func (b *watchedBody) Close() error {
 	b.watch.stop()
-	return b.body.Close()
+	err := b.body.Close()
+	// A registry may answer before it has taken everything. That is not the source's fault, whatever it says of it.
+	_ = b.up.close()
+	return err
 }
 
 // blob opens a blob. A connection that breaks while it is read is taken up again where it broke, or from the start.

@@ -104,6 +104,8 @@ type repository struct {
 	host *registryHost
 	path string
 	name reference.Named
+	// scopes are what a token is asked for; pulling from the repository by default.
+	scopes []string
 
 	mu       sync.Mutex
 	known    bool

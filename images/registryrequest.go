@@ -28,27 +28,60 @@ var manifestTypes = []string{
 
 // request is one request of a registry.
 type request struct {
+	method        string // GET by default, POST with a form
 	url           *url.URL
 	accept        []string
 	authorization string
 	from          int64 // the first byte wanted, if not 0
 	form          url.Values
+	payload       *payload    // what is sent; nil for nothing
+	header        http.Header // further headers
+	success       []int       // the statuses that are no errors; by default 200, and 206 with from
+	slow          bool        // the registry has work to do before it answers
+	foreign       bool        // the URL is elsewhere: no credentials go there
+}
+
+// succeeded tells whether a status is what was asked for.
+func (q *request) succeeded(status int) bool {
+	if q.success != nil {
+		return slices.Contains(q.success, status)
+	}
+	return status == http.StatusOK || status == http.StatusPartialContent && q.from > 0
+}
+
+// build makes the request of the library.
+func (q *request) build(ctx context.Context) (*http.Request, error) {
+	method, body := q.method, io.Reader(nil)
+	if method == "" {
+		method = http.MethodGet
+	}
+	if q.form != nil {
+		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, q.url.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range q.header {
+		req.Header[name] = values
+	}
+	if q.form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return req, nil
 }
 
 // send makes a request once. The caller closes the body, whose reading ends when too little comes for too long.
 func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, error) {
 	w := newStallWatch(ctx, h.r.o.Stall)
-	method, body := http.MethodGet, io.Reader(nil)
-	if q.form != nil {
-		method, body = http.MethodPost, strings.NewReader(q.form.Encode())
+	req, err := q.build(w.ctx)
+	var up *uploading
+	if err == nil && q.payload != nil {
+		up, err = q.payload.attach(req, w)
 	}
-	req, err := http.NewRequestWithContext(w.ctx, method, q.url.String(), body)
 	if err != nil {
 		w.stop()
 		return nil, err
-	}
-	if q.form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header["Accept"] = q.accept
 	if q.authorization != "" {
@@ -60,18 +93,39 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 	if agent := h.r.o.Registry.UserAgent; agent != "" {
 		req.Header.Set("User-Agent", agent)
 	}
-	done := w.wait(maxHeaderWait)
-	resp, err := h.client.Do(req)
-	done()
+	resp, err := h.do(req, q, w, up)
 	if err != nil {
 		w.stop()
-		return nil, w.cause(h.explain(err))
+		err = w.cause(h.explain(err))
+		if failed := up.close(); failed != nil {
+			err = failed // what could not be read could not be sent
+		}
+		return nil, err
 	}
-	resp.Body = &watchedBody{body: resp.Body, watch: w}
+	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
 	for _, text := range resp.Header.Values("Warning") {
 		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact(text))})
 	}
 	return resp, nil
+}
+
+// do makes a request under its watch. What sends something is watched while it is sent.
+func (h *registryHost) do(req *http.Request, q *request, w *stallWatch, up *uploading) (*http.Response, error) {
+	switch {
+	case up != nil:
+		defer up.stop()
+	case q.slow:
+		defer w.wait(w.limit)()
+	default:
+		defer w.wait(maxHeaderWait)()
+	}
+	resp, err := h.client.Do(req)
+	var of *url.Error
+	if errors.As(err, &of) {
+		// What stands behind the question mark may be a signature of whoever stores blobs.
+		of.URL, _, _ = strings.Cut(of.URL, "?")
+	}
+	return resp, err
 }
 
 // explain makes one error of what Go says about a server without TLS.
@@ -119,6 +173,22 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 	u := *base
 	u.Path = "/v2/" + p.path + path
 	q.url = &u
+	return p.exchange(ctx, base, q)
+}
+
+// exchange is once for a request that has its URL.
+func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ *http.Response, err error) {
+	if q.foreign {
+		resp, err := p.host.send(ctx, &q)
+		if err != nil {
+			return nil, err
+		}
+		if !q.succeeded(resp.StatusCode) {
+			defer resp.Body.Close()
+			return nil, statusError(resp, false)
+		}
+		return resp, nil
+	}
 	for second := false; ; second = true {
 		if q.authorization, err = p.authorize(ctx, base, q.authorization); err != nil {
 			return nil, err
@@ -127,7 +197,7 @@ func (p *repository) once(ctx context.Context, path string, q request) (*http.Re
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent && q.from > 0 {
+		if q.succeeded(resp.StatusCode) {
 			return resp, nil
 		}
 		if resp.StatusCode != http.StatusUnauthorized || second {

@@ -92,29 +92,38 @@ func (r *remote) open(ctx context.Context, ref types.ImageReference, named refer
 
 // endpoints are the places an image can be had from, mirrors first (containers-registries.conf(5)).
 func (r *remote) endpoints(named reference.Named) ([]sysregistriesv2.PullSource, error) {
+	found, err := r.configured(named)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return []sysregistriesv2.PullSource{{Reference: named}}, nil
+	}
+	return found.PullSourcesFromReference(named)
+}
+
+// configured is what registries.conf says of a repository; nil if it says nothing. A registry that it blocks is an error.
+func (r *remote) configured(named reference.Named) (*sysregistriesv2.Registry, error) {
 	found, err := sysregistriesv2.FindRegistry(r.sys, named.Name())
 	if err != nil {
 		var file *fs.PathError
 		switch {
 		case homeless(err):
-			found, err = nil, nil
+			return nil, nil
 		case errors.As(err, &file):
 			return nil, fmt.Errorf("registries.conf: %w", err)
 		default:
 			return nil, fmt.Errorf("registries.conf: %w: %w", ErrInvalid, err)
 		}
 	}
-	if found == nil {
-		return []sysregistriesv2.PullSource{{Reference: named}}, nil
-	}
-	if found.Blocked {
+	if found != nil && found.Blocked {
 		where := r.o.Registry.RegistriesConf
 		if where == "" {
 			where = sysregistriesv2.ConfigurationSourceDescription(r.sys)
 		}
 		return nil, fmt.Errorf("registry %s is blocked in %s", found.Prefix, where)
 	}
-	return found.PullSourcesFromReference(named)
+	return found, nil
 }
 
 func (r *remote) openAt(ctx context.Context, ref types.ImageReference, from sysregistriesv2.PullSource, last bool) (*registrySource, error) {

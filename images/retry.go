@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -75,6 +76,10 @@ func transient(err error) bool {
 	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, errStalled) {
 		return true
 	}
+	var once *againError
+	if errors.As(err, &once) {
+		return true
+	}
 	var answer *StatusError
 	if errors.As(err, &answer) {
 		return transientStatus(answer.Status)
@@ -106,7 +111,11 @@ func transient(err error) bool {
 		}
 	}
 	var network net.Error
-	return errors.As(err, &network) && network.Timeout()
+	if errors.As(err, &network) && network.Timeout() {
+		return true
+	}
+	// What Go says when a connection that was kept was closed on the other side just then; it has no name.
+	return strings.Contains(err.Error(), "server closed idle connection")
 }
 
 func transientStatus(code int) bool {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -73,7 +74,7 @@ func (c credentials) basic() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.user+":"+c.secret))
 }
 
-// fetchToken gets a token for pulling from the token service that the registry names.
+// fetchToken gets a token from the token service that the registry names.
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
@@ -95,8 +96,16 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 	if service := c.params["service"]; service != "" {
 		query.Set("service", service)
 	}
-	query.Add("scope", "repository:"+p.path+":pull")
-	if q.form == nil {
+	scopes := p.scopes
+	if len(scopes) == 0 {
+		scopes = []string{"repository:" + p.path + ":pull"}
+	}
+	if q.form != nil {
+		query.Add("scope", strings.Join(scopes, " "))
+	} else {
+		for _, scope := range scopes {
+			query.Add("scope", scope)
+		}
 		realm.RawQuery = query.Encode()
 	}
 	resp, err := p.host.send(ctx, q)

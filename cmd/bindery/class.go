@@ -34,7 +34,10 @@ func withClass(err error) error {
 	var reference *build.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
+	var conflict *images.ConflictError
 	switch {
+	case errors.As(err, &conflict):
+		class = cliutil.ClassConflict
 	// What the machine lacks is not the input's fault, whatever was being read.
 	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 		class = cliutil.ClassLocal

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,6 +20,7 @@ func destinationFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`NAME` of the image, as REGISTRY/REPOSITORY:TAG", Category: "where to"},
 		&cli.BoolFlag{Name: "push", Usage: "write it to the registry of each name", Category: "where to"},
+		&cli.StringFlag{Name: "if-digest", Usage: "write to a registry only if the name stands for `DIGEST` there until then, or for no image at all (DIGEST|none)", Category: "where to"},
 		&cli.StringSliceFlag{Name: "output", Usage: "write it to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://", Category: "where to"},
 	}
 }
@@ -93,7 +95,21 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 			}
 		}
 	}
-	return t, nil
+	return t, t.checkIfDigest(c.String("if-digest"))
+}
+
+// checkIfDigest refuses a condition that cannot be meant.
+func (t target) checkIfDigest(text string) error {
+	if text == "" {
+		return nil
+	}
+	if err := images.CheckIfDigest(text); err != nil {
+		return cliutil.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
+	}
+	if !slices.ContainsFunc(t.destinations, func(d images.Destination) bool { return d.Transport == images.Docker }) {
+		return cliutil.Usagef("--if-digest is for registries: give --push, or --output docker://NAME")
+	}
+	return nil
 }
 
 // withNames gives a local destination that says no name the image's own: a layout can hold all of them, an archive the

@@ -33,7 +33,10 @@ func (p *program) withHint(err error) error {
 	var name *render.NameError
 	var reference *render.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
+	var conflict *images.ConflictError
 	switch {
+	case errors.As(err, &conflict):
+		text, object = "somebody has written it meanwhile: look at what is there, and give its digest to --if-digest", conflict.Name
 	case p.editHint(err) != "":
 		text = p.editHint(err)
 	case errors.As(err, &missing):

@@ -50,6 +50,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		Registry: registry,
 		Retries:  c.Int("retries"),
 		Timeout:  c.Duration("timeout"),
+		IfDigest: c.String("if-digest"),
 		Events: func(e images.Event) {
 			id := e.Destination + " " + string(e.Blob)
 			switch e.Kind {
@@ -62,6 +63,10 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 				p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
 			case images.EventBlobReused:
 				p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+			case images.EventBlobMounted:
+				p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+			case images.EventWarning:
+				p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
 			case images.EventRetry:
 				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
 			}
@@ -69,8 +74,8 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	})
 	for _, r := range results {
 		text := "wrote " + r.Destination
-		if strings.HasPrefix(r.Destination, "docker:") {
-			text += fmt.Sprintf(": %d blobs sent, %d were there already", len(r.Written), len(r.Reused))
+		if r.Traffic != nil {
+			text += ": " + trafficLine(*r.Traffic)
 		}
 		p.log.Info(text)
 	}
@@ -80,7 +85,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 // report writes the files that were asked for and, to standard output, where the image is and what it is.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
-	account, err := json.MarshalIndent(metadata{image, refs, append([]images.Result{}, results...)}, "", "  ")
+	account, err := json.MarshalIndent(newMetadata(image, refs, results), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -120,11 +125,11 @@ func (t target) references(image *build.Image, results []images.Result) []string
 	return refs
 }
 
-// metadata is the content of --metadata-file.
-type metadata struct {
-	*build.Image
-	References   []string        `json:"references"`
-	Destinations []images.Result `json:"destinations"`
+// trafficLine tells what was moved to a registry.
+func trafficLine(t images.Traffic) string {
+	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
+		cliutil.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cliutil.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),
+		cliutil.FormatSize(t.Reused.Bytes), count(t.Reused.Count, "blob"))
 }
 
 func writeResultFiles(c *cli.Context, image *build.Image, refs []string, account []byte) error {

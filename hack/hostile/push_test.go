@@ -275,7 +275,7 @@ func TestCredentials(t *testing.T) {
 	if !seen {
 		t.Error("the credentials were not used")
 	}
-	// The registry may name another host that gives tokens: then the credentials are for that host too.
+	// A registry that was reached without TLS may be anybody: another host that it names for tokens gets no credentials.
 	r.hook = func(_ int, w http.ResponseWriter, q *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="x"`, thief.URL+"/token"))
 		w.WriteHeader(401)
@@ -305,7 +305,7 @@ func TestCredentials(t *testing.T) {
 	if h := leaked.Load(); h != "" {
 		t.Errorf("a host that the registry redirects to got %q", h)
 	}
-	if tokens == 0 || other.Load() == 0 {
+	if tokens > 0 || other.Load() == 0 {
 		t.Errorf("%d requests for tokens and %d for blobs at the other host", tokens, other.Load())
 	}
 	for _, broken := range []string{`{"auths":`, `{"auths":{"` + r.addr + `":{"auth":"` + password + `"}}}`, "\x00"} {

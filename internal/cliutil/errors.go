@@ -28,6 +28,7 @@ const (
 	ClassIntegrity Class = 5 // content that is not what its digest, size or checksum says
 	ClassLimit     Class = 6 // more than a limit allows
 	ClassLocal     Class = 7 // the local machine: files, permissions, space, ports
+	ClassConflict  Class = 8 // something is not as it was expected to be: somebody else has changed it
 )
 
 // Classed is an error that knows its class. Packages that want to decide the class of their errors implement it.

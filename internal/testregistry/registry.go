@@ -29,6 +29,8 @@ type Registry struct {
 	blobs     map[digest.Digest][]byte
 	manifests map[string]stored // by REPOSITORY:TAG and REPOSITORY@DIGEST
 	uploads   map[string][]byte
+	owned     map[string]map[digest.Digest]bool // by repository; nil if all have all blobs
+	mounts    bool
 	requests  []string
 	agents    map[string]bool
 	interfere func(w http.ResponseWriter, r *http.Request) bool
@@ -84,6 +86,44 @@ func (r *Registry) Interfere(f func(w http.ResponseWriter, r *http.Request) bool
 	r.interfere = f
 }
 
+// Separate gives every repository its own blobs, as real registries have it; those of AddBlob are in all. Manifests whose
+// blobs are not there are refused. A repository lends blobs to others if mounts says so.
+func (r *Registry) Separate(mounts bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owned, r.mounts = map[string]map[digest.Digest]bool{}, mounts
+}
+
+// DeleteBlob takes a blob away from all repositories.
+func (r *Registry) DeleteBlob(d digest.Digest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.blobs, d)
+	for _, owned := range r.owned {
+		delete(owned, d)
+	}
+}
+
+// everywhere is the repository of the blobs that are in all.
+const everywhere = ""
+
+// has tells whether a repository has a blob.
+func (r *Registry) has(repository string, d digest.Digest) bool {
+	_, ok := r.blobs[d]
+	return ok && (r.owned == nil || r.owned[repository][d] || r.owned[everywhere][d])
+}
+
+// own gives a repository a blob.
+func (r *Registry) own(repository string, d digest.Digest) {
+	if r.owned == nil {
+		return
+	}
+	if r.owned[repository] == nil {
+		r.owned[repository] = map[digest.Digest]bool{}
+	}
+	r.owned[repository][d] = true
+}
+
 // Requests are the requests so far, each as "METHOD PATH", in the order of their arrival.
 func (r *Registry) Requests() []string {
 	r.mu.Lock()
@@ -114,6 +154,7 @@ func (r *Registry) AddBlob(content []byte) digest.Digest {
 	defer r.mu.Unlock()
 	d := digest.FromBytes(content)
 	r.blobs[d] = content
+	r.own(everywhere, d)
 	return d
 }
 
@@ -218,30 +259,37 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if interfere != nil && interfere(w, q) {
 		return
 	}
+	var body []byte
+	var broken error
+	if q.Method != http.MethodGet && q.Method != http.MethodHead {
+		body, broken = io.ReadAll(q.Body)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	path := strings.TrimPrefix(q.URL.Path, "/v2/")
 	switch {
 	case path == "" || path == "/v2":
 	case strings.Contains(path, "/blobs/uploads/"):
-		r.upload(w, q)
+		r.upload(w, q, body, broken)
 	case strings.Contains(path, "/blobs/"):
-		_, d, _ := strings.Cut(path, "/blobs/")
-		content, ok := r.blobs[digest.Digest(d)]
-		answer(w, q, content, "application/octet-stream", ok)
+		repository, d, _ := strings.Cut(path, "/blobs/")
+		answer(w, q, r.blobs[digest.Digest(d)], "application/octet-stream", r.has(repository, digest.Digest(d)))
 	case strings.Contains(path, "/manifests/"):
 		repository, name, _ := strings.Cut(path, "/manifests/")
-		r.manifest(w, q, repository, name)
+		if broken != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.manifest(w, q, repository, name, body)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
 
-func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, name string) {
+func (r *Registry) manifest(w http.ResponseWriter, q *http.Request, repository, name string, text []byte) {
 	if q.Method == http.MethodPut {
-		text, err := io.ReadAll(q.Body)
-		if err != nil {
+		if r.owned != nil && !r.complete(repository, text) {
 			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)
 			return
 		}
 		tag := name
@@ -274,29 +322,81 @@ func answer(w http.ResponseWriter, q *http.Request, content []byte, mediaType st
 	}
 }
 
-func (r *Registry) upload(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(q.Body)
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
+// complete tells whether a repository has what a manifest refers to.
+func (r *Registry) complete(repository string, text []byte) bool {
+	var m struct {
+		Config            *v1.Descriptor
+		Layers, Manifests []v1.Descriptor
+	}
+	if json.Unmarshal(text, &m) != nil {
+		return false
+	}
+	if m.Config != nil {
+		m.Layers = append(m.Layers, *m.Config)
+	}
+	for _, d := range m.Manifests {
+		if _, ok := r.manifests[repository+"@"+d.Digest.String()]; !ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(m.Layers, func(d v1.Descriptor) bool { return !r.has(repository, d.Digest) })
+}
+
+// upload takes a blob. What has arrived of a body that breaks off is kept.
+func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, broken error) {
+	repository, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/"), "/blobs/uploads/")
+	have, begun := r.uploads[q.URL.Path]
+	if q.Method == http.MethodPost {
+		if d := digest.Digest(q.URL.Query().Get("mount")); r.mounts && r.owned != nil && r.has(q.URL.Query().Get("from"), d) {
+			r.own(repository, d)
+			w.Header().Set("Location", "/v2/"+repository+"/blobs/"+d.String())
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		at := fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads))
+		r.uploads[at] = []byte{}
+		w.Header().Set("Location", at)
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	if !begun {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Location", q.URL.Path)
 	switch q.Method {
-	case http.MethodPost:
-		w.Header().Set("Location", fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads)))
-		r.uploads[fmt.Sprintf("%s%d", q.URL.Path, len(r.uploads))] = nil
-		w.WriteHeader(http.StatusAccepted)
+	case http.MethodGet:
+		w.Header().Set("Range", fmt.Sprintf("0-%d", max(len(have), 1)-1))
+		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPatch:
-		r.uploads[q.URL.Path] = append(r.uploads[q.URL.Path], body...)
-		w.Header().Set("Location", q.URL.Path)
+		var from int
+		if part := q.Header.Get("Content-Range"); part != "" {
+			if _, err := fmt.Sscanf(part, "%d-", &from); err != nil || from != len(have) {
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+				return
+			}
+		}
+		r.uploads[q.URL.Path] = append(have, body...)
+		if broken != nil {
+			panic(http.ErrAbortHandler)
+		}
 		w.WriteHeader(http.StatusAccepted)
 	case http.MethodPut:
-		content := append(r.uploads[q.URL.Path], body...)
+		if broken != nil {
+			panic(http.ErrAbortHandler)
+		}
+		content := append(have, body...)
 		d := digest.FromBytes(content)
+		delete(r.uploads, q.URL.Path)
+		r.uploads[q.URL.Path+" done"] = nil // the number of uploads names the next one
 		if q.URL.Query().Get("digest") != d.String() {
 			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"errors":[{"code":"DIGEST_INVALID","message":"provided digest did not match uploaded content"}]}`)
 			return
 		}
 		r.blobs[d] = content
+		r.own(repository, d)
+		w.Header().Del("Location")
 		w.WriteHeader(http.StatusCreated)
 	default:
 		w.WriteHeader(http.StatusMethodNotAllowed)

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// pushAccount is what the test reads of --metadata-file.
+type pushAccount struct {
+	Digest string
+	Layers []struct {
+		Kind     string
+		Packages []string
+		Digest   string
+		DiffID   string
+		Bytes    int64
+		Transfer string
+	}
+	Destinations []struct {
+		Blobs []struct {
+			Digest, How, From string
+			Bytes             int64
+		}
+	}
+	Traffic struct{ Pushed, Mounted, Reused, Manifests struct{ Count, Bytes int64 } }
+}
+
+// An edited package moves its own layer, the configuration and the manifest; the account says so.
+func TestPushTellsWhatItMoved(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Separate(true)
+	dir := workDir(t)
+	push := func(args ...string) (result, pushAccount) {
+		t.Helper()
+		got := runProgram(t, dir, "bindery", append([]string{"build", "catalog", "cat", "--push", "--use-http", "--server", "none", "--metadata-file", "account"}, args...)...)
+		var account pushAccount
+		if got.status == 0 {
+			if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "account"))), &account); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got, account
+	}
+	name := reg.Host() + "/acme/catalog"
+	writeFile(t, filepath.Join(dir, "cat", "second", "catalog.yaml"), "schema: olm.package\nname: second\ndefaultChannel: a\n---\n"+
+		"schema: olm.channel\npackage: second\nname: a\nentries: [{name: second.v1.0.0}]\n---\n"+
+		"schema: olm.bundle\npackage: second\nname: second.v1.0.0\nimage: registry.example.com/second@sha256:"+strings.Repeat("1", 64)+
+		"\nproperties: [{type: olm.package, value: {packageName: second, version: 1.0.0}}]\n")
+	got, first := push("-t", name+":v1", "--if-digest", "none")
+	if got.status != 0 || first.Traffic.Pushed.Count != int64(len(first.Layers))+1 || first.Traffic.Reused.Count != 0 {
+		t.Fatalf("%+v: %+v", got, first.Traffic)
+	}
+	if want := "wrote docker://" + name + ":v1: sent "; !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "mounted 0 B (0 blobs), reused 0 B (0 blobs)") {
+		t.Errorf("no %q in %s", want, got.stderr)
+	}
+	path := filepath.Join(dir, "cat", "second", "catalog.yaml")
+	writeFile(t, path, strings.Replace(readFile(t, path), "\n---", "\ndescription: edited\n---", 1))
+	got, second := push("-t", name+":v1", "--if-digest", first.Digest)
+	if got.status != 0 || second.Traffic.Pushed.Count != 2 || second.Traffic.Manifests.Count != 2 || second.Traffic.Reused.Count != int64(len(second.Layers))-1 {
+		t.Fatalf("%+v: %+v", got, second.Traffic)
+	}
+	for _, l := range second.Layers {
+		want := "reused"
+		if len(l.Packages) == 1 && l.Packages[0] == "second" {
+			want = "pushed"
+		}
+		if l.Transfer != want || l.DiffID == "" || l.Bytes == 0 {
+			t.Errorf("%+v, want %s", l, want)
+		}
+	}
+	// A second repository borrows, and a third name finds everything.
+	got, third := push("-t", name+":v2", "-t", reg.Host()+"/acme/copy:v2")
+	if got.status != 0 || third.Traffic.Pushed.Count != 0 || third.Traffic.Mounted.Count != int64(len(third.Layers))+1 || third.Layers[0].Transfer != "mounted" {
+		t.Errorf("%+v: %+v", got, third.Traffic)
+	}
+	if from := third.Destinations[1].Blobs[0].From; from != name {
+		t.Errorf("borrowed from %q", from)
+	}
+	// Without a registry there is nothing to tell.
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image", "--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
+		t.Errorf("%s", got.stdout)
+	}
+}
+
+func TestPushIfTheTagHasNotMoved(t *testing.T) {
+	reg := testregistry.New(t)
+	dir := workDir(t)
+	name := reg.Host() + "/acme/catalog:v1"
+	push := func(args ...string) result {
+		return runProgram(t, dir, "bindery", append(strings.Fields("--error-format json build catalog cat --push --use-http --server none -t "+name), args...)...)
+	}
+	if got := push("--digest-file", "first"); got.status != 0 {
+		t.Fatal(got)
+	}
+	first := readFile(t, filepath.Join(dir, "first"))
+	if got := push("--label", "a=b", "--digest-file", "second"); got.status != 0 {
+		t.Fatal(got)
+	}
+	second := readFile(t, filepath.Join(dir, "second"))
+	before := string(reg.Manifest("acme/catalog", "v1"))
+	for condition, is := range map[string]string{first: second, "none": second} {
+		reg.Forget()
+		got := push("--label", "a=c", "--if-digest", condition)
+		var told struct {
+			Class                 int
+			Message, Object, Hint string
+		}
+		if err := json.Unmarshal([]byte(got.stderr[strings.Index(got.stderr, "{"):]), &told); err != nil || got.status != 1 || got.stdout != "" {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		want := map[bool]string{true: "no image", false: condition}[condition == "none"]
+		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) || !strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
+			t.Errorf("%+v", told)
+		}
+		if string(reg.Manifest("acme/catalog", "v1")) != before || reg.Count(http.MethodPut) > 0 || reg.Count(http.MethodPost) > 0 {
+			t.Error("something was written")
+		}
+	}
+	for args, want := range map[string]string{
+		"build catalog cat -t a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
+		"build catalog cat -t a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
+		"build catalog cat -t a/b:v1 --if-digest none":               "--if-digest is for registries",
+		"migrate --from-file list --if-digest none":                  "--if-digest is for one migration",
+	} {
+		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
+		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
