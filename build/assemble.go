@@ -71,11 +71,24 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 		return l
 	}
 	same := *p.proof
-	same.Key, same.Content, same.Uncompressed = l.Key, l.Content, l.Uncompressed
+	same.Key, same.Content, same.Uncompressed = p.keyAs(same.MediaType), l.Content, l.Uncompressed
 	if same.Digest == l.Digest {
 		same.lent = nil // the bytes are here already
 	}
 	return same
+}
+
+// keyAs is the key that the part has in a layer of a media type; empty if it has none.
+func (p part) keyAs(mediaType string) digest.Digest {
+	c, err := compressionOf(mediaType)
+	if err != nil || p.key == "" {
+		return ""
+	}
+	key, err := p.layer.Key(layers.Options{Compression: c})
+	if err != nil {
+		return ""
+	}
+	return key
 }
 
 // inFormat describes a layer that another image has in the words of a format.

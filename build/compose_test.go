@@ -346,6 +346,15 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	if got := composed1(t, ComposeInput{References: []Reference{more}}, Options{}); got.Digest == want.Digest {
 		t.Error("the layer is not another one")
 	}
+	// Also if the layers are compressed otherwise than those that are packed.
+	zstd := published(t, CatalogInput{FS: packageFS("a")}, Options{Compression: layers.Zstd})
+	zstd.Name = "a"
+	in := ComposeInput{References: []Reference{zstd}}
+	plain := composed1(t, in, Options{})
+	in.Verify = true
+	if got := composed1(t, in, Options{}); got.Digest != plain.Digest || len(got.Composed[0].Stacked) != 1 {
+		t.Errorf("%s\n%s", got.manifest, plain.manifest)
+	}
 	other := liar(t, layers.Bytes("configs/b/catalog.yaml", 0o644, []byte(pkg("b"))))
 	_, err := Compose(t.Context(), ComposeInput{References: []Reference{other}, Verify: true}, Options{Dir: t.TempDir()})
 	if !errors.Is(err, ErrPackages) || !strings.Contains(err.Error(), `said to hold "a", but it holds "b"`) {
