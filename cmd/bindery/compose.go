@@ -185,10 +185,19 @@ func composeHint(err error) error {
 // tellComposed tells what became of the references.
 func (p *program) tellComposed(image *build.Image, took time.Duration) {
 	packed := 0
+	var reasons []string
+	names := map[string][]string{}
 	for _, r := range image.Composed {
-		if packed += len(r.Packed); len(r.Packed) > 0 {
-			p.log.Info(fmt.Sprintf("%s: packed here: %s", r.Image, r.Why))
+		if packed += len(r.Packed); len(r.Packed) == 0 {
+			continue
 		}
+		if names[r.Why] == nil {
+			reasons = append(reasons, r.Why)
+		}
+		names[r.Why] = append(names[r.Why], r.Name)
+	}
+	for _, why := range reasons {
+		p.log.Info(fmt.Sprintf("packed here: %s: %s", firstNames(names[why]), why))
 	}
 	stacked, size := 0, int64(0)
 	kinds := map[string]bool{}
@@ -206,6 +215,15 @@ func (p *program) tellComposed(image *build.Image, took time.Duration) {
 	}
 	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),
 		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, megabytes(size), count(packed, "package"), took.Round(time.Millisecond)))
+}
+
+// firstNames is a list of names that may be long.
+func firstNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // composition is the JSON form of a plan.
