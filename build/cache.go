@@ -42,32 +42,60 @@ type CacheFile struct {
 
 // caches makes the caches of the packages of one layer.
 func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
-	entries := []layers.Entry{layers.Dir(cacheDir, 0o755)}
+	var lists [][]layers.Entry
+	if o.Cache != nil {
+		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
+	}
 	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		f, err := o.Cache(catalog)
+		if o.Cache != nil {
+			e, told, err := nativeEntry(o, catalog)
+			if err != nil {
+				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+			}
+			*notices = append(*notices, told...)
+			lists = append(lists, []layers.Entry{e})
+		}
+		extra, err := packageExtras(o, catalog)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		if f.Name == "" || strings.Contains(f.Name, "/") {
-			return nil, fmt.Errorf("cache of package %q: %q is no file name", c.pkg, f.Name)
-		}
-		*notices = append(*notices, f.Notices...)
-		entries = append(entries, layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content))
+		lists = append(lists, extra)
 	}
-	return entries, nil
+	return joined(lists...)
 }
 
-// cacheIDs tell which caches there are, and which program writes them. It is nil where one of them has no ID.
-func (o *Options) cacheIDs() []string {
-	if o.CacheID == "" {
-		return nil
+// nativeEntry is the cache of a package for the server that comes with the image, and what is to be told of it.
+func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
+	f, err := o.Cache(p)
+	if err != nil {
+		return layers.Entry{}, nil, err
 	}
-	return []string{o.CacheID}
+	if f.Name == "" || strings.Contains(f.Name, "/") {
+		return layers.Entry{}, nil, fmt.Errorf("%q is no file name", f.Name)
+	}
+	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
+}
+
+// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
+func (o *Options) cacheIDs() []string {
+	var ids []string
+	if o.Cache != nil {
+		if o.CacheID == "" {
+			return nil
+		}
+		ids = append(ids, cacheDir, o.CacheID)
+	}
+	for _, x := range o.Extra {
+		if x.Package != nil {
+			ids = append(ids, x.Dir, x.ID)
+		}
+	}
+	return ids
 }
 
 // cachesID tells all that the caches of some packages depend on besides the bytes of their files.

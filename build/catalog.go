@@ -188,6 +188,13 @@ func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 
 // catalogParts are the layers of the catalog, without base and server.
 func catalogParts(o *Options, below int, contents []content) ([]part, error) {
+	top := topParts(o, contents)
+	parts, err := packageParts(o, below+len(top), contents)
+	return append(parts, top...), err
+}
+
+// packageParts are the layers of the packages, with other layers besides them.
+func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
 		// The directory must be there all the same: the server and others look for it.
 		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
@@ -222,7 +229,7 @@ func packagesPart(o *Options, g []content) part {
 	if len(p.packages) == 0 {
 		p.layer.Name = "blobs of no package"
 	}
-	if o.Cache != nil {
+	if o.hasPackageCaches() {
 		p.notices = new([]string)
 		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
 		p.layer.MoreID = cachesID(o, g)

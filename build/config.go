@@ -36,7 +36,9 @@ func catalogPurpose() purpose {
 		c.User = serverUser
 		serving(c, o, b)
 		c.Cmd = []string{"serve", "/" + configsDir}
-		if o.Cache != nil {
+		if dir := o.extraDir(); dir != "" {
+			c.Cmd = append(c.Cmd, "--cache-dir=/"+dir)
+		} else if o.Cache != nil {
 			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
 		}
 	}}
@@ -87,7 +89,7 @@ func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:
 		return "/" + l.dir
-	case l.Kind == LayerDatabase:
+	case l.Kind == LayerDatabase, l.Kind == LayerCache:
 		return "/" + l.dir
 	case l.Kind == LayerServer:
 		return "/" + serverPath

@@ -91,6 +91,8 @@ const (
 	LayerReset    LayerKind = "reset"
 	LayerPackages LayerKind = "packages"
 	LayerDatabase LayerKind = "database"
+	// LayerCache is what a server has of the whole catalog besides what it has of each package.
+	LayerCache LayerKind = "cache"
 	// Those of a bundle.
 	LayerManifests LayerKind = "manifests"
 	LayerMetadata  LayerKind = "metadata"

@@ -59,6 +59,8 @@ type Options struct {
 	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
 	// called concurrently for different packages and must be a pure function.
 	Cache func(PackageCatalog) (CacheFile, error)
+	// Extra are caches for other servers than the image's own.
+	Extra []ExtraCache
 	// CacheID tells all that Cache's files depend on besides the catalog: which form, which program wrote them. Layers with
 	// a Cache that has none are neither remembered nor known again.
 	CacheID string
@@ -113,6 +115,9 @@ func (o *Options) normalize() error {
 		return errors.New("there is no base image that could have a server")
 	}
 	o.program = "/" + serverPath
+	if err := o.checkExtra(); err != nil {
+		return err
+	}
 	_, err := layerType(o.Format, o.Compression)
 	return err
 }

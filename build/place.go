@@ -9,6 +9,8 @@ import (
 const (
 	configsDir = "configs"
 	cacheDir   = "cache"
+	// opmCacheDir is where images that opm serves have the cache of their catalog.
+	opmCacheDir = "tmp/cache"
 )
 
 // places gives out names below configs, each once.

@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func reset(bases []*base, own string) (part, []string, error) {
 		}
 		all = append(all, hidden...)
 		if _, ok := b.config.Config.Labels[ConfigsLabel]; ok {
-			names = append(names, cacheDir)
+			names = append(names, cacheDir, opmCacheDir)
 		}
 	}
 	slices.Sort(all)
@@ -71,6 +72,10 @@ func reset(bases []*base, own string) (part, []string, error) {
 			continue
 		}
 		p.layer.Entries = append(p.layer.Entries, layers.Whiteout(name))
+	}
+	if slices.ContainsFunc(p.layer.Entries, func(e layers.Entry) bool { return strings.HasPrefix(e.Name, "tmp/") }) {
+		// On the way to something in it, the directory would lose the mode by which everybody can write there.
+		p.layer.Entries = append(p.layer.Entries, layers.Dir("tmp", 0o777|fs.ModeSticky))
 	}
 	for i := range all {
 		all[i] = "/" + all[i]

@@ -134,6 +134,16 @@ func (r *Reader) Next() (Blob, error) {
 	return b, err
 }
 
+// NextMeta is [Reader.Next] without looking into the blob: its canonical text, which belongs to the caller. [Parse] makes a
+// typed blob of it.
+func (r *Reader) NextMeta() (*Meta, error) {
+	m, err := r.d.meta()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, r.d.problem(err)
+	}
+	return m, err
+}
+
 // ahead is how many files per job may be read or waiting to be handed over. It bounds the memory of a [Walk]; small
 // files between large ones need room, or the jobs wait for each other.
 const ahead = 16

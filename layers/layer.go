@@ -19,7 +19,9 @@ var ErrChanged = errors.New("the file changed while it was read")
 // Layer is what goes into one layer of an image.
 type Layer struct {
 	// Name tells layers apart in errors and progress; it is not part of the content.
-	Name    string
+	Name string
+	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
+	Work    int64
 	Entries []Entry
 	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
 	More func(context.Context) ([]Entry, error)
@@ -28,9 +30,10 @@ type Layer struct {
 	MoreID string
 }
 
-// Size is the number of bytes of the layer's files, an estimate of the work that writing it is.
+// Size is the number of bytes of the layer's files and of what has to be read for others, an estimate of the work that
+// writing it is.
 func (l Layer) Size() int64 {
-	var n int64
+	n := l.Work
 	for _, e := range l.Entries {
 		n += e.Size
 	}

@@ -3,7 +3,9 @@ package serve
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -185,5 +187,19 @@ func askEverything(t *testing.T, p *Package) {
 		_ = sendProviders(ctx, c, k.gvk, true, send)
 		_ = sendProviders(ctx, c, k.gvk, false, send)
 		get(r.getDefaultBundleThatProvides(ctx, c, &api.GetDefaultProviderRequest{Group: k.group, Version: k.version, Kind: k.kind}))
+	}
+}
+
+// The layers of catalogs have cache files in them, and are remembered by what they were made from. If the bytes of a cache file
+// change, encoderGeneration has to be raised (or formatVersion, if readers have to know): else caches give out the layers of
+// before.
+func TestCacheFileIsGolden(t *testing.T) {
+	got, err := EncodePackage(parse(t, sampleA), SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := map[string]string{"native 1.1": "bd11e8fa9d7379cde576e1b2a5661a0a60f92b4ec3d66447d18aed1d54abdcff"}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(got)); golden[CacheID()] != sum {
+		t.Errorf("%s: %s, want %s", CacheID(), sum, golden[CacheID()])
 	}
 }

@@ -36,7 +36,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
-		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: "what"},
+		serveCacheFlag("what"),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
@@ -55,7 +55,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 			"that was written, the last one is the image's name with its digest." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
-				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run"),
+				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
+				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run"),
 		Flags:  flags,
 		Action: exactly(1, p.buildCatalog),
 	}
@@ -66,12 +67,8 @@ func (p *program) buildCatalog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch c.String("cache") {
-	case "native":
-		o.Cache = p.nativeCache
-	case "none":
-	default:
-		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &o); err != nil {
+		return err
 	}
 	if o.Known, err = p.known(c); err != nil {
 		return err

@@ -28,7 +28,7 @@ func catalogImageFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest, over those of the source", Category: group},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: group},
-		&cli.StringFlag{Name: "cache", Value: "native", Usage: "`KIND` of serve cache in the image (native|none)", Category: group},
+		serveCacheFlag(group),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included", Category: group},
 	}
 }
@@ -48,12 +48,8 @@ func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	if i.o, err = p.buildOptions(c); err != nil {
 		return nil, err
 	}
-	switch c.String("cache") {
-	case "native":
-		i.o.Cache = p.nativeCache
-	case "none":
-	default:
-		return nil, cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &i.o); err != nil {
+		return nil, err
 	}
 	if i.o.Known, err = p.known(c); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/operator-bindery/bindery/migrate/jobs"
 	"github.com/operator-bindery/bindery/render"
@@ -36,8 +37,13 @@ func (l *migrationList) settings() (func(*jobs.Line) string, error) {
 		MaxLayers                                     int
 	}{
 		common: base, Platforms: i.platforms, Labels: i.o.Labels, Annotations: i.o.Annotations,
-		Image: string(i.o.Format), Compression: string(i.o.Compression), Cache: l.c.String("cache"), Time: fmt.Sprint(i.o.Created.Unix()), MaxLayers: i.o.MaxLayers,
+		Image: string(i.o.Format), Compression: string(i.o.Compression), Time: fmt.Sprint(i.o.Created.Unix()), MaxLayers: i.o.MaxLayers,
 	}
+	caches, err := serveCaches(l.c)
+	if err != nil {
+		return nil, err
+	}
+	image.Cache = strings.Join(caches, ",")
 	imaged := false
 	for _, line := range l.lines {
 		imaged = imaged || len(line.Destinations) > 0

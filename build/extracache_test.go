@@ -1,0 +1,193 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// extra is a cache with a file for each package and one that names all files of all packages.
+func extra(dir string) ExtraCache {
+	return ExtraCache{
+		ID: "test.1", Dir: dir,
+		Package: func(p PackageCatalog) ([]layers.Entry, error) {
+			return []layers.Entry{
+				layers.Dir("tmp", 0o777|fs.ModeSticky),
+				layers.Bytes(dir+"/of-"+p.Package, 0o644, []byte(fmt.Sprint(len(p.Catalog.Bundles), " bundles"))),
+			}, nil
+		},
+		Top: func(_ context.Context, w WholeCatalog) ([]layers.Entry, error) {
+			var b strings.Builder
+			for _, p := range w.Packages {
+				for _, f := range p.Files {
+					r, err := f.Open()
+					if err != nil {
+						return nil, err
+					}
+					n, err := io.Copy(io.Discard, r)
+					if err := errors.Join(err, r.Close()); err != nil || n != f.Size {
+						return nil, fmt.Errorf("%d bytes: %w", n, err)
+					}
+					fmt.Fprintf(&b, "%s: %s\n", p.Package, f.Name)
+				}
+			}
+			return []layers.Entry{layers.Dir("tmp", 0o777|fs.ModeSticky), layers.Bytes(dir+"/all", 0o644, []byte(b.String()))}, nil
+		},
+	}
+}
+
+func TestExtraCaches(t *testing.T) {
+	native := func(p PackageCatalog) (CacheFile, error) {
+		return CacheFile{Name: "_" + p.Package, Content: []byte("x")}, nil
+	}
+	serves := []Server{server(t, "amd64", elf.EM_X86_64)}
+	for name, c := range map[string]struct {
+		o      Options
+		cmd    string
+		native bool
+	}{
+		"alone":                           {Options{}, "/tmp/cache", false},
+		"alone, with a server":            {Options{Servers: serves}, "/tmp/cache", false},
+		"with the server's own":           {Options{Servers: serves, Cache: native}, "/cache", true},
+		"with another's, for some server": {Options{Cache: native}, "/tmp/cache", true},
+		"few layers":                      {Options{MaxLayers: 3}, "/tmp/cache", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Extra = []ExtraCache{extra("tmp/cache")}
+			img := catalog(t, CatalogInput{FS: sampleFS()}, c.o)
+			top := img.Layers[len(img.Layers)-1]
+			if top.Kind != LayerCache || len(top.Packages) != 0 || c.o.MaxLayers != 0 && len(img.Layers) > c.o.MaxLayers {
+				t.Errorf("%d layers, the last is %+v", len(img.Layers), top)
+			}
+			dir := filepath.Join(t.TempDir(), "out")
+			push(t, img, "oci:"+dir)
+			opened, tr := tree(t, "oci:"+dir, v1.Platform{}, "tmp", "cache")
+			if want := []string{"serve", "/configs", "--cache-dir=" + c.cmd}; !slices.Equal(opened.Config.Config.Cmd, want) {
+				t.Errorf("command %q, want %q", opened.Config.Config.Cmd, want)
+			}
+			all, err := fs.ReadFile(tr, "tmp/cache/all")
+			const want = ": configs/teams/both.yaml\nbar: configs/bar/bar.yaml\nfoo: configs/foo/catalog.yaml\nfoo: configs/foo/misc/extra.json\n" +
+				"one: configs/one/teams/both.yaml\ntwo: configs/two/teams/both.yaml\n"
+			if err != nil || string(all) != want {
+				t.Errorf("%v\n%s\nwant\n%s", err, all, want)
+			}
+			for _, pkg := range []string{"", "bar", "foo", "one", "two"} {
+				text, err := fs.ReadFile(tr, "tmp/cache/of-"+pkg)
+				if n := min(1, len(pkg)); err != nil || string(text) != fmt.Sprint(n, " bundles") {
+					t.Errorf("%q: %s, %v", pkg, text, err)
+				}
+				if _, err := fs.Stat(tr, "cache/_"+pkg); (err == nil) != c.native {
+					t.Errorf("%q: native cache: %v", pkg, err)
+				}
+			}
+		})
+	}
+}
+
+func TestExtraCacheOfAChangedPackage(t *testing.T) {
+	o := Options{Extra: []ExtraCache{extra("tmp/cache")}}
+	before := catalog(t, CatalogInput{FS: sampleFS()}, o)
+	in := sampleFS()
+	in["foo/catalog.yaml"].Data = bytes.ReplaceAll(in["foo/catalog.yaml"].Data, []byte("abc"), []byte("abd"))
+	after := catalog(t, CatalogInput{FS: in}, o)
+	var changed []string
+	for i, l := range after.Layers {
+		if l.Digest != before.Layers[i].Digest {
+			changed = append(changed, string(l.Kind)+" "+strings.Join(l.Packages, ","))
+		}
+	}
+	if !slices.Equal(changed, []string{"packages foo"}) { // the file of all packages has names only
+		t.Errorf("changed layers: %q", changed)
+	}
+}
+
+func TestExtraCachesThatFail(t *testing.T) {
+	failing := errors.New("cannot be encoded")
+	one := ExtraCache{ID: "x", Dir: "a", Package: func(PackageCatalog) ([]layers.Entry, error) { return nil, failing }}
+	all := ExtraCache{ID: "x", Dir: "a", Top: func(context.Context, WholeCatalog) ([]layers.Entry, error) { return nil, failing }}
+	odd := ExtraCache{ID: "x", Dir: "a", Package: func(p PackageCatalog) ([]layers.Entry, error) {
+		return []layers.Entry{layers.Dir("a", 0o755), layers.Bytes("a/"+p.Package+"f", 0o644, nil), layers.Dir("a", 0o700)}, nil
+	}}
+	for name, c := range map[string]struct {
+		extra []ExtraCache
+		err   string
+	}{
+		"package":         {[]ExtraCache{one}, failing.Error()},
+		"all":             {[]ExtraCache{all}, failing.Error()},
+		"modes":           {[]ExtraCache{odd}, "two modes"},
+		"same place":      {[]ExtraCache{extra("x"), extra("x")}, "two caches in /x"},
+		"no ID":           {[]ExtraCache{{Dir: "x"}}, "without an ID"},
+		"the whole image": {[]ExtraCache{{ID: "x", Dir: "."}}, "without a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Dir: t.TempDir(), Extra: c.extra}
+			if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+func TestCacheOfTheBaseIsHidden(t *testing.T) {
+	old := map[string]string{"configs/old/catalog.json": "{}", "tmp/cache/pogreb.v1/digest": "x", "tmp/other": "x"}
+	ref, err := images.ParseSource(layoutOf(t, baseImage{config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}, files: old, platforms: []v1.Platform{amd64}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := catalog(t, CatalogInput{FS: sampleFS()}, Options{Base: ref, Extra: []ExtraCache{extra("tmp/cache")}})
+	dir := filepath.Join(t.TempDir(), "out")
+	push(t, img, "oci:"+dir)
+	_, tr := tree(t, "oci:"+dir, v1.Platform{}, "tmp")
+	files := names(t, tr)
+	if slices.Contains(files, "tmp/cache/pogreb.v1/digest") || !slices.Contains(files, "tmp/other") || !slices.Contains(files, "tmp/cache/all") {
+		t.Errorf("files %q", files)
+	}
+	hide, _, err := reset([]*base{{config: v1.Image{Config: v1.ImageConfig{Labels: map[string]string{ConfigsLabel: "/configs"}}}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(hide.layer.Entries, func(e layers.Entry) bool { return e.Name == "tmp" && e.Mode == 0o777|fs.ModeSticky }) {
+		t.Errorf("nobody may write to /tmp any more: %v", hide.layer.Entries)
+	}
+}
+
+// TestKnownLayersWithExtraCaches builds with and without extra caches into one memory: a layer never stands for another one.
+func TestKnownLayersWithExtraCaches(t *testing.T) {
+	dir := t.TempDir()
+	json, other := extra("tmp/cache"), extra("tmp/cache")
+	other.ID = "test.2"
+	top := ExtraCache{ID: "top.1", Dir: "tmp/cache", Top: json.Top}
+	for _, xs := range [][]ExtraCache{nil, {json}, {top}, {other}} {
+		want, _ := build1(t, sampleFS(), Options{Extra: xs})
+		for round, hits := range []int{0, len(want.Layers)} {
+			img, _ := build1(t, sampleFS(), Options{Extra: xs, Known: knownIn(t, dir)})
+			if len(xs) == 1 && xs[0].ID == "top.1" {
+				hits = len(want.Layers) - 1 + round // its packages have no more than those without caches
+			}
+			if img.Digest != want.Digest || remembered(img) != hits {
+				t.Errorf("%v, round %d: %d layers from before, %s, want %d and %s", xs, round, remembered(img), img.Digest, hits, want.Digest)
+			}
+		}
+	}
+	in := sampleFS()
+	in["foo/catalog.yaml"].Data = append(in["foo/catalog.yaml"].Data, "# more\n"...)
+	o := Options{Extra: []ExtraCache{json}}
+	want, _ := build1(t, in, o)
+	o.Known = knownIn(t, dir)
+	if img, _ := build1(t, in, o); img.Digest != want.Digest || remembered(img) != len(want.Layers)-2 {
+		t.Errorf("one package changed: %d layers from before, %s, want %s", remembered(img), img.Digest, want.Digest)
+	}
+}

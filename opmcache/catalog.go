@@ -1,0 +1,85 @@
+package opmcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Package is a package as it is in an image.
+type Package struct {
+	// Name is empty for the blobs of no package.
+	Name string
+	// Files are the files of the package, each with blobs of it alone. Their names begin with "configs/".
+	Files []layers.Entry
+}
+
+// configsDir is where an image has its catalog.
+const configsDir = "configs"
+
+// Dir is where an image has opm's cache, relative to its root.
+const Dir = "tmp/cache"
+
+// load reads a package. each, unless nil, gets every blob before it is looked into, with the name of its file below
+// configs, and may replace the blob's text.
+func (p Package) load(ctx context.Context, each func(file string, m *declcfg.Meta) error) (*declcfg.Catalog, error) {
+	c := &declcfg.Catalog{}
+	r := declcfg.NewReader(declcfg.LoadOptions{Lazy: true})
+	for _, e := range p.Files {
+		name, ok := strings.CutPrefix(e.Name, configsDir+"/")
+		if !ok {
+			return nil, fmt.Errorf("%q is not below %s", e.Name, configsDir)
+		}
+		if err := readFile(ctx, r, name, e, c, each); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	return c, nil
+}
+
+func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entry, into *declcfg.Catalog, each func(string, *declcfg.Meta) error) (err error) {
+	in, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	r.Reset(in, name)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		m, err := r.NextMeta()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if each != nil {
+			if err := each(name, m); err != nil {
+				return fmt.Errorf("line %d: %w", m.Pos.Line, err)
+			}
+		}
+		b, err := declcfg.Parse(m)
+		if err != nil {
+			return err
+		}
+		into.Add(b)
+	}
+}
+
+// sortedPackages are the packages by name.
+func sortedPackages(all []Package) []Package {
+	return slices.SortedFunc(slices.Values(all), func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// comparePaths orders names as a walk through a directory tree meets them: directory by directory.
+func comparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}

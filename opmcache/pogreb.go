@@ -1,0 +1,194 @@
+package opmcache
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+// PogrebID changes with the bytes that [PogrebTop] makes of a catalog.
+const PogrebID = "opm-pogreb.1"
+
+// pogrebDir is where the format is below [Dir].
+const pogrebDir = "pogreb.v1"
+
+// PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
+// temporary files; one of them is the content of an entry, and removed when that has been read. opm reads all numbers as
+// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot tell apart.
+func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
+	db, err := newDatabase(tmp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.s.remove())
+		}
+	}()
+	texts, err := newSpool(tmp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, texts.remove()) }()
+
+	h := pogrebHash{texts: texts, spans: map[string][]span{}}
+	index := packageIndex{}
+	for _, p := range sortedPackages(all) {
+		if err := h.put(ctx, db, p, index); err != nil {
+			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
+		}
+	}
+	text, err := index.text()
+	if err != nil {
+		return nil, err
+	}
+	if err := db.put([]byte(indexName), text); err != nil {
+		return nil, err
+	}
+	digest, err := h.sum(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	files, err := db.files()
+	if err != nil {
+		return nil, err
+	}
+	for i := range files {
+		files[i].Name = path.Join(pogrebDir, "db", files[i].Name)
+	}
+	files = append(files, layers.Bytes(path.Join(pogrebDir, digestName), 0, []byte(digest)))
+	return place(files, writeDirMode, writeFileMode), nil
+}
+
+// digestName is the name of the file with the digest, in both formats.
+const digestName = "digest"
+
+// pogrebHash collects what opm's digest is of.
+type pogrebHash struct {
+	texts *spool // canonical blobs, each with a newline
+	spans map[string][]span
+}
+
+// put adds a package to the database and its text to the digest.
+func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index packageIndex) error {
+	c, err := p.load(ctx, func(file string, m *declcfg.Meta) error {
+		text, err := appendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
+		if err != nil {
+			return err
+		}
+		at, err := h.texts.add(append(text, '\n'))
+		if err != nil {
+			return err
+		}
+		m.Blob = text
+		if list := h.spans[file]; len(list) > 0 && list[len(list)-1].at+list[len(list)-1].n == at.at {
+			list[len(list)-1].n += at.n
+			return nil
+		}
+		h.spans[file] = append(h.spans[file], at)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := index.add(c); err != nil {
+		return err
+	}
+	for b, err := range serve.Bundles(c) {
+		if err != nil {
+			return err
+		}
+		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
+		if err != nil {
+			return err
+		}
+		if err := db.put(bundleKey(b.PackageName, b.ChannelName, b.CsvName), value); err != nil {
+			return err
+		}
+	}
+	return putCustom(db, c)
+}
+
+func bundleKey(pkg, channel, bundle string) []byte {
+	return []byte("bundles/" + pkg + "/" + channel + "/" + bundle)
+}
+
+// putCustom adds the blobs of custom schemas: those of one schema and package under one key, each with its length in front.
+func putCustom(db *database, c *declcfg.Catalog) error {
+	values := map[string][]byte{}
+	var keys []string
+	for i := range c.Others {
+		m := &c.Others[i]
+		if err := checkCustom(m); err != nil {
+			return err
+		}
+		message, err := customMessage(m.Blob)
+		if err != nil {
+			return fmt.Errorf("blob of schema %q, name %q: %w", m.Schema, m.Name, err)
+		}
+		key := "metas/" + m.Schema + "/" + m.Package
+		if _, known := values[key]; !known {
+			keys = append(keys, key)
+		}
+		values[key] = append(binary.BigEndian.AppendUint32(values[key], uint32(len(message))), message...)
+	}
+	for _, key := range keys {
+		if err := db.put([]byte(key), values[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum is the digest. It takes the texts of all files in the order of a walk through /configs, then all entries of the
+// database by key.
+func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
+	if err := errors.Join(h.texts.flush(), db.s.flush()); err != nil {
+		return "", err
+	}
+	sum := fnv.New64a()
+	files := make([]string, 0, len(h.spans))
+	for file := range h.spans {
+		files = append(files, file)
+	}
+	slices.SortFunc(files, comparePaths)
+	for _, file := range files {
+		for _, at := range h.spans[file] {
+			if err := h.texts.copy(ctx, sum, at); err != nil {
+				return "", err
+			}
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(db.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
+	for i, r := range sorted {
+		if i > 0 && sorted[i-1].key == r.key {
+			return "", fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)
+		}
+		if _, err := io.WriteString(sum, r.key); err != nil {
+			return "", err
+		}
+		if err := db.s.copy(ctx, sum, r.value()); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// readOnce is a temporary file that is removed when it is closed.
+type readOnce struct{ *os.File }
+
+func (r readOnce) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
