@@ -42,9 +42,9 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is what an earlier image of a catalog tells about its layers of packages.
+// Previous is what an earlier image of a catalog tells about its layers. [PreviousOf] reads it.
 type Previous struct {
-	// Groups are the packages of each layer, each sorted.
+	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob

@@ -80,8 +80,8 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 
 // keyAs is the key that the part has in a layer of a media type; empty if it has none.
 func (p part) keyAs(mediaType string) digest.Digest {
-	c, err := compressionOf(mediaType)
-	if err != nil || p.key == "" {
+	c, ok := compressionOf(mediaType)
+	if !ok || p.key == "" {
 		return ""
 	}
 	key, err := p.layer.Key(layers.Options{Compression: c})

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"strings"
@@ -32,20 +33,45 @@ type CatalogInput struct {
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
-func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+func Catalog(ctx context.Context, in CatalogInput, o Options) (img *Image, err error) {
+	err = in.parts(ctx, &o, func(content func(below int) ([]part, error), keep func() io.Closer) (err error) {
+		if img, err = serveImage(ctx, &o, "", content); err == nil && img.NeedsInput() {
+			img.closers = append(img.closers, keep())
+		}
+		return err
+	})
+	if err != nil && img != nil {
+		return nil, errors.Join(err, img.Close())
+	}
+	return img, err
+}
+
+// parts checks options and input, and gives do what finds out the layers of the catalog. Their content is there until do
+// returns, or until what keep returns is closed, if do calls that.
+func (in CatalogInput) parts(ctx context.Context, o *Options, do func(content func(below int) ([]part, error), keep func() io.Closer) error) (err error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := in.check(); err != nil {
-		return nil, err
+		return err
 	}
 	var s *spool
-	img, err := serveImage(ctx, &o, "", func(below int) (_ []part, err error) {
+	defer func() {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	keep := func() io.Closer {
+		kept := s
+		s = nil
+		return kept
+	}
+	return do(func(below int) (_ []part, err error) {
 		if s, err = newSpool(o.Dir); err != nil {
 			return nil, err
 		}
-		contents, err := in.plan(ctx, &o, s)
+		contents, err := in.plan(ctx, o, s)
 		if err != nil {
 			return nil, err
 		}
@@ -53,52 +79,55 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 			return nil, err
 		}
 		// Before any of it is parsed, so that what is parsed is held to it.
-		if err := hashContents(ctx, &o, contents); err != nil {
+		if err := hashContents(ctx, o, contents); err != nil {
 			return nil, err
 		}
-		return catalogParts(&o, below, contents)
-	})
-	switch {
-	case s == nil:
-	case err == nil && img.NeedsInput():
-		img.closers = append(img.closers, s)
-	default:
-		if cerr := s.Close(); cerr != nil {
-			if img != nil {
-				cerr = errors.Join(cerr, img.Close())
-			}
-			return nil, errors.Join(err, cerr)
-		}
-	}
-	return img, err
+		return catalogParts(o, below, contents)
+	}, keep)
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
 // below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
-	bases, err := openBases(ctx, o)
+	s, err := settle(ctx, o, own, content)
 	if err != nil {
 		return nil, err
+	}
+	img, err := writeImage(ctx, o, s.bases, s.parts)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	img.BaseServer, img.Hidden = s.baseServer, s.hidden
+	return img, nil
+}
+
+// settled is an image of which no layer has been written.
+type settled struct {
+	bases      []*base
+	baseServer string
+	hidden     []string
+	parts      []part // above the server
+}
+
+// settle opens the bases and finds out who serves and which layers there will be.
+func settle(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (s settled, err error) {
+	if s.bases, err = openBases(ctx, o); err != nil {
+		return s, err
 	}
 	defer func() {
 		if err != nil {
-			for _, b := range bases {
-				if b != nil {
-					err = errors.Join(err, b.src.Close())
-				}
-			}
+			err = errors.Join(err, s.close())
 		}
 	}()
-	baseServer, err := o.settleServer(bases)
-	if err != nil {
-		return nil, err
+	if s.baseServer, err = o.settleServer(s.bases); err != nil {
+		return s, err
 	}
-	hide, hidden, err := reset(bases, own)
-	if err != nil {
-		return nil, err
+	var hide part
+	if hide, s.hidden, err = reset(s.bases, own); err != nil {
+		return s, err
 	}
 	below := 0
-	for _, b := range bases {
+	for _, b := range s.bases {
 		if b != nil {
 			below = max(below, len(b.layers))
 		}
@@ -106,20 +135,23 @@ func serveImage(ctx context.Context, o *Options, own string, content func(below 
 	if len(o.Servers) > 0 {
 		below++
 	}
-	var parts []part
 	if len(hide.layer.Entries) > 0 {
-		parts = append(parts, hide)
+		s.parts = append(s.parts, hide)
 	}
-	more, err := content(below + len(parts))
-	if err != nil {
-		return nil, err
+	more, err := content(below + len(s.parts))
+	s.parts = append(s.parts, more...)
+	return s, err
+}
+
+// close closes the bases, which otherwise belong to the image.
+func (s settled) close() error {
+	var err error
+	for _, b := range s.bases {
+		if b != nil {
+			err = errors.Join(err, b.src.Close())
+		}
 	}
-	img, err := writeImage(ctx, o, bases, append(parts, more...))
-	if err != nil {
-		return nil, err
-	}
-	img.BaseServer, img.Hidden = baseServer, hidden
-	return img, nil
+	return err
 }
 
 // check refuses an input that says too little or too much.
@@ -200,7 +232,7 @@ func packageParts(o *Options, below int, contents []content) ([]part, error) {
 		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
 		return []part{{kind: LayerPackages, layer: l}}, nil
 	}
-	groups, err := group(contents, o.MaxLayers-below)
+	groups, err := group(contents, contentBudget(o.MaxLayers, below), o.Previous)
 	if err != nil {
 		return nil, err
 	}

@@ -144,6 +144,8 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 		return nil, err
 	}
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
+	// A cache of all packages is made of the files of all packages.
+	c.in.Verify = in.Verify || len(o.Extra) > 0
 	for _, r := range in.References {
 		c.refs = append(c.refs, &composed{Reference: r})
 	}
@@ -187,6 +189,11 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			r.prove()
 		}
 	}
+	for _, x := range c.o.Extra {
+		if x.Top != nil {
+			below++
+		}
+	}
 	groups, err := c.divide(ctx, below)
 	if err != nil {
 		return nil, err
@@ -208,7 +215,9 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 		}
 		parts = append(parts, p)
 	}
-	return parts, nil
+	all := slices.Concat(groups...)
+	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
+	return append(parts, topParts(c.o, all)...), nil
 }
 
 // prove gives up what was to be stacked for what was read.
@@ -314,12 +323,12 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 	apart := false // every package by itself, as they are divided where there are not layers enough
 	for {
 		all := c.contents(apart)
-		budget := c.o.MaxLayers - below
+		budget := contentBudget(c.o.MaxLayers, below)
 		if !apart && len(all) > budget {
 			apart = true
 			all = c.contents(apart)
 		}
-		groups, err := group(all, budget)
+		groups, err := group(all, budget, nil)
 		if err != nil {
 			return nil, err
 		}

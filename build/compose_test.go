@@ -28,6 +28,15 @@ func fakeCache(c PackageCatalog) (CacheFile, error) {
 	return CacheFile{Name: c.Package + ".cache", Content: fmt.Appendf(nil, "%s %v", c.Package, c.Sources)}, nil
 }
 
+// wholeCache is a cache of all packages.
+var wholeCache = ExtraCache{ID: "whole", Dir: "tmp/cache", Top: func(_ context.Context, w WholeCatalog) ([]layers.Entry, error) {
+	var names []string
+	for _, p := range w.Packages {
+		names = append(names, p.Package)
+	}
+	return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
+}}
+
 // packageFS is a catalog directory with packages of various sizes.
 func packageFS(names ...string) fstest.MapFS {
 	out := fstest.MapFS{}
@@ -44,10 +53,10 @@ func packageFS(names ...string) fstest.MapFS {
 func published(t testing.TB, in CatalogInput, o Options) Reference {
 	t.Helper()
 	o.Dir = t.TempDir()
-	return opened(t, o.Dir, catalog(t, in, o))
+	return openedImage(t, o.Dir, catalog(t, in, o))
 }
 
-func opened(t testing.TB, name string, img *Image) Reference {
+func openedImage(t testing.TB, name string, img *Image) Reference {
 	t.Helper()
 	src, err := img.Reference().NewImageSource(t.Context(), nil)
 	if err != nil {
@@ -114,12 +123,13 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 		{MaxLayers: 3},
 		{MaxLayers: 7, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
 		{Format: FormatDocker, Cache: fakeCache},
+		{Extra: []ExtraCache{wholeCache}, MaxLayers: 20},
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var names []string
 			in := ComposeInput{}
 			parts := o
-			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations = FormatOCI, 0, nil, nil
+			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.Extra = FormatOCI, 0, nil, nil, nil
 			for i := range 10 + random.IntN(5) {
 				name := fmt.Sprintf("pkg-%d", i*7919%101)
 				names = append(names, name)
@@ -139,6 +149,9 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 				if got.Digest != want.Digest {
 					t.Fatalf("verify %t: %s\n%s\n%s", in.Verify, got.Digest, got.manifest, want.manifest)
 				}
+			}
+			if o.Extra != nil {
+				return // all of it has to be read
 			}
 			planned, ls, err := PlanCompose(t.Context(), in, Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, Cache: o.Cache, Servers: o.Servers})
 			if err != nil {
@@ -195,7 +208,7 @@ func TestWhatCanBeStacked(t *testing.T) {
 		"docker format":       {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}), "docker format"},
 		"blobs of no package": {published(t, CatalogInput{FS: sampleFS()}, Options{}), "no package"},
 		"empty catalog":       {published(t, CatalogInput{FS: fstest.MapFS{}}, Options{}), "no package"},
-		"database":            {opened(t, "", index1(t, database("db"), Options{Dir: t.TempDir()})), "database"},
+		"database":            {openedImage(t, "", index1(t, database("db"), Options{Dir: t.TempDir()})), "database"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			switch {
@@ -327,7 +340,7 @@ func liar(t testing.TB, entries ...layers.Entry) Reference {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := opened(t, "", img)
+	r := openedImage(t, "", img)
 	if r.Name = "a"; r.NoStack != nil {
 		t.Fatal(r.NoStack)
 	}

@@ -1,57 +1,37 @@
 package build
 
-import (
-	"cmp"
-	"fmt"
-	"hash/fnv"
-	"slices"
-	"strings"
-)
+import "fmt"
 
-// group divides the packages among at most budget layers.
-//
-// A package has a layer of its own as long as there are enough. Beyond that the biggest packages fill one half of the
-// layers alone, and the others share the other half, each in the layer that the hash of its name picks. Which of the
-// shared layers a package is in does not depend on the other packages, so that adding or changing one changes one layer.
-func group(all []content, budget int) ([][]content, error) {
+// reservedLayers is how many of a hundred layers are not for packages, however few lie below them: the server's layer, those
+// of a base, and what comes on top. So a base with other layers, or none, leaves the division of the packages as it is.
+const reservedLayers = 10
+
+// contentBudget is how many layers packages may have in an image of at most most layers, of which others are not theirs.
+func contentBudget(most, others int) int {
+	return most - max(others, min(reservedLayers, most/10))
+}
+
+// group divides the packages among at most budget layers: as in the previous image as far as that goes, else as [Divide]
+// says. The groups are sorted by their first packages.
+func group(all []content, budget int, previous *Previous) ([][]content, error) {
 	if budget < 1 {
 		return nil, fmt.Errorf("no layer is left for the %d packages: allow more layers", len(all))
 	}
-	if len(all) <= budget {
-		groups := make([][]content, len(all))
-		for i, c := range all {
-			groups[i] = []content{c}
-		}
-		return groups, nil
+	weights := make([]weight, len(all))
+	byName := make(map[string]content, len(all))
+	for i, c := range all {
+		weights[i] = weight{c.pkg, c.size()}
+		byName[c.pkg] = c
 	}
-	bySize := slices.Clone(all)
-	slices.SortFunc(bySize, func(a, b content) int {
-		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.pkg, b.pkg))
-	})
-	alone := budget / 2
-	var groups [][]content
-	for _, c := range bySize[:alone] {
-		groups = append(groups, []content{c})
+	names, kept := previous.keep(weights, budget)
+	if !kept {
+		names = divide(weights, budget)
 	}
-	slices.SortFunc(groups, func(a, b []content) int { return strings.Compare(a[0].pkg, b[0].pkg) })
-	shared := make([][]content, budget-alone)
-	rest := bySize[alone:]
-	slices.SortFunc(rest, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
-	for _, c := range rest {
-		i := bucket(c.pkg, len(shared))
-		shared[i] = append(shared[i], c)
-	}
-	for _, s := range shared {
-		if len(s) > 0 {
-			groups = append(groups, s)
+	groups := make([][]content, len(names))
+	for i, g := range names {
+		for _, pkg := range g {
+			groups[i] = append(groups[i], byName[pkg])
 		}
 	}
 	return groups, nil
-}
-
-// bucket picks one of n layers by a package's name.
-func bucket(pkg string, n int) int {
-	h := fnv.New64a()
-	h.Write([]byte(pkg))
-	return int(h.Sum64() % uint64(n))
 }

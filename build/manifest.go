@@ -36,15 +36,15 @@ func layerType(f Format, c layers.Compression) (string, error) {
 
 // convertLayerType is the media type in the format f of a base's layer.
 func convertLayerType(f Format, mediaType string) (string, error) {
-	c, err := compressionOf(mediaType)
-	if err != nil {
-		return "", err
+	c, ok := compressionOf(mediaType)
+	if !ok {
+		return "", fmt.Errorf("a layer has the media type %.80q, which cannot be passed on", mediaType)
 	}
 	return layerType(f, c)
 }
 
-// compressionOf is the compression of a layer of a media type.
-func compressionOf(mediaType string) (layers.Compression, error) {
+// compressionOf is the compression of a layer with a media type of any format.
+func compressionOf(mediaType string) (layers.Compression, bool) {
 	compressions := map[string]layers.Compression{
 		v1.MediaTypeImageLayerGzip:                        layers.Gzip,
 		v1.MediaTypeImageLayerZstd:                        layers.Zstd,
@@ -53,10 +53,7 @@ func compressionOf(mediaType string) (layers.Compression, error) {
 		manifest.DockerV2SchemaLayerMediaTypeUncompressed: layers.Uncompressed,
 	}
 	c, ok := compressions[mediaType]
-	if !ok {
-		return "", fmt.Errorf("a layer has the media type %.80q, which cannot be passed on", mediaType)
-	}
-	return c, nil
+	return c, ok
 }
 
 // manifestType is the type of the images in an index, or the type itself if it is an image's.

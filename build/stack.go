@@ -96,8 +96,8 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n], Size: d.Size,
 		lent: &lent{img, d},
 	}
-	if _, err := compressionOf(d.MediaType); err != nil {
-		return l, err
+	if _, ok := compressionOf(d.MediaType); !ok {
+		return l, fmt.Errorf("a layer has the media type %.80q", d.MediaType)
 	}
 	if img.InRegistry() {
 		l.lender, _, _ = strings.Cut(img.Reference(), "@")
@@ -133,16 +133,14 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 // have the options' compression.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
+	case len(o.Extra) > 0: // what is in the layers is seen when they are read
 	case s.Cached && o.Cache == nil:
 		return errors.New("its layers have a serve cache, and the image is to have none")
 	case !s.Cached && o.Cache != nil:
 		return errors.New("its layers have no serve cache")
 	}
 	for _, l := range s.Layers {
-		c, err := compressionOf(l.MediaType)
-		if err != nil {
-			return err
-		}
+		c, _ := compressionOf(l.MediaType)
 		if _, err := layerType(o.Format, c); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
 	}
-	flags = append(append(destinationFlags(), flags...), append(resultFlags(), registryFlags()...)...)
+	flags = append(append(destinationFlags(), append(flags, planFlags()...)...), append(resultFlags(), registryFlags()...)...)
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -52,11 +52,15 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Description: "The catalog is validated, packed one layer a package, and written wherever --push and --output say; without\n" +
 			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
 			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
-			"that was written, the last one is the image's name with its digest." +
+			"that was written, the last one is the image's name with its digest.\n\n" +
+			"Where there are more packages than layers (--max-layers), some share one. Which ones depends on names and sizes alone;\n" +
+			"--previous keeps them together as they are in an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
-				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run"),
+				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
+				"bindery build catalog index.db --plan --max-layers 3",
+				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
 		Flags:  flags,
 		Action: exactly(1, p.buildCatalog),
 	}
@@ -73,16 +77,31 @@ func (p *program) buildCatalog(c *cli.Context) error {
 	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
-	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
+	prepare := func(o *build.Options) (build.CatalogInput, error) {
 		of, err := platforms(c)
 		if err != nil {
-			return nil, err
+			return build.CatalogInput{}, err
 		}
 		o.Platform = of[0]
 		if o.Servers, err = p.servers(c, of); err != nil {
-			return nil, err
+			return build.CatalogInput{}, err
 		}
-		input, err := p.catalogInput(c, o.Known)
+		if o.Previous, err = p.readPrevious(c); err != nil {
+			return build.CatalogInput{}, err
+		}
+		return p.catalogInput(c, o.Known)
+	}
+	if c.Bool("plan") {
+		return p.printPlan(c, o, func(o build.Options) (*build.Planned, error) {
+			input, err := prepare(&o)
+			if err != nil {
+				return nil, err
+			}
+			return build.Plan(c.Context, input, o)
+		})
+	}
+	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
+		input, err := prepare(&o)
 		if err != nil {
 			return nil, err
 		}

@@ -72,12 +72,8 @@ func (p *program) buildCompose(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch c.String("cache") {
-	case "native":
-		o.Cache = p.nativeCache
-	case "none":
-	default:
-		return cliutil.Usagef("invalid --cache value %q, expected (native|none)", c.String("cache"))
+	if err := p.setCaches(c, &o); err != nil {
+		return err
 	}
 	if o.Known, err = p.known(c); err != nil {
 		return err

@@ -1,0 +1,113 @@
+package build
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// weight is a package and the bytes of its catalog: all that its place among the layers depends on.
+type weight struct {
+	pkg  string
+	size int64
+}
+
+// perBucket is how many layers there are for each bucket of packages, about. With more of them more of the big packages are
+// alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
+const perBucket = 3
+
+// Divide tells which packages share a layer when there are budget layers, at least one, for packages of the given sizes in
+// bytes. It is a pure function, and made so that a package that is added, removed, or of another content or size, has at
+// most two layers of other content come about:
+//
+// Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get layers in turn, one each,
+// as long as there are layers, and as long as they have packages that are without. In a bucket with fewer layers than packages,
+// the biggest are alone, and the others are together in the last layer. Where there are layers enough every package is alone.
+//
+// docs/layers.md proves it. Groups are sorted, by their first packages; the empty name, which stands for the blobs of no
+// package, counts as the biggest.
+func Divide(sizes map[string]int64, budget int) [][]string {
+	all := make([]weight, 0, len(sizes))
+	for pkg, size := range sizes {
+		all = append(all, weight{pkg, size})
+	}
+	return divide(all, budget)
+}
+
+func divide(all []weight, budget int) [][]string {
+	groups := make([][]string, 0, min(len(all), budget))
+	if len(all) <= budget {
+		for _, w := range all {
+			groups = append(groups, []string{w.pkg})
+		}
+		return sortedGroups(groups)
+	}
+	buckets := make([][]weight, (budget+perBucket-1)/perBucket)
+	for _, w := range all {
+		i := bucket(w.pkg, len(buckets))
+		buckets[i] = append(buckets[i], w)
+	}
+	counts := make([]int, len(buckets))
+	for i, b := range buckets {
+		counts[i] = len(b)
+	}
+	for i, share := range fill(counts, budget) {
+		if share == 0 {
+			continue
+		}
+		b := buckets[i]
+		slices.SortFunc(b, heavier)
+		for _, w := range b[:share-1] {
+			groups = append(groups, []string{w.pkg})
+		}
+		var rest []string
+		for _, w := range b[share-1:] {
+			rest = append(rest, w.pkg)
+		}
+		groups = append(groups, rest)
+	}
+	return sortedGroups(groups)
+}
+
+// fill hands out a number of layers to buckets that can use so many each: in rounds, one to each bucket that can use more,
+// and in the last round to the first of these.
+func fill(counts []int, budget int) []int {
+	shares := make([]int, len(counts))
+	for given := true; given; {
+		given = false
+		for i, c := range counts {
+			if shares[i] < c && budget > 0 {
+				shares[i]++
+				budget--
+				given = true
+			}
+		}
+	}
+	return shares
+}
+
+// heavier orders by size, the biggest first, and by name where sizes are the same. What belongs to no package comes before
+// everything: annotations could not tell of it among packages.
+func heavier(a, b weight) int {
+	if (a.pkg == "") != (b.pkg == "") {
+		return cmp.Compare(len(a.pkg), len(b.pkg))
+	}
+	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.pkg, b.pkg))
+}
+
+// bucket picks one of n by a package's name.
+func bucket(pkg string, n int) int {
+	sum := sha256.Sum256([]byte(pkg))
+	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
+}
+
+// sortedGroups sorts the names in each group, and the groups by their first ones.
+func sortedGroups(groups [][]string) [][]string {
+	for _, g := range groups {
+		slices.Sort(g)
+	}
+	slices.SortFunc(groups, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return groups
+}

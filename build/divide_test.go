@@ -1,0 +1,193 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// shelf is a catalog as far as its division into layers goes.
+type shelf struct {
+	r        *rand.Rand
+	sizes    map[string]int64
+	versions map[string]int
+	next     int
+}
+
+func newShelf(seed uint64, n int) *shelf {
+	s := &shelf{rand.New(rand.NewPCG(seed, 7)), map[string]int64{}, map[string]int{}, 0}
+	for range n {
+		s.add()
+	}
+	return s
+}
+
+// size is as uneven as sizes of real packages are: most small, few very big; and some are the same.
+func (s *shelf) size() int64 {
+	if s.r.IntN(5) == 0 {
+		return int64(s.r.IntN(4))
+	}
+	return int64(float64(1000) / (s.r.Float64() + 1e-4))
+}
+
+func (s *shelf) add() string {
+	name := fmt.Sprintf("operator-%d", s.next)
+	if s.next == 3 {
+		name = "" // blobs of no package
+	}
+	s.next++
+	s.sizes[name], s.versions[name] = s.size(), 0
+	return name
+}
+
+func (s *shelf) any() string {
+	names := slices.Sorted(maps.Keys(s.sizes))
+	return names[s.r.IntN(len(names))]
+}
+
+func (s *shelf) remove() {
+	name := s.any()
+	delete(s.sizes, name)
+	delete(s.versions, name)
+}
+
+// edits are what can be done to one package.
+func (s *shelf) edits() map[string]func() {
+	return map[string]func(){
+		"added":           func() { s.add() },
+		"removed":         s.remove,
+		"changed":         func() { s.versions[s.any()]++ },
+		"of another size": func() { n := s.any(); s.versions[n]++; s.sizes[n] = s.size() },
+	}
+}
+
+// weights are the packages in any order.
+func (s *shelf) weights() []weight {
+	var all []weight
+	for name, size := range s.sizes {
+		all = append(all, weight{name, size})
+	}
+	s.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// layers are the contents of the groups. It fails unless each package is in one group, and all layers are used that the
+// packages can use.
+func (s *shelf) layers(t *testing.T, groups [][]string, budget int) map[string]bool {
+	t.Helper()
+	if want := min(budget, len(s.sizes)); len(groups) != want {
+		t.Fatalf("%d groups of %d packages, want %d", len(groups), len(s.sizes), want)
+	}
+	out := map[string]bool{}
+	seen := 0
+	for i, g := range groups {
+		if i > 0 && groups[i-1][0] >= g[0] || !slices.IsSorted(g) {
+			t.Fatalf("not in order: %q", groups)
+		}
+		var content []string
+		for _, name := range g {
+			version, there := s.versions[name]
+			if !there {
+				t.Fatalf("no package %q", name)
+			}
+			seen++
+			content = append(content, fmt.Sprintf("%s@%d", name, version))
+		}
+		out[strings.Join(content, ",")] = true
+	}
+	if seen != len(s.sizes) || len(out) != len(groups) {
+		t.Fatalf("%d packages in groups, want %d", seen, len(s.sizes))
+	}
+	return out
+}
+
+func newIn(before, after map[string]bool) int {
+	n := 0
+	for l := range after {
+		if !before[l] {
+			n++
+		}
+	}
+	return n
+}
+
+// shelves are catalogs and budgets of all kinds: fewer packages than layers, as many, a few more, and many more.
+var shelves = []struct{ packages, budget, edits int }{
+	{0, 1, 30}, {5, 1, 60}, {2, 2, 200}, {7, 3, 300}, {9, 4, 300}, {12, 5, 300}, {4, 9, 300}, {9, 9, 500}, {11, 10, 500}, {40, 20, 500},
+	{90, 90, 300}, {100, 90, 200}, {300, 90, 100}, {2000, 90, 30}, {2000, 20, 30}, {200, 118, 100}, {110, 50, 200},
+}
+
+// The promise to those who pull images: one package that is added, removed or changed brings two new layers at most, one
+// if its size is what it was.
+func TestOneEditBringsTwoLayersAtMost(t *testing.T) {
+	for i, c := range shelves {
+		t.Run(fmt.Sprintf("%d packages in %d layers", c.packages, c.budget), func(t *testing.T) {
+			s := newShelf(uint64(i), c.packages)
+			before := s.layers(t, divide(s.weights(), c.budget), c.budget)
+			edits := s.edits()
+			names := slices.Sorted(maps.Keys(edits))
+			for range c.edits {
+				what := names[s.r.IntN(len(names))]
+				if len(s.sizes) == 0 {
+					what = "added"
+				}
+				edits[what]()
+				after := s.layers(t, divide(s.weights(), c.budget), c.budget)
+				most := 2
+				if what == "changed" {
+					most = 1
+				}
+				if n := newIn(before, after); n > most {
+					t.Fatalf("package %s: %d new layers", what, n)
+				}
+				before = after
+			}
+		})
+	}
+}
+
+func TestDivisionDoesNotDependOnTheOrder(t *testing.T) {
+	s := newShelf(1, 500)
+	for _, budget := range []int{1, 2, 33, 90, 499} {
+		want := fmt.Sprint(Divide(s.sizes, budget))
+		for range 5 {
+			if got := fmt.Sprint(divide(s.weights(), budget)); got != want {
+				t.Fatalf("budget %d:\n%s\nand\n%s", budget, got, want)
+			}
+		}
+	}
+}
+
+// Images of other releases have other layers if this changes: that needs a decision, and a note to users.
+func TestDivisionIsGolden(t *testing.T) {
+	sizes := map[string]int64{"": 1, "etcd": 10, "prometheus": 300, "kiali": 300, "strimzi": 40, "argocd": 4, "jaeger": 2, "istio": 99}
+	for budget, want := range map[int]string{
+		1: `[["" "argocd" "etcd" "istio" "jaeger" "kiali" "prometheus" "strimzi"]]`,
+		2: `[[""] ["argocd" "etcd" "istio" "jaeger" "kiali" "prometheus" "strimzi"]]`,
+		5: `[[""] ["argocd" "etcd" "jaeger"] ["istio" "strimzi"] ["kiali"] ["prometheus"]]`,
+		8: `[[""] ["argocd"] ["etcd"] ["istio"] ["jaeger"] ["kiali"] ["prometheus"] ["strimzi"]]`,
+	} {
+		if got := fmt.Sprintf("%q", Divide(sizes, budget)); got != want {
+			t.Errorf("%d layers: %s", budget, got)
+		}
+	}
+}
+
+// A base with a few layers more or less does not reshuffle the packages.
+func TestLayersBelowDoNotMatter(t *testing.T) {
+	for _, most := range []int{100, 120} {
+		for below := range reservedLayers + 1 {
+			if got := contentBudget(most, below); got != most-reservedLayers {
+				t.Errorf("%d layers, %d of them below: %d for packages", most, below, got)
+			}
+		}
+	}
+	for _, c := range [][3]int{{100, 30, 70}, {100, 100, 0}, {10, 1, 9}, {9, 1, 8}, {5, 0, 5}, {1, 0, 1}} {
+		if got := contentBudget(c[0], c[1]); got != c[2] {
+			t.Errorf("%d layers, %d of them below: %d for packages", c[0], c[1], got)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package build
+
+import (
+	"context"
+	"io"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Planned is an image that has not been built: its layers as far as they are known without writing them.
+type Planned struct {
+	Layers []PlannedLayer `json:"layers"`
+	Totals PlannedTotals  `json:"totals"`
+}
+
+// PlannedLayer is a layer to be.
+type PlannedLayer struct {
+	Kind LayerKind `json:"kind"`
+	// Platform is the only one that has the layer, in the form OS/ARCHITECTURE; empty if all of them have it.
+	Platform string `json:"platform,omitempty"`
+	// Packages are the packages whose catalogs are in the layer, sorted.
+	Packages []string `json:"packages,omitempty"`
+	// Size is how many compressed bytes a layer of a base has. Uncompressed are the bytes of the files of another layer,
+	// without the caches, which are made when the layer is written.
+	Size         int64 `json:"bytes,omitempty"`
+	Uncompressed int64 `json:"uncompressed,omitempty"`
+}
+
+// PlannedTotals sum up the layers to be.
+type PlannedTotals struct {
+	// Layers are those of the platform that has most of them.
+	Layers       int   `json:"layers"`
+	Packages     int   `json:"packages"`
+	Uncompressed int64 `json:"uncompressed"`
+}
+
+// Plan tells which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes nothing
+// but temporary files in o.Dir.
+func Plan(ctx context.Context, in CatalogInput, o Options) (p *Planned, err error) {
+	err = in.parts(ctx, &o, func(content func(below int) ([]part, error), _ func() io.Closer) error {
+		s, err := settle(ctx, &o, "", content)
+		if err != nil {
+			return err
+		}
+		p = s.planned(&o)
+		return s.close()
+	})
+	return p, err
+}
+
+// planned describes the layers.
+func (s settled) planned(o *Options) *Planned {
+	p := &Planned{Layers: []PlannedLayer{}}
+	add := func(l PlannedLayer) {
+		p.Layers = append(p.Layers, l)
+		p.Totals.Uncompressed += l.Uncompressed
+		p.Totals.Packages += len(l.Packages)
+	}
+	platforms := o.platforms()
+	for i, platform := range platforms {
+		only := ""
+		if len(platforms) > 1 {
+			only = platformName(platform)
+		}
+		own := 0
+		if b := s.bases[i]; b != nil {
+			for _, l := range b.layers {
+				add(PlannedLayer{Kind: LayerBase, Platform: only, Size: l.Size})
+			}
+			own = len(b.layers)
+		}
+		if len(o.Servers) > 0 {
+			add(PlannedLayer{Kind: LayerServer, Platform: only, Uncompressed: o.Servers[i].layer().Size()})
+			own++
+		}
+		p.Totals.Layers = max(p.Totals.Layers, own+len(s.parts))
+	}
+	for _, part := range s.parts {
+		add(PlannedLayer{Kind: part.kind, Packages: part.packages, Uncompressed: part.layer.Size()})
+	}
+	return p
+}
+
+func platformName(p v1.Platform) string {
+	name := p.OS + "/" + p.Architecture
+	if p.Variant != "" {
+		name += "/" + p.Variant
+	}
+	return name
+}

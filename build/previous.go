@@ -1,0 +1,74 @@
+package build
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// PreviousOf reads what an image tells about its layers: the same image for several platforms, as many as are of interest.
+// Only manifests and configurations are looked at. What annotations say that cannot be is passed over; an image without
+// annotations, one of the docker format or of another program, has no groups and no layers.
+//
+// Whoever can write the image can write its annotations: the groups only say what shares a layer, but the layers are what
+// somebody claims to be made of the contents with these keys.
+func PreviousOf(of ...*images.Image) *Previous {
+	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
+	for _, img := range of {
+		var groups [][]string
+		for i, d := range img.Layers {
+			kind := LayerKind(d.Annotations[AnnotationKind])
+			if kind == "" {
+				continue
+			}
+			if kind == LayerPackages {
+				if g := annotatedPackages(d); len(g) > 0 {
+					groups = append(groups, g)
+				}
+			}
+			p.addLayer(d, img.Config.RootFS.DiffIDs[i])
+		}
+		if p.Groups == nil {
+			p.Groups = groups
+		}
+		if p.Repository == "" && img.InRegistry() {
+			p.Repository, _, _ = strings.Cut(img.Reference(), "@")
+		}
+	}
+	return p
+}
+
+// annotatedPackages are the packages of a layer, sorted, those with impossible names left out. A layer of packages that
+// names none has the blobs of no package.
+func annotatedPackages(d v1.Descriptor) []string {
+	text, ok := d.Annotations[AnnotationPackages]
+	if !ok {
+		return []string{""}
+	}
+	var g []string
+	for pkg := range strings.SplitSeq(text, ",") {
+		if checkPackageName(pkg) == nil {
+			g = append(g, pkg)
+		}
+	}
+	slices.Sort(g)
+	return slices.Compact(g)
+}
+
+// addLayer keeps a layer that tells its key.
+func (p *Previous) addLayer(d v1.Descriptor, diffID digest.Digest) {
+	key, err := digest.Parse(d.Annotations[AnnotationKey])
+	if err != nil {
+		return
+	}
+	compression, ok := compressionOf(d.MediaType)
+	if _, twice := p.Layers[key]; twice || !ok {
+		return
+	}
+	p.Layers[key] = layers.Blob{Digest: d.Digest, DiffID: diffID, Size: d.Size, Compression: compression}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// planFlags are about the division of the packages among the layers.
+func planFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: "what"},
+		&cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"},
+	}
+}
+
+// readPrevious reads what the image of --previous tells of its layers; nil if none is asked for, or none is there.
+func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
+	name := c.String("previous")
+	if name == "" {
+		return nil, nil
+	}
+	of, err := platforms(c)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return nil, err
+	}
+	first, err := client.Open(c.Context, name)
+	if err != nil {
+		// The first build of all has no previous one, and no reason to fail.
+		if d, derr := client.Digest(c.Context, name); derr == nil && d == "" {
+			p.log.Warn(fmt.Sprintf("there is no image %s: its layers are not looked at", images.WithoutCredentials(name)))
+			return nil, nil
+		}
+		return nil, err
+	}
+	opened := []*images.Image{first}
+	defer func() {
+		for _, img := range opened {
+			err = errors.Join(err, img.Close())
+		}
+	}()
+	for _, platform := range of[1:] {
+		// By digest: a tag may move meanwhile. A platform that is new has nothing to tell.
+		if img, err := client.OpenPlatform(c.Context, first.Reference(), platform); err == nil {
+			opened = append(opened, img)
+		} else if !errors.Is(err, images.ErrInvalid) {
+			return nil, err
+		}
+	}
+	previous := build.PreviousOf(opened...)
+	if len(previous.Groups) == 0 {
+		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
+	}
+	return previous, nil
+}
+
+// printPlan prints which layers the image would have.
+func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) (err error) {
+	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
+		if c.IsSet(flag) {
+			return cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
+		}
+	}
+	if err := checkResultFiles(c, c.Args().First()); err != nil {
+		return err
+	}
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	o.Dir = work.Dir()
+	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
+		return err
+	}
+	planned, err := plan(o)
+	if err != nil {
+		return err
+	}
+	if file := c.String("metadata-file"); file == "-" {
+		return p.printJSON(planned)
+	} else if file != "" {
+		account, err := json.MarshalIndent(planned, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := atomicfs.WriteFile(file, append(account, '\n'), 0o666); err != nil {
+			return fmt.Errorf("--metadata-file: %w", err)
+		}
+	}
+	var rows [][]string
+	for _, l := range planned.Layers {
+		size := strconv.FormatInt(l.Uncompressed, 10)
+		if l.Kind == build.LayerBase {
+			size = "-"
+		}
+		what := strings.Join(l.Packages, ", ")
+		if what == "" {
+			what = l.Platform
+		}
+		rows = append(rows, []string{string(l.Kind), size, strconv.Itoa(len(l.Packages)), what})
+	}
+	if err := p.printTable([]string{"LAYER", "BYTES", "PACKAGES", "WHICH"}, rows...); err != nil {
+		return err
+	}
+	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
+		count(planned.Totals.Layers, "layer"), megabytes(planned.Totals.Uncompressed)))
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// crowdDir has a catalog of packages p0 to p7, each bigger than the one before it.
+func crowdDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range 8 {
+		writePackage(t, dir, fmt.Sprintf("p%d", i), i)
+	}
+	return dir
+}
+
+func writePackage(t *testing.T, dir, name string, size int) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "catalog", name, "catalog.yaml"), fmt.Sprintf("schema: olm.package\nname: %[1]s\ndefaultChannel: stable\n---\n"+
+		"schema: olm.channel\npackage: %[1]s\nname: stable\nentries: [{name: %[1]s.v1.0.0}]\n---\n"+
+		"schema: olm.bundle\npackage: %[1]s\nname: %[1]s.v1.0.0\nimage: example.com/%[1]s:v1\n"+
+		"properties: [{type: olm.package, value: {packageName: %[1]s, version: 1.0.0}}]\n", name)+strings.Repeat("# padding\n", size*20))
+}
+
+func TestPlan(t *testing.T) {
+	dir := crowdDir(t)
+	before := snapshot(t, dir)
+	table := done(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--max-layers", "4", "--server", "none")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], "LAYER") {
+		t.Errorf("the plan is\n%s", table)
+	}
+	text := done(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--max-layers", "4", "--server", "none", "--metadata-file", "-", "-t", "example.com/a:v1", "--push")
+	var plan build.Planned
+	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var all []string
+	for i, l := range plan.Layers {
+		all = append(all, l.Packages...)
+		for _, want := range append([]string{string(l.Kind), fmt.Sprint(l.Uncompressed)}, strings.Join(l.Packages, ", ")) {
+			if !strings.Contains(lines[i+1], want) {
+				t.Errorf("%q does not tell %q", lines[i+1], want)
+			}
+		}
+	}
+	slices.Sort(all)
+	if got := strings.Join(all, ","); got != "p0,p1,p2,p3,p4,p5,p6,p7" || len(plan.Layers) != 4 || plan.Totals.Packages != 8 {
+		t.Errorf("%s", text)
+	}
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "--plan", "--digest-file", "digest"); got.status != 1 || !strings.Contains(got.stderr, "digest-file") {
+		t.Errorf("a digest of what is not built: %+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "missing", "--plan"); got.status != 1 || got.stdout != "" {
+		t.Errorf("no catalog: %+v", got)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("files before\n%s\nafter\n%s", before, after)
+	}
+}
+
+func TestPreviousImage(t *testing.T) {
+	dir := crowdDir(t)
+	registry := testregistry.New(t)
+	name := registry.Host() + "/acme/catalog"
+	run := func(args ...string) result {
+		t.Helper()
+		return runProgram(t, dir, "bindery", append(strings.Fields("build catalog catalog --use-http --server none --cache none --max-layers 4"), args...)...)
+	}
+	layersOf := func(args ...string) map[string]bool {
+		t.Helper()
+		got := run(append(args, "--metadata-file", "-")...)
+		var account build.Image
+		if err := json.Unmarshal([]byte(got.stdout), &account); err != nil {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		out := map[string]bool{}
+		for _, l := range account.Layers {
+			out[string(l.Digest)] = true
+		}
+		return out
+	}
+	// The first build names the tag that it makes.
+	got := run("-t", name+":latest", "--push", "--previous", name+":latest")
+	if got.status != 0 || !strings.Contains(got.stderr, "there is no image "+name+":latest") {
+		t.Fatalf("%+v", got)
+	}
+	if again := run("-t", name+":latest", "--push", "--previous", name+":latest"); again.status != 0 || again.stdout != got.stdout || strings.Contains(again.stderr, "no image") {
+		t.Errorf("the same again: %+v", again)
+	}
+	old := layersOf("-t", "x:v1", "--dry-run")
+	writePackage(t, dir, "p0", 100)
+	for previous, want := range map[string]int{"": 2, name + ":latest": 1, "docker://" + name + ":latest": 1} {
+		args := []string{"-t", "x:v1", "--dry-run"}
+		if previous != "" {
+			args = append(args, "--previous", previous)
+		}
+		n := 0
+		for l := range layersOf(args...) {
+			if !old[l] {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("previous %q: %d new layers, want %d", previous, n, want)
+		}
+	}
+	docker := "dir:" + filepath.Join(dir, "docker")
+	if got := run("--output", docker, "--format", "docker"); got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr, "does not tell which packages share its layers") {
+		t.Errorf("%+v", got)
+	}
+	// Only what is certainly not there is passed over.
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+		registry.Interfere(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true })
+		if got := run("-t", "x:v1", "--dry-run", "--retries", "0", "--previous", name+":latest"); got.status != 1 || got.stdout != "" {
+			t.Errorf("status %d: %+v", status, got)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// Package grow makes large catalogs out of real ones, for tests and measurements of what size costs.
+package grow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Catalog fills the directory to, which must exist, with a catalog of at least so many packages and bundles, made of the
+// packages of catalogs that have each package in a directory of its own. It takes them in turn, again and again: a copy has
+// another name, and other names and images of bundles that name the package. So the sizes are as uneven as real ones, and
+// no two copies have the same bytes. The same input gives the same catalog.
+func Catalog(to string, packages, bundles int, from ...fs.FS) error {
+	var originals []original
+	for _, fsys := range from {
+		dirs, err := fs.ReadDir(fsys, ".")
+		if err != nil {
+			return err
+		}
+		for _, d := range dirs {
+			if !d.IsDir() {
+				continue
+			}
+			o, err := read(fsys, d.Name())
+			if err != nil {
+				return err
+			}
+			if o.bundles > 0 {
+				originals = append(originals, o)
+			}
+		}
+	}
+	if len(originals) == 0 {
+		return errors.New("there are no packages to copy")
+	}
+	for i := 0; packages > 0 || bundles > 0; i++ {
+		o := originals[i%len(originals)]
+		if err := o.copy(to, fmt.Sprintf("%s-%04d", o.name, i)); err != nil {
+			return err
+		}
+		packages, bundles = packages-1, bundles-o.bundles
+	}
+	return nil
+}
+
+// original is a package that is copied.
+type original struct {
+	name    string
+	files   map[string][]byte // by their names in the directory of the package
+	bundles int
+}
+
+// read takes the files of a package's directory.
+func read(fsys fs.FS, name string) (original, error) {
+	o := original{name: name, files: map[string][]byte{}}
+	err := fs.WalkDir(fsys, name, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := fs.ReadFile(fsys, path)
+		if err != nil {
+			return err
+		}
+		o.files[strings.TrimPrefix(path, name+"/")] = text
+		o.bundles += bytes.Count(text, []byte("schema: olm.bundle\n")) + bytes.Count(text, []byte(`"olm.bundle",`))
+		return nil
+	})
+	return o, err
+}
+
+// copy writes the package under another name.
+func (o original) copy(to, name string) error {
+	for file, text := range o.files {
+		path := filepath.Join(to, name, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(o.name), []byte(name)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
