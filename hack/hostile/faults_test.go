@@ -119,7 +119,7 @@ func TestFailingCalls(t *testing.T) {
 			w.prepare(t, b)
 			saved := b.save()
 			for _, fault := range []string{"fsync:error=EIO", "renameat:error=EXDEV", "renameat:error=EIO", "openat:error=EMFILE", "mkdirat:error=ENOSPC", "linkat:error=EXDEV", "flock:error=ENOLCK"} {
-				for n := 1; n <= most(4); n++ {
+				for n := 1; n <= most(2); n++ {
 					b.restore(saved)
 					before := b.snapshot()
 					label := fmt.Sprintf("%s, call %d", fault, n)
@@ -189,7 +189,7 @@ func TestKilledAtCalls(t *testing.T) {
 			w.prepare(t, b)
 			saved := b.save()
 			for _, call := range []string{"fsync", "renameat", "linkat", "unlinkat"} {
-				for n := 1; n <= most(3); n++ {
+				for n := 1; n <= most(2); n++ {
 					b.restore(saved)
 					o := b.strace(fmt.Sprintf("-e inject=%s:signal=KILL:when=%d", call, n), call, w.args)
 					if !o.injected {
@@ -204,7 +204,7 @@ func TestKilledAtCalls(t *testing.T) {
 
 // A run that is killed at any moment leaves the old output or the new one.
 func TestKilledAtAnyMoment(t *testing.T) {
-	runs := most(10)
+	runs := most(5)
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
