@@ -40,8 +40,16 @@ type CacheFile struct {
 	Notices []string
 }
 
-// caches makes the caches of the packages of one layer.
+// caches makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
 func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
+	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
+	if len(g) > 1 {
+		a, err := newAside(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		keep = a.take
+	}
 	var lists [][]layers.Entry
 	if o.Cache != nil {
 		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
@@ -52,19 +60,23 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
+		var made []layers.Entry
 		if o.Cache != nil {
 			e, told, err := nativeEntry(o, catalog)
 			if err != nil {
 				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 			}
 			*notices = append(*notices, told...)
-			lists = append(lists, []layers.Entry{e})
+			made = append(made, e)
 		}
 		extra, err := packageExtras(o, catalog)
 		if err != nil {
 			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 		}
-		lists = append(lists, extra)
+		if made, err = keep(append(made, extra...)); err != nil {
+			return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
+		}
+		lists = append(lists, made)
 	}
 	return joined(lists...)
 }

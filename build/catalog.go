@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"strings"
@@ -33,49 +32,47 @@ type CatalogInput struct {
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
-func Catalog(ctx context.Context, in CatalogInput, o Options) (img *Image, err error) {
-	err = in.parts(ctx, &o, func(content func(below int) ([]part, error), keep func() io.Closer) (err error) {
-		if img, err = serveImage(ctx, &o, "", content); err == nil && img.NeedsInput() {
-			img.closers = append(img.closers, keep())
+func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
+	var s *spool
+	content, err := in.parts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	img, err := serveImage(ctx, &o, "", content)
+	switch {
+	case s == nil:
+	case err == nil && img.NeedsInput():
+		img.closers = append(img.closers, s)
+	default:
+		if cerr := s.Close(); cerr != nil {
+			if img != nil {
+				cerr = errors.Join(cerr, img.Close())
+			}
+			return nil, errors.Join(err, cerr)
 		}
-		return err
-	})
-	if err != nil && img != nil {
-		return nil, errors.Join(err, img.Close())
 	}
 	return img, err
 }
 
-// parts checks options and input, and gives do what finds out the layers of the catalog. Their content is there until do
-// returns, or until what keep returns is closed, if do calls that.
-func (in CatalogInput) parts(ctx context.Context, o *Options, do func(content func(below int) ([]part, error), keep func() io.Closer) error) (err error) {
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
+// that it leaves at s, which the caller closes.
+func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := in.check(); err != nil {
-		return err
+		return nil, err
 	}
-	var s *spool
-	defer func() {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	keep := func() io.Closer {
-		kept := s
-		s = nil
-		return kept
-	}
-	return do(func(below int) (_ []part, err error) {
-		if s, err = newSpool(o.Dir); err != nil {
+	return func(below int) (_ []part, err error) {
+		if *s, err = newSpool(o.Dir); err != nil {
 			return nil, err
 		}
-		contents, err := in.plan(ctx, o, s)
+		contents, err := in.plan(ctx, o, *s)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.flush(); err != nil {
+		if err := (*s).flush(); err != nil {
 			return nil, err
 		}
 		// Before any of it is parsed, so that what is parsed is held to it.
@@ -83,7 +80,7 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, do func(content fu
 			return nil, err
 		}
 		return catalogParts(o, below, contents)
-	}, keep)
+	}, nil
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rememberedGroups is what an image of these groups tells of them.
-func rememberedGroups(groups [][]string) *Previous {
+// toldBy is what an image of these groups tells of them.
+func toldBy(groups [][]string) *Previous {
 	p := &Previous{}
 	for _, g := range groups {
 		var told []string
@@ -48,7 +48,7 @@ func TestOneEditOfAPreviousImage(t *testing.T) {
 				edits[what]()
 				was := groups
 				var ok bool
-				if groups, ok = rememberedGroups(was).keep(s.weights(), c.budget); !ok {
+				if groups, ok = toldBy(was).keep(s.weights(), c.budget); !ok {
 					t.Fatalf("package %s: nothing was kept", what)
 				}
 				after := s.layers(t, groups, c.budget)

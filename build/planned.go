@@ -2,7 +2,7 @@ package build
 
 import (
 	"context"
-	"io"
+	"errors"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -36,16 +36,22 @@ type PlannedTotals struct {
 
 // Plan tells which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes nothing
 // but temporary files in o.Dir.
-func Plan(ctx context.Context, in CatalogInput, o Options) (p *Planned, err error) {
-	err = in.parts(ctx, &o, func(content func(below int) ([]part, error), _ func() io.Closer) error {
-		s, err := settle(ctx, &o, "", content)
-		if err != nil {
-			return err
+func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
+	var s *spool
+	content, err := in.parts(ctx, &o, &s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if s != nil {
+			err = errors.Join(err, s.Close())
 		}
-		p = s.planned(&o)
-		return s.close()
-	})
-	return p, err
+	}()
+	settled, err := settle(ctx, &o, "", content)
+	if err != nil {
+		return nil, err
+	}
+	return settled.planned(&o), settled.close()
 }
 
 // planned describes the layers.

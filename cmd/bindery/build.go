@@ -113,7 +113,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), count(image.Totals.Layers, "layer"),
+		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
 			megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return image, nil
 	})
@@ -250,6 +250,21 @@ func sourceDate() (time.Time, error) {
 		return time.Time{}, cliutil.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// layerCount tells how many layers an image has, and how many of them did not have to be made.
+func layerCount(image *build.Image) string {
+	known := 0
+	for _, l := range image.Layers {
+		if l.Remembered {
+			known++
+		}
+	}
+	text := count(image.Totals.Layers, "layer")
+	if known > 0 {
+		text += fmt.Sprintf(" (%d known from before)", known)
+	}
+	return text
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

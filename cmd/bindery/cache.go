@@ -41,7 +41,7 @@ func cacheDir() (string, bool) {
 
 // openCache opens the cache of blobs in a directory.
 func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, error) {
-	o := images.BlobCacheOptions{Warn: func(err error) { p.log.Warn(fmt.Sprintf("images are not kept any more: %v", err)) }}
+	o := images.BlobCacheOptions{Warn: func(err error) { p.log.Warn(fmt.Sprintf("images and layers are not kept any more: %v", err)) }}
 	if text := c.String("cache-size"); text != "" {
 		n, err := cliutil.ParseSize(text)
 		if err != nil || n <= 0 {
@@ -67,7 +67,7 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 	case errors.As(err, &usage):
 		return nil, err
 	case err != nil:
-		p.log.Warn(fmt.Sprintf("images are fetched without a cache: %v", err))
+		p.log.Warn(fmt.Sprintf("images are made and fetched without a cache: %v", err))
 		return nil, nil
 	}
 	p.blobs = cache

@@ -196,7 +196,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 			return nil, err
 		}
 		p.tellBase(c, made)
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), count(made.Totals.Layers, "layer"),
+		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
 			megabytes(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return made, nil
 	}

@@ -88,7 +88,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 			return err
 		}
 		p.tellBase(c, w.image)
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), count(w.image.Totals.Layers, "layer"),
+		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), layerCount(w.image),
 			megabytes(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c); err != nil {
 			return err
