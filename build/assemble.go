@@ -41,7 +41,7 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 		}
 	}()
 	for i, p := range o.platforms() {
-		if bases[i], err = openBase(ctx, o.Base, o.System, p, o.Format); err != nil {
+		if bases[i], err = openBase(ctx, o.Base, o.System, p, o.Format, o.Compression == layers.Zstd); err != nil {
 			return nil, fmt.Errorf("base image %s: %w", o.Base.StringWithinTransport(), err)
 		}
 	}

@@ -29,8 +29,8 @@ type base struct {
 	infos  map[digest.Digest]types.BlobInfo
 }
 
-// openBase opens the base image for a platform.
-func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemContext, p v1.Platform, f Format) (_ *base, err error) {
+// openBase opens the base image for a platform. Where the base has twins, zstd says which one is taken.
+func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemContext, p v1.Platform, f Format, zstd bool) (_ *base, err error) {
 	choose := types.SystemContext{}
 	if sys != nil {
 		choose = *sys
@@ -46,7 +46,7 @@ func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemC
 		}
 	}()
 	b := &base{src: src, infos: map[digest.Digest]types.BlobInfo{}}
-	text, kind, err := b.chooseManifest(ctx, &choose)
+	text, kind, err := b.chooseManifest(ctx, &choose, zstd)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,16 @@ func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemC
 }
 
 // chooseManifest is the manifest of the image for the platform.
-func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext) ([]byte, string, error) {
+func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, zstd bool) ([]byte, string, error) {
 	text, kind, err := image.UnparsedInstance(b.src, nil).Manifest(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	if !manifest.MIMETypeIsMultiImage(kind) {
 		return text, kind, nil
+	}
+	if !zstd {
+		text = withoutZstd(text)
 	}
 	list, err := manifest.ListFromBlob(text, kind)
 	if err != nil {

@@ -225,9 +225,7 @@ func catalogParts(o *Options, below int, contents []content) ([]part, error) {
 // packageParts are the layers of the packages, with other layers besides them.
 func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
-		// The directory must be there all the same: the server and others look for it.
-		l := layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
-		return []part{{kind: LayerPackages, layer: l}}, nil
+		return []part{{kind: LayerPackages, layer: emptyCatalog()}}, nil
 	}
 	groups, err := group(contents, contentBudget(o.MaxLayers, below), o.Previous)
 	if err != nil {
@@ -268,6 +266,9 @@ func packagesPart(o *Options, g []content) part {
 
 // writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
+	if o.Compression == CompressionAuto {
+		return writeTwins(ctx, o, bases, common)
+	}
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {
 		return nil, err

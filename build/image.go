@@ -54,6 +54,8 @@ type PlatformImage struct {
 	Digest   digest.Digest `json:"digest"`
 	// Config is the digest of the configuration, which container engines call the image's ID.
 	Config digest.Digest `json:"config"`
+	// Compression tells twins apart: images for the same platform with other compressions. Empty where there are none.
+	Compression string `json:"compression,omitempty"`
 }
 
 // Layer is one layer of an image. Sizes are in bytes.

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -325,5 +326,48 @@ func damageAll(t testing.TB, dir string) {
 	})
 	if err != nil || n == 0 {
 		t.Fatalf("%d blobs, %v", n, err)
+	}
+}
+
+// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with its
+// layer, the one above all packages whenever anything changes.
+func TestKnownExtraCaches(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	var packages, tops atomic.Int64
+	o := Options{Known: k, Extra: []ExtraCache{{
+		ID: "extra 1", Dir: "tmp/cache",
+		Package: func(p PackageCatalog) ([]layers.Entry, error) {
+			packages.Add(1)
+			return []layers.Entry{layers.Bytes("tmp/cache/x_"+p.Package, 0o644, nil)}, nil
+		},
+		Top: func(_ context.Context, whole WholeCatalog) ([]layers.Entry, error) {
+			tops.Add(1)
+			return []layers.Entry{layers.Bytes("tmp/cache/digest", 0o644, fmt.Append(nil, len(whole.Packages)))}, nil
+		},
+	}}}
+	fsys := sampleFS()
+	all := int64(0)
+	for _, step := range []struct {
+		name           string
+		change         func()
+		packages, tops func() int64
+	}{
+		{"first", func() {}, func() int64 { all = packages.Load(); return all }, func() int64 { return 1 }},
+		{"again", func() {}, func() int64 { return 0 }, func() int64 { return 0 }},
+		{"a package", func() { fsys["foo/catalog.yaml"] = file(pkg("foo") + "# x\n") }, func() int64 { return 1 }, func() int64 { return 1 }},
+		{"another ID", func() { o.Extra[0].ID = "extra 2" }, func() int64 { return all }, func() int64 { return 1 }},
+	} {
+		step.change()
+		packages.Store(0)
+		tops.Store(0)
+		img, _ := build1(t, fsys, o)
+		if p, n := packages.Load(), tops.Load(); p != step.packages() || n != step.tops() || all == 0 {
+			t.Errorf("%s: %d caches of packages and %d above them were made", step.name, p, n)
+		}
+		cold := o
+		cold.Known = nil
+		if want, _ := build1(t, fsys, cold); want.Digest != img.Digest {
+			t.Errorf("%s: %s, want %s", step.name, img.Digest, want.Digest)
+		}
 	}
 }

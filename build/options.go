@@ -19,7 +19,7 @@ type Options struct {
 	Dir string
 	// Format is OCI if empty.
 	Format Format
-	// Compression is gzip if empty. Docker's format knows gzip only.
+	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format knows gzip only.
 	Compression layers.Compression
 	// Base is put below everything else; nil means an empty root. System says how to reach it.
 	Base   types.ImageReference
@@ -105,6 +105,8 @@ func (o *Options) normalize() error {
 	switch {
 	case o.Format != FormatOCI && o.Format != FormatDocker:
 		return fmt.Errorf("unknown format %q: it is oci or docker", o.Format)
+	case o.Format == FormatDocker && o.Compression == CompressionAuto:
+		return errors.New("the docker format knows gzip only, and no index with two images for a platform: use --compression gzip, or --format oci for auto")
 	case o.Format == FormatDocker && o.Compression == layers.Zstd:
 		return errors.New("the docker format knows gzip only: use --compression gzip, or --format oci for zstd")
 	case o.Format == FormatDocker && len(o.Annotations) > 0:
@@ -117,6 +119,9 @@ func (o *Options) normalize() error {
 	o.program = "/" + serverPath
 	if err := o.checkExtra(); err != nil {
 		return err
+	}
+	if o.Compression == CompressionAuto {
+		return nil
 	}
 	_, err := layerType(o.Format, o.Compression)
 	return err

@@ -168,7 +168,8 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 	return nil
 }
 
-// sortedContents checks the names of the packages and sorts by them.
+// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must not depend
+// on anything that the image does not show.
 func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 	var all []content
 	var err error
@@ -176,6 +177,9 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 		if pkg != "" {
 			err = errors.Join(err, checkPackageName(pkg))
 		}
+		slices.SortFunc(es, func(a, b layers.Entry) int {
+			return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
+		})
 		all = append(all, content{pkg: pkg, entries: es})
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })

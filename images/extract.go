@@ -132,11 +132,15 @@ func (i *Image) extractLayer(ctx context.Context, x *extraction, fetched *prefet
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	err = x.readLayer(r, l, i.Config.RootFS.DiffIDs[n])
+	return blame(x.readLayer(r, l, i.Config.RootFS.DiffIDs[n]), r)
+}
+
+// blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
+// matter if it is not the content that it should be.
+func blame(err error, rest io.Reader) error {
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrIntegrity) {
-		// What is wrong with the content does not matter if it is not the content that it should be.
-		if _, rest := io.CopyN(io.Discard, r, maxBlame); errors.Is(rest, ErrIntegrity) {
-			return rest
+		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, ErrIntegrity) {
+			return other
 		}
 	}
 	return err
@@ -187,6 +191,7 @@ type extraction struct {
 	wanted       []string
 	tree         *Tree
 	entries      int
+	compressed   int64 // of a LayerReader
 	uncompressed int64
 }
 

@@ -35,6 +35,8 @@ type Image struct {
 	MediaType string
 	Config    v1.Image
 	Layers    []v1.Descriptor
+	// ConfigDescriptor is what the manifest says of the configuration.
+	ConfigDescriptor v1.Descriptor
 	// Annotations are those of that manifest.
 	Annotations map[string]string
 
@@ -273,7 +275,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 			return fmt.Errorf("%w: layer %d: size %d", ErrInvalid, n, l.Size)
 		}
 	}
-	i.Layers, i.Annotations = m.Layers, m.Annotations
+	i.Layers, i.Annotations, i.ConfigDescriptor = m.Layers, m.Annotations, m.Config
 	config, err := i.readConfig(ctx, m.Config)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)

@@ -58,14 +58,17 @@ func TestKeyTellsLayersApart(t *testing.T) {
 		"another time":        {Layer{Entries: a()}, Options{Compression: Gzip, Time: time.Unix(1, 0)}},
 		"another name":        {with(func(e []Entry) []Entry { e[0].Name = "c"; e[2].Link = "a"; return e }), gz},
 		"another content":     {with(func(e []Entry) []Entry { e[0] = Bytes("a", 0o644, []byte("two")); return e }), gz},
-		"content elsewhere":   {with(func(e []Entry) []Entry { e[0], e[1] = Bytes("b", 0o644, []byte("one")), Bytes("a", 0o644, nil); return e }), gz},
-		"another mode":        {with(func(e []Entry) []Entry { e[0].Mode = 0o755; return e }), gz},
-		"a sticky directory":  {with(func(e []Entry) []Entry { e[3].Mode |= fs.ModeSticky; return e }), gz},
-		"another target":      {with(func(e []Entry) []Entry { e[2].Link = "b"; return e }), gz},
-		"another kind":        {with(func(e []Entry) []Entry { e[2] = Hardlink("l", "a", 0o644); return e }), gz},
-		"one entry less":      {with(func(e []Entry) []Entry { return e[1:] }), gz},
-		"one entry more":      {with(func(e []Entry) []Entry { return append(e, Dir("d/e", 0o755)) }), gz},
-		"what else is in it":  {Layer{Entries: a(), MoreID: "x"}, gz},
+		"content elsewhere": {with(func(e []Entry) []Entry {
+			e[0], e[1] = Bytes("b", 0o644, []byte("one")), Bytes("a", 0o644, nil)
+			return e
+		}), gz},
+		"another mode":       {with(func(e []Entry) []Entry { e[0].Mode = 0o755; return e }), gz},
+		"a sticky directory": {with(func(e []Entry) []Entry { e[3].Mode |= fs.ModeSticky; return e }), gz},
+		"another target":     {with(func(e []Entry) []Entry { e[2].Link = "b"; return e }), gz},
+		"another kind":       {with(func(e []Entry) []Entry { e[2] = Hardlink("l", "a", 0o644); return e }), gz},
+		"one entry less":     {with(func(e []Entry) []Entry { return e[1:] }), gz},
+		"one entry more":     {with(func(e []Entry) []Entry { return append(e, Dir("d/e", 0o755)) }), gz},
+		"what else is in it": {Layer{Entries: a(), MoreID: "x"}, gz},
 	}
 	seen := map[digest.Digest]string{}
 	for name, c := range cases {
@@ -120,6 +123,16 @@ func TestFileWithAnotherDigestIsNotWritten(t *testing.T) {
 	copy(content, "AS IT IS!")
 	if _, err := Write(t.Context(), io.Discard, l, Options{Compression: Gzip}); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
+	}
+	for _, want := range []error{ErrChanged, nil} {
+		r, err := l.Entries[0].Verified().Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); !errors.Is(err, want) || string(got) != string(content) {
+			t.Errorf("%q: %v, want %v", got, err, want)
+		}
+		l.Entries[0].Digest = digest.FromBytes(content)
 	}
 	l.Entries[0].Digest, l.Entries[0].Size = "", 100
 	if _, err := l.Hash(t.Context()); !errors.Is(err, ErrChanged) {

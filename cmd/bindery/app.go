@@ -66,6 +66,8 @@ func newApp(p *program) *cli.App {
 			p.listCommand(),
 			p.graphCommand(),
 			p.diffCommand(),
+			p.inspectCommand(),
+			p.verifyCommand(),
 			p.serveCommand(),
 			p.probeCommand(),
 			p.cacheCommand(),

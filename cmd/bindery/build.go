@@ -35,7 +35,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
 		serveCacheFlag("what"),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
 		migrateLevelFlag("what"),
@@ -199,8 +199,10 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
 	}
 	var err error
-	if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-		return o, cliutil.Usagef("invalid --compression value %q, expected (gzip|zstd)", c.String("compression"))
+	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
+		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
+			return o, cliutil.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
+		}
 	}
 	if o.Labels, err = cliutil.Pairs("label", c.StringSlice("label")); err != nil {
 		return o, err

@@ -31,7 +31,7 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
 		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd)", Category: "what"},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
 		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "what"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
 		noCacheFlag(), cacheSizeFlag(),

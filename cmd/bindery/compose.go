@@ -206,7 +206,7 @@ func (p *program) tellComposed(image *build.Image, took time.Duration) {
 			kinds[l.MediaType] = true
 		}
 	}
-	if len(kinds) > 1 {
+	if len(kinds) > 1 && stacked > 0 {
 		p.log.Warn("the layers of the references are compressed in different ways; --compression packs them alike")
 	}
 	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),

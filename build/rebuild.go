@@ -1,0 +1,35 @@
+package build
+
+import (
+	"errors"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// PackagesLayer is the layer that [Catalog] makes of the files of some packages and their caches. The names of the files are
+// those in the image, below configs. It is for proving that a layer of an image is this one; of the options those about
+// caches count.
+func PackagesLayer(files map[string][]layers.Entry, o Options) (layers.Layer, error) {
+	contents, err := sortedContents(files)
+	if err != nil {
+		return layers.Layer{}, err
+	}
+	if len(contents) == 0 {
+		return emptyCatalog(), nil
+	}
+	return packagesPart(&o, contents).layer, nil
+}
+
+// emptyCatalog is the layer of a catalog without packages: the directory must be there all the same, as the server and others
+// look for it.
+func emptyCatalog() layers.Layer {
+	return layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
+}
+
+// ServerLayer is the layer of a server, under the same conditions.
+func ServerLayer(s Server) (layers.Layer, error) {
+	if s.program.Open == nil {
+		return layers.Layer{}, errors.New("there is no server")
+	}
+	return s.layer(), nil
+}

@@ -1,0 +1,122 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// CompressionAuto makes an index with two images for each platform, twins: the same layers once compressed with gzip and
+// once with zstd. It is for sites where readers meet that know zstd and that do not.
+const CompressionAuto layers.Compression = "auto"
+
+// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes it and
+// takes those images first; readers that do not know it take the first image for their platform, which has gzip.
+const AnnotationZstd = "io.github.containers.compression.zstd"
+
+// writeTwins writes the layers in both compressions, and makes an index of the images.
+func writeTwins(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
+	var twins [2]*Image
+	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
+		one := *o
+		one.Compression = c
+		if i > 0 {
+			one.Warn = nil // the same things would be told twice
+		}
+		var err error
+		if twins[i], err = writeImage(ctx, &one, bases, common); err != nil {
+			return nil, err
+		}
+	}
+	return merge(o, twins[0], twins[1])
+}
+
+// merge makes one index of an image or index with gzip layers and its twin with zstd ones. Those with gzip come first. Both
+// have the same bases, which belong to the result.
+func merge(o *Options, plain, dense *Image) (*Image, error) {
+	if len(plain.Platforms) != len(dense.Platforms) {
+		return nil, errors.New("twins for different platforms")
+	}
+	m := &Image{
+		MediaType: v1.MediaTypeImageIndex,
+		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{},
+		files: map[digest.Digest]string{}, bases: map[digest.Digest]*base{},
+		lazy: map[digest.Digest]*lazyLayer{}, lenders: map[digest.Digest][]string{},
+		closers: plain.closers,
+	}
+	index := v1.Index{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+		Annotations: o.annotations(o.KeptAnnotations),
+	}
+	known := map[digest.Digest]bool{}
+	for _, twin := range []*Image{plain, dense} {
+		for _, p := range twin.Platforms {
+			d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: p.Digest, Size: int64(len(twin.manifests[p.Digest])), Platform: &p.Platform}
+			if twin == dense {
+				p.Compression = string(layers.Zstd)
+				d.Annotations = map[string]string{AnnotationZstd: "true"}
+			} else {
+				p.Compression = string(layers.Gzip)
+			}
+			index.Manifests = append(index.Manifests, d)
+			m.Platforms = append(m.Platforms, p)
+		}
+		for _, l := range twin.Layers {
+			if !known[l.Digest] {
+				known[l.Digest] = true
+				m.Layers = append(m.Layers, l)
+			}
+		}
+		copyInto(m.manifests, twin.manifests)
+		copyInto(m.configs, twin.configs)
+		copyInto(m.files, twin.files)
+		copyInto(m.bases, twin.bases)
+		copyInto(m.lazy, twin.lazy)
+		copyInto(m.lenders, twin.lenders)
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	m.Digest, m.manifest = digest.FromBytes(text), text
+	m.sum()
+	return m, nil
+}
+
+func copyInto[V any](to, from map[digest.Digest]V) {
+	for k, v := range from {
+		to[k] = v
+	}
+}
+
+// withoutZstd is an index without the images of which it has twins that every reader can read; the library would choose the
+// others. What is no index of that kind comes back as it is.
+func withoutZstd(text []byte) []byte {
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return text
+	}
+	dense := func(d v1.Descriptor) bool { return d.Annotations[AnnotationZstd] == "true" }
+	kept := slices.DeleteFunc(slices.Clone(index.Manifests), func(d v1.Descriptor) bool {
+		return dense(d) && slices.ContainsFunc(index.Manifests, func(other v1.Descriptor) bool {
+			return !dense(other) && reflect.DeepEqual(other.Platform, d.Platform)
+		})
+	})
+	if len(kept) == len(index.Manifests) {
+		return text
+	}
+	index.Manifests = kept
+	if less, err := json.Marshal(index); err == nil {
+		return less
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/inspect"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
+)
+
+func (p *program) inspectCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "tell what an image is",
+		ArgsUsage: "IMAGE",
+		Description: "The answer has the platforms, labels, layers and sizes of an image, its packages, which layer holds which of them, and\n" +
+			"its caches. It is read from manifests and configurations alone, and is then what the image says of itself. With --deep all\n" +
+			"layers are read: packages are what is found, and caches are compared with the catalog." +
+			examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep", "bindery inspect oci:etcd.oci:v1 -o json"),
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "deep", Usage: "read all layers"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORMAT` of the answer (table|json)"},
+			inCategory(jobsFlag(), "work"),
+		}, imageFlags()...),
+		Action: exactly(1, p.inspect),
+	}
+}
+
+func (p *program) verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "prove that an image is what its catalog says",
+		ArgsUsage: "IMAGE",
+		Description: "All layers are read and compared with their digests; the catalog is validated; every layer that was built here, and every\n" +
+			"cache, is built again from the files in the image and compared, and so are labels, modes, platforms and annotations.\n" +
+			"All that differs is told. Exit status 0 says that nothing does, 1 that something does. An error is 1 as well, but then\n" +
+			"there is no answer on standard output." +
+			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json", "bindery verify oci:etcd.oci:v1 --jobs 1"),
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` of the answer (text|json)"},
+			inCategory(jobsFlag(), "work"),
+		}, imageFlags()...),
+		Action: exactly(1, p.verify),
+	}
+}
+
+func (p *program) inspect(c *cli.Context) error {
+	format := c.String("output")
+	if format != "table" && format != "json" {
+		return cliutil.Usagef("invalid --output value %q, expected (table|json)", format)
+	}
+	report, err := p.examine(c, c.Bool("deep"))
+	if err != nil {
+		return err
+	}
+	if report.Proof != nil && !report.Proof.Same {
+		p.log.Warn(fmt.Sprintf("the image differs in %s from what its catalog says: \"verify\" tells them", count(len(report.Proof.Differences)+report.Proof.More, "thing")))
+	}
+	if format == "json" {
+		report.Proof = nil // the answer of verify
+		return p.printJSON(report)
+	}
+	return p.printReport(report)
+}
+
+func (p *program) verify(c *cli.Context) error {
+	format := c.String("output")
+	if format != "text" && format != "json" {
+		return cliutil.Usagef("invalid --output value %q, expected (text|json)", format)
+	}
+	report, err := p.examine(c, true)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = p.printJSON(report)
+	} else {
+		err = p.printProof(report)
+	}
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if !report.Proof.Same {
+		return &cliutil.ExitStatus{Status: 1}
+	}
+	return nil
+}
+
+// examine reads the image that the argument names.
+func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err error) {
+	ref := c.Args().First()
+	kind, err := render.Classify(ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind != render.Image:
+		e := cliutil.Usagef("%q is a %s and no image", ref, kind)
+		e.Object, e.Hint = ref, "an image is named by REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE or dir:DIR"
+		return nil, e
+	}
+	if err := render.CheckName(ref); err != nil {
+		return nil, err
+	}
+	client, err := p.client(c)
+	if err != nil {
+		return nil, err
+	}
+	survey, err := client.Survey(c.Context, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, survey.Close()) }()
+	report := inspect.Inspect(survey)
+	if deep {
+		limits, err := imageLimits(c)
+		if err != nil {
+			return nil, err
+		}
+		if report, err = inspect.Examine(c.Context, survey, inspect.Options{Limits: limits, Jobs: c.Int("jobs")}); err != nil {
+			return nil, err
+		}
+	}
+	report.Name = images.WithoutCredentials(report.Name)
+	return report, p.saveLock()
+}

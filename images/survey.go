@@ -1,0 +1,172 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+)
+
+// Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
+// closed.
+type Survey struct {
+	// Name is what was asked for, and Source where it was found if the name does not say that.
+	Name, Source string
+	// Digest, MediaType and Size in bytes are those of the manifest or index that the name stands for.
+	Digest    digest.Digest
+	MediaType string
+	Size      int64
+	// Index tells whether that is an index; Annotations are its own then.
+	Index       bool
+	Annotations map[string]string
+	// Images are the images, in the order of the index; never empty. Of one platform there can be several.
+	Images []SurveyedImage
+	// Others are the entries of the index that are no images: attestations, signatures.
+	Others []v1.Descriptor
+
+	src interface{ Close() error }
+}
+
+// SurveyedImage is one image of a survey. It must not be closed by itself.
+type SurveyedImage struct {
+	*Image
+	// Entry is what the index says of it; only Digest, MediaType and Size are set if there is no index.
+	Entry v1.Descriptor
+	// Platform is what it is for: by the index, else by its configuration.
+	Platform v1.Platform
+}
+
+// Close closes the source of the images.
+func (s *Survey) Close() error { return s.src.Close() }
+
+// Survey tells all that the name stands for, from manifests and configurations alone; no layer is read. Errors are those
+// of [Client.Open].
+func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
+	defer func() {
+		if err != nil {
+			err = withoutSecrets(&PullError{redact(name), err})
+		}
+	}()
+	var deadline time.Time
+	if c.o.Timeout > 0 {
+		deadline = time.Now().Add(c.o.Timeout)
+	}
+	ctx, cancel := withDeadline(ctx, deadline, c.o.Timeout)
+	defer cancel()
+	n, src, err := c.openSource(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, src.Close())
+		}
+	}()
+	top := &Image{Name: name, src: src, cache: c.cacheFor(n), deadline: deadline, timeout: c.o.Timeout}
+	out := &Survey{Name: name, src: src}
+	if r, ok := src.(*registrySource); ok {
+		out.Source, top.Source, top.repository = r.source, r.source, n.repository.Name()
+	}
+	want, known := expectedDescriptor(src)
+	text, kind, err := top.manifest(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		if err := top.checkManifest(text, want); err != nil {
+			return nil, err
+		}
+	}
+	top.Top = top.Digest
+	if err := c.admit(ctx, n, name, top.Digest); err != nil {
+		return nil, err
+	}
+	if out.MediaType, err = manifestKind(text, kind); err != nil {
+		return nil, err
+	}
+	out.Digest, out.Size = top.Digest, int64(len(text))
+	s := surveyor{top: top, out: out}
+	entry := v1.Descriptor{MediaType: out.MediaType, Digest: out.Digest, Size: out.Size}
+	if err := s.add(ctx, text, out.MediaType, entry, 0); err != nil {
+		return nil, err
+	}
+	if len(out.Images) == 0 {
+		return nil, fmt.Errorf("%w: there is no image in the index", ErrInvalid)
+	}
+	return out, nil
+}
+
+// surveyor walks through an index.
+type surveyor struct {
+	top     *Image
+	out     *Survey
+	entries int
+}
+
+// add adds an image, or all of an index.
+func (s *surveyor) add(ctx context.Context, text []byte, kind string, entry v1.Descriptor, depth int) error {
+	if depth > maxIndexDepth {
+		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+	}
+	kind, err := manifestKind(text, kind)
+	if err != nil {
+		return err
+	}
+	if !manifest.MIMETypeIsMultiImage(kind) {
+		return s.addImage(ctx, text, kind, entry)
+	}
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
+	}
+	// All together: indexes in indexes could otherwise have any number.
+	if s.entries += len(index.Manifests); s.entries > maxIndexEntries {
+		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, s.entries, maxIndexEntries)
+	}
+	if depth == 0 {
+		s.out.Index, s.out.Annotations = true, index.Annotations
+	}
+	for _, entry := range index.Manifests {
+		if err := checkDigest(entry.Digest); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		if !isImage(entry, len(index.Manifests)) {
+			s.out.Others = append(s.out.Others, entry)
+			continue
+		}
+		one := *s.top
+		text, kind, err := one.manifest(ctx, &entry.Digest)
+		if err != nil {
+			return err
+		}
+		if err := one.checkManifest(text, entry); err != nil {
+			return err
+		}
+		if err := s.add(ctx, text, kind, entry, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *surveyor) addImage(ctx context.Context, text []byte, kind string, entry v1.Descriptor) error {
+	if len(s.out.Images) == 2*maxVariants {
+		return fmt.Errorf("index: %w: more than %d images", ErrLimit, 2*maxVariants)
+	}
+	one := *s.top
+	one.Digest, one.MediaType = entry.Digest, kind
+	if err := one.readManifest(ctx, text); err != nil {
+		return fmt.Errorf("image %s: %w", entry.Digest, err)
+	}
+	i := SurveyedImage{Image: &one, Entry: entry, Platform: one.Config.Platform}
+	if entry.Platform != nil {
+		i.Platform = *entry.Platform
+	}
+	s.out.Images = append(s.out.Images, i)
+	return nil
+}

@@ -1,0 +1,169 @@
+package inspect
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// check compares a layer that this module is said to have built with what it would have built.
+func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, c *contents) error {
+	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String()}
+	for n, x := range c.entries {
+		if x.odd != "" && n < 1000 {
+			l.tell(AboutLayer, "", x.name, "its header has %s, which no layer built here has", x.odd)
+		}
+		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.said.kind != string(build.LayerServer) {
+			l.tell(AboutLayer, "", x.name, "it is neither a file nor a directory")
+		}
+	}
+	switch build.LayerKind(f.said.kind) {
+	case build.LayerPackages:
+		return l.packages(ctx)
+	case build.LayerServer:
+		return l.server(ctx)
+	case build.LayerReset:
+		for _, x := range c.entries {
+			if _, _, ok := x.hidden(); !ok && x.kind != tar.TypeDir {
+				l.tell(AboutLayer, "", x.name, "a layer that hides what the base has holds a file")
+			}
+		}
+		return l.asIs(ctx, false)
+	case build.LayerDatabase:
+		if err := l.database(ctx); err != nil {
+			return err
+		}
+		return l.asIs(ctx, true)
+	case build.LayerManifests, build.LayerMetadata, build.LayerTests:
+		return l.asIs(ctx, true)
+	case build.LayerCache:
+		return l.asIs(ctx, false)
+	}
+	l.tell(AboutAnnotation, "", "", "a layer of the kind %.100q is not known", f.said.kind)
+	return nil
+}
+
+// layerIndex is the place of a layer in an image.
+func layerIndex(i images.SurveyedImage, f *facts) int {
+	for n, l := range i.Layers {
+		if l.Digest == f.digest {
+			return n
+		}
+	}
+	return 0
+}
+
+// layerCheck is the check of one layer.
+type layerCheck struct {
+	*examiner
+	f     *facts
+	c     *contents
+	image images.SurveyedImage
+	want  string
+}
+
+func (l *layerCheck) tell(about Subject, pkg, file, format string, args ...any) {
+	l.examiner.tell(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file, Message: fmt.Sprintf(format, args...)})
+}
+
+// compare builds a layer and compares it with the image's.
+func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
+	got, err := diffID(ctx, built)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file):
+		return err // the temporary file
+	case err != nil:
+		l.tell(AboutLayer, "", "", "it cannot be built again: %v", err)
+	case got.String() != l.want:
+		l.tell(AboutLayer, "", "", "built again it has the diffID %s and not %s", got, l.want)
+	}
+	l.f.rebuilt = err == nil
+	if err == nil && got.String() == l.want {
+		return l.key(ctx, built)
+	}
+	return nil
+}
+
+// key compares the key of a layer with the one that this version gives it: builds take a layer with the right key for one
+// with the right content. That of a cache above the packages depends on all of these, and is left alone.
+func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
+	if l.f.said.key == "" || l.f.said.kind == string(build.LayerCache) {
+		return nil
+	}
+	built, err := built.Hash(ctx)
+	if err != nil {
+		return err
+	}
+	c := layers.Compression(compressionOf(l.image.Layers[layerIndex(l.image, l.f)].MediaType))
+	key, err := built.Key(layers.Options{Compression: c})
+	if err != nil {
+		return err
+	}
+	if key != "" && key != l.f.said.key {
+		l.tell(AboutAnnotation, "", "", "the key %.100q is not the one that this version gives to such a layer, %s", string(l.f.said.key), key)
+	}
+	return nil
+}
+
+// asIs builds the layer from its own entries. Their modes are 0644 and 0755, or, unless normal, what they are.
+func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
+	var built layers.Layer
+	for _, x := range l.c.entries {
+		y, err := l.c.asIs(x)
+		if err != nil {
+			continue // told already
+		}
+		if normal {
+			if y.Mode = 0o644; y.Kind == layers.KindDir {
+				y.Mode = 0o755
+			}
+			if int64(y.Mode) != x.mode {
+				l.tell(AboutMode, "", x.name, "mode %04o and not %04o", x.mode, y.Mode)
+			}
+		}
+		built.Entries = append(built.Entries, y)
+	}
+	return l.compare(ctx, built)
+}
+
+// server builds the layer of a server from the program in it.
+func (l *layerCheck) server(ctx context.Context) error {
+	names := map[string]bool{"bin": true, "bin/opm": true, "bin/grpc_health_probe": true, "etc": true, "etc/nsswitch.conf": true, "tmp": true}
+	var program *entry
+	for n, x := range l.c.entries {
+		if !names[x.name] {
+			l.tell(AboutServer, "", x.name, "it does not belong into the layer of a server")
+		}
+		if x.name == "bin/opm" && x.kind == tar.TypeReg {
+			program = &l.c.entries[n]
+		}
+	}
+	if program == nil {
+		l.tell(AboutServer, "", "bin/opm", "there is no server in the layer")
+		return nil
+	}
+	p := l.image.Platform
+	p.OSVersion, p.OSFeatures = "", nil
+	s, err := build.ServerStream(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
+	if err != nil {
+		l.tell(AboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
+		return nil
+	}
+	built, err := build.ServerLayer(s)
+	if err != nil {
+		return err
+	}
+	return l.compare(ctx, built)
+}

@@ -1,0 +1,152 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/images"
+)
+
+// Inspect tells what the images of a survey say of themselves. No layer is read.
+func Inspect(s *images.Survey) *Report {
+	first := s.Images[0]
+	r := &Report{
+		Name: s.Name, Reference: first.Reference(), Source: s.Source, Digest: s.Digest, MediaType: s.MediaType, Annotations: s.Annotations,
+		Packages: []Package{}, Caches: []Cache{},
+	}
+	r.Kind, r.Path = kindOf(first.Config.Config.Labels)
+	seen := map[digest.Digest]bool{}
+	for _, i := range s.Images {
+		r.Images = append(r.Images, imageOf(i))
+		for n, said := range saidOf(i.Image) {
+			l := i.Layers[n]
+			r.Built = r.Built || said.ours()
+			if seen[l.Digest] {
+				// The base may have the same server, say: what was put on top of it counts.
+				if at := slices.IndexFunc(r.Layers, func(k Layer) bool { return k.Digest == l.Digest }); said.ours() && r.Layers[at].Kind == string(build.LayerBase) {
+					r.Layers[at].Kind, r.Layers[at].Packages, r.Layers[at].Key = said.kind, said.packages, said.key
+				}
+				continue
+			}
+			seen[l.Digest] = true
+			r.Size += l.Size
+			r.Layers = append(r.Layers, Layer{
+				Digest: l.Digest, DiffID: i.Config.RootFS.DiffIDs[n], MediaType: l.MediaType, Size: l.Size,
+				Kind: said.kind, Packages: said.packages, Key: said.key,
+			})
+		}
+		for _, c := range cacheDirs(i.Config.Config) {
+			if !slices.ContainsFunc(r.Caches, func(k Cache) bool { return k.Path == "/"+c }) {
+				r.Caches = append(r.Caches, Cache{Path: "/" + c, Format: UnknownFormat, State: CacheNamed})
+			}
+		}
+	}
+	for _, o := range s.Others {
+		r.Others = append(r.Others, Entry{Digest: o.Digest, MediaType: o.MediaType, ArtifactType: o.ArtifactType, Size: o.Size})
+	}
+	r.Packages = packagesOf(r.Layers)
+	return r
+}
+
+// kindOf tells by its labels what an image holds, and where.
+func kindOf(labels map[string]string) (Kind, string) {
+	for _, k := range []struct {
+		kind  Kind
+		label string
+	}{{Database, build.DatabaseLabel}, {Catalog, build.ConfigsLabel}} {
+		if at, ok := labels[k.label]; ok {
+			return k.kind, at
+		}
+	}
+	if _, ok := labels[bundle.AnnotationPackage]; ok {
+		return Bundle, labels[bundle.AnnotationManifests]
+	}
+	return Unknown, ""
+}
+
+func imageOf(i images.SurveyedImage) Image {
+	out := Image{
+		Platform: platformName(i.Platform), Digest: i.Digest, MediaType: i.MediaType, Config: i.ConfigDescriptor.Digest, Created: i.Config.Created,
+		Labels: i.Config.Config.Labels, Annotations: i.Annotations, User: i.Config.Config.User, Entrypoint: i.Config.Config.Entrypoint, Cmd: i.Config.Config.Cmd,
+		Layers: []digest.Digest{},
+	}
+	if out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	for _, l := range i.Layers {
+		out.Size += l.Size
+		out.Layers = append(out.Layers, l.Digest)
+		switch c := compressionOf(l.MediaType); {
+		case out.Compression == "":
+			out.Compression = c
+		case out.Compression != c:
+			out.Compression = "mixed"
+		}
+	}
+	return out
+}
+
+// compressionOf is the compression that a layer's media type names.
+func compressionOf(mediaType string) string {
+	switch {
+	case strings.HasSuffix(mediaType, "gzip"):
+		return "gzip"
+	case strings.HasSuffix(mediaType, "zstd"):
+		return "zstd"
+	}
+	return "none"
+}
+
+// platformName is a platform as --platform has it.
+func platformName(p v1.Platform) string {
+	return strings.TrimSuffix(path.Join(cmp.Or(p.OS, "?"), cmp.Or(p.Architecture, "?"), p.Variant), "/")
+}
+
+// packagesOf lists the packages of layers.
+func packagesOf(ls []Layer) []Package {
+	in := map[string][]digest.Digest{}
+	for _, l := range ls {
+		for _, p := range l.Packages {
+			if !slices.Contains(in[p], l.Digest) {
+				in[p] = append(in[p], l.Digest)
+			}
+		}
+	}
+	out := []Package{}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		out = append(out, Package{Name: name, Layers: in[name]})
+	}
+	return out
+}
+
+// cacheDirs are the directories of caches that the command line of an image names, relative to its root.
+func cacheDirs(c v1.ImageConfig) []string {
+	var out []string
+	words := slices.Concat(c.Entrypoint, c.Cmd)
+	for n, w := range words {
+		at, ok := strings.CutPrefix(w, "--cache-dir=")
+		if !ok && w == "--cache-dir" && n+1 < len(words) {
+			at, ok = words[n+1], true
+		}
+		if at = clean(at); ok && at != "" && len(out) < 10 && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// clean is a path of an image relative to its root; empty if it is the root, or leads out of it.
+func clean(at string) string {
+	if strings.Contains(at, "..") {
+		return ""
+	}
+	return strings.TrimPrefix(path.Clean("/"+at), "/")
+}
