@@ -51,10 +51,10 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 		keep = a.take
 	}
 	var lists [][]layers.Entry
-	*notices = nil
 	if o.Cache != nil {
 		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
 	}
+	*notices = nil
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {

@@ -117,21 +117,6 @@ func topParts(o *Options, contents []content) []part {
 	return parts
 }
 
-// topID tells all that a layer above all packages depends on; empty if not all digests of the files are known.
-func topID(x ExtraCache, whole WholeCatalog) string {
-	var about []string
-	for _, p := range whole.Packages {
-		about = append(about, "package", p.Package)
-		for _, f := range p.Files {
-			if f.Digest == "" {
-				return ""
-			}
-			about = append(about, f.Name, f.Mode.String(), f.Digest.String())
-		}
-	}
-	return x.ID + " " + noteKey("top 1", about...).String()
-}
-
 // joined puts the entries of several caches together. Directories that more than one of them has must be the same in all.
 func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	var all []layers.Entry

@@ -112,12 +112,12 @@ func TestDamagedNotesAreMissing(t *testing.T) {
 // Writers do not disturb each other, and the directory stays within its bound.
 func TestManyWritersOfNotes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
-	const bound = 100 * cacheUnit
+	const bound = 40 * cacheUnit
 	var wg sync.WaitGroup
 	for w := range 4 {
 		n := notesIn(t, dir, BlobCacheOptions{MaxBytes: bound})
 		wg.Go(func() {
-			for i := range 400 {
+			for i := range 120 {
 				key, text := noteNumber(i/2 + w%2*10_000)
 				n.Put(key, text)
 				if got, ok := n.Get(key); ok && string(got) != string(text) {

@@ -18,7 +18,7 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// remote reads from registries. It speaks the pull part of the distribution protocol itself: where credentials go, what
+// remote speaks to registries, in the distribution protocol: where credentials go, what
 // a redirect may do and how often something is tried again are decided here. What is configured on the machine -
 // registries.conf, certificates - is read by the containers library.
 type remote struct {

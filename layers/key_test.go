@@ -124,16 +124,6 @@ func TestFileWithAnotherDigestIsNotWritten(t *testing.T) {
 	if _, err := Write(t.Context(), io.Discard, l, Options{Compression: Gzip}); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []error{ErrChanged, nil} {
-		r, err := l.Entries[0].Verified().Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := io.ReadAll(r); !errors.Is(err, want) || string(got) != string(content) {
-			t.Errorf("%q: %v, want %v", got, err, want)
-		}
-		l.Entries[0].Digest = digest.FromBytes(content)
-	}
 	l.Entries[0].Digest, l.Entries[0].Size = "", 100
 	if _, err := l.Hash(t.Context()); !errors.Is(err, ErrChanged) {
 		t.Errorf("a file that is shorter than it was: %v", err)

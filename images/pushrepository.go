@@ -1,0 +1,231 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+)
+
+// parallelBlobs is how many blobs of an image are on their way at a time.
+const parallelBlobs = 5
+
+// pushedRepository is a repository that the image goes to, under one or several names.
+type pushedRepository struct {
+	p    *pusher
+	repo *repository
+	lend *lending
+	// dests are its destinations, and results what is told of them.
+	dests   []Destination
+	results []*Result
+
+	mu        sync.Mutex
+	transfers map[digest.Digest]Transfer
+	manifests Amount
+}
+
+// tagAll gives the image its names in the repository, and notes those that it has.
+func (r *pushedRepository) tagAll(ctx context.Context, done map[string]bool) error {
+	for _, d := range r.dests {
+		if err := r.tag(ctx, d); err != nil {
+			return r.failed(ctx, d, err)
+		}
+		done[d.String()] = true
+	}
+	return nil
+}
+
+// failed gives an error its class and says where it happened.
+func (r *pushedRepository) failed(ctx context.Context, d Destination, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(cause, err)
+	}
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		err = registryError{err}
+	}
+	return fmt.Errorf("%s: %w", d, err)
+}
+
+// retry is [retry] with the options of the copy. Its attempts are told of.
+func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
+	again := func(attempt int, err error) {
+		r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: withoutSecrets(err)})
+	}
+	return retry(ctx, r.p.c.o.Retries, r.p.remote.backoff(), again, try)
+}
+
+// fill brings blobs and manifests there. A blob that disappears before its manifest is there is sent once more.
+func (r *pushedRepository) fill(ctx context.Context) error {
+	err := r.round(ctx, r.hasManifest)
+	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
+		return err
+	}
+	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: withoutSecrets(err)})
+	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
+	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
+	return r.round(ctx, none)
+}
+
+// round brings there what is not there. What a manifest refers to is there if the manifest is.
+func (r *pushedRepository) round(ctx context.Context, has func(context.Context, pushedManifest) (bool, error)) error {
+	image := r.p.image
+	there, err := has(ctx, image.top())
+	if err != nil {
+		return err
+	}
+	missing := map[digest.Digest]bool{}
+	var manifests []pushedManifest
+	if !there {
+		for i, m := range image.manifests {
+			known := false
+			if i < len(image.manifests)-1 {
+				if known, err = has(ctx, m); err != nil {
+					return err
+				}
+			}
+			if known {
+				continue
+			}
+			manifests = append(manifests, m)
+			for _, b := range m.blobs {
+				missing[b.Digest] = true
+			}
+		}
+	}
+	if err := r.bring(ctx, missing); err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		if err := r.putManifest(ctx, m, m.digest.String(), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring sees to it that blobs are there: those that may be missing are looked for, the others are.
+func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]bool) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelBlobs)
+	if !r.p.src.HasThreadSafeGetBlob() {
+		g.SetLimit(1)
+	}
+	for _, b := range r.p.image.blobs {
+		if !missing[b.Digest] {
+			r.note(b, Transfer{How: Reused})
+			continue
+		}
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return r.blob(ctx, b)
+		})
+	}
+	return g.Wait()
+}
+
+// note remembers what became of a blob, and tells of it. What was sent once counts as sent.
+func (r *pushedRepository) note(b v1.Descriptor, t Transfer) {
+	t.Digest, t.Size = b.Digest, b.Size
+	r.mu.Lock()
+	if old, known := r.transfers[b.Digest]; !known || t.How == Pushed || old.How == Reused {
+		r.transfers[b.Digest] = t
+	}
+	r.mu.Unlock()
+	kind := map[How]EventKind{Pushed: EventBlobDone, Mounted: EventBlobMounted, Reused: EventBlobReused}[t.How]
+	r.p.event(Event{Kind: kind, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size, Done: b.Size})
+}
+
+// blob brings one blob there: it is there already, another repository lends it, or it is sent.
+func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error) {
+	there := false
+	err = r.retry(ctx, b.Digest, func() error {
+		there, err = r.repo.hasBlob(ctx, b)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("blob %s: %w", b.Digest, err)
+	}
+	if there {
+		r.note(b, Transfer{How: Reused})
+		return nil
+	}
+	event := Event{Kind: EventBlobStart, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size}
+	u := &blobUpload{repo: r.repo, src: r.p.src, blob: b}
+	if from, lent := r.lend.mount(ctx, u); lent {
+		r.note(b, Transfer{How: Mounted, From: from})
+		return nil
+	}
+	r.p.event(event)
+	event.Kind = EventBlobProgress
+	told := time.Now()
+	u.moved = func(n int64) {
+		if now := time.Now(); now.Sub(told) >= progressInterval {
+			told, event.Done = now, n
+			r.p.event(event)
+		}
+	}
+	for {
+		before := u.offset
+		err := r.retry(ctx, b.Digest, func() error { return u.attempt(ctx) })
+		if err == nil {
+			r.note(b, Transfer{How: Pushed})
+			return nil
+		}
+		// Whoever moves on may try again, as when reading.
+		if ctx.Err() != nil || !transient(err) || u.offset-before < restartProgress || u.at == nil {
+			return fmt.Errorf("blob %s: %w", b.Digest, err)
+		}
+	}
+}
+
+// progressInterval is how often is told of how much of a blob has been sent.
+const progressInterval = 200 * time.Millisecond
+
+// confirm reads back what was pushed: a server that says yes to everything is no registry. Who may write and not read is
+// believed.
+func (r *pushedRepository) confirm(ctx context.Context) error {
+	top := r.p.image.top()
+	var text []byte
+	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.c.o.Retries, func(resp *http.Response) (err error) {
+		text, err = io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		return err
+	})
+	if IsUnauthorized(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading back what was pushed: %w", err)
+	}
+	if digest.FromBytes(text) != top.digest {
+		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", ErrIntegrity, r.repo.name, top.digest, text)
+	}
+	return nil
+}
+
+// account fills the results: the first destination of the repository has brought everything there, and the others found it.
+func (r *pushedRepository) account() {
+	for i, result := range r.results {
+		blobs := make([]Transfer, 0, len(r.p.image.blobs))
+		for _, b := range r.p.image.blobs {
+			t := r.transfers[b.Digest]
+			if i > 0 {
+				t.How, t.From = Reused, ""
+			}
+			blobs = append(blobs, t)
+		}
+		if i == 0 {
+			result.Traffic = &Traffic{Manifests: r.manifests}
+		}
+		result.account(blobs)
+	}
+}
