@@ -1,6 +1,7 @@
 package build
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -18,6 +19,9 @@ const (
 	AnnotationPackages = "io.github.operator-bindery.layer.packages"
 	// AnnotationKey is the key of the content: layers with the same key have the same bytes. See [Layer.Key].
 	AnnotationKey = "io.github.operator-bindery.layer.key"
+	// AnnotationContent is the length of the packages' catalogs in bytes, uncompressed and without caches: by it packages are
+	// divided into layers where these are not read. See [Layer.Content].
+	AnnotationContent = "io.github.operator-bindery.layer.content"
 )
 
 // annotations are those of the layer's descriptor; nil for a layer of a base.
@@ -31,6 +35,9 @@ func (l Layer) annotations() map[string]string {
 	}
 	if l.Key != "" {
 		a[AnnotationKey] = l.Key.String()
+	}
+	if l.Content > 0 {
+		a[AnnotationContent] = strconv.FormatInt(l.Content, 10)
 	}
 	return a
 }

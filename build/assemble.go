@@ -18,8 +18,11 @@ type part struct {
 	packages []string
 	dir      string
 	layer    layers.Layer
-	key      digest.Digest
-	notices  *[]string // what was noticed when the layer was made; nil if nothing can be
+	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place of the
+	// written one if it has the same content.
+	stacked, proof *Layer
+	key            digest.Digest
+	notices        *[]string // what was noticed when the layer was made; nil if nothing can be
 }
 
 // openBases opens the base for every platform.
@@ -49,8 +52,50 @@ func openBases(ctx context.Context, o *Options) (_ []*base, err error) {
 func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	return Layer{
 		Kind: p.kind, Packages: p.packages, Key: p.key, dir: p.dir, MediaType: mediaType,
-		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed,
+		Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed, Content: p.contentSize(),
 	}
+}
+
+// contentSize is the length of the catalogs in a layer of packages.
+func (p part) contentSize() int64 {
+	if p.kind != LayerPackages {
+		return 0
+	}
+	return p.layer.Size()
+}
+
+// settled describes the part when its bytes are known, by what stands in its place if that has the same content.
+func (p part) settled(b layers.Blob, mediaType string) Layer {
+	l := p.asLayer(b, mediaType)
+	if p.proof == nil || p.proof.DiffID != l.DiffID {
+		return l
+	}
+	same := *p.proof
+	same.Key, same.Content, same.Uncompressed = p.keyAs(same.MediaType), l.Content, l.Uncompressed
+	if same.Digest == l.Digest {
+		same.lent = nil // the bytes are here already
+	}
+	return same
+}
+
+// keyAs is the key that the part has in a layer of a media type; empty if it has none.
+func (p part) keyAs(mediaType string) digest.Digest {
+	c, ok := compressionOf(mediaType)
+	if !ok || p.key == "" {
+		return ""
+	}
+	key, err := p.layer.Key(layers.Options{Compression: c})
+	if err != nil {
+		return ""
+	}
+	return key
+}
+
+// inFormat describes a layer that another image has in the words of a format.
+func (l Layer) inFormat(f Format) (Layer, error) {
+	mediaType, err := convertLayerType(f, l.MediaType)
+	l.MediaType = mediaType
+	return l, err
 }
 
 // assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all have
@@ -62,6 +107,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		files:     map[digest.Digest]string{},
 		lazy:      lazy,
 		bases:     map[digest.Digest]*base{},
+		lent:      map[digest.Digest]*lent{},
 	}
 	known := map[digest.Digest]bool{}
 	sizes := map[digest.Digest]int64{}
@@ -79,7 +125,10 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		}
 		ls = append(ls, common...)
 		for _, l := range ls {
-			if l.Kind != LayerBase && lazy[l.Digest] == nil {
+			switch {
+			case l.lent != nil:
+				img.lent[l.Digest] = l.lent
+			case l.Kind != LayerBase && lazy[l.Digest] == nil:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
 			if !known[l.Digest] {

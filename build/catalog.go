@@ -241,6 +241,11 @@ func packageParts(o *Options, below int, contents []content) ([]part, error) {
 // packagesPart is the layer of some packages: their catalogs, and their caches.
 func packagesPart(o *Options, g []content) part {
 	p := part{kind: LayerPackages}
+	if len(g) == 1 && g[0].stacked != nil {
+		p.stacked, p.packages = g[0].stacked, g[0].stacked.Packages
+		p.layer.Name = strings.Join(p.packages, ", ")
+		return p
+	}
 	for _, c := range g {
 		if c.pkg != "" {
 			p.packages = append(p.packages, c.pkg)

@@ -34,6 +34,8 @@ type Image struct {
 	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its lower
 	// layers, which are the base's, still have them.
 	Hidden []string `json:"hiddenInBase,omitempty"`
+	// Composed tells what became of the references of a composition, in their order.
+	Composed []Composed `json:"composed,omitempty"`
 
 	manifest  []byte
 	manifests map[digest.Digest][]byte
@@ -41,6 +43,7 @@ type Image struct {
 	files     map[digest.Digest]string
 	lazy      map[digest.Digest]*lazyLayer
 	bases     map[digest.Digest]*base
+	lent      map[digest.Digest]*lent
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
 }
@@ -70,7 +73,14 @@ type Layer struct {
 	// Remembered is true for a layer that was not made for this image: an earlier build did.
 	Remembered bool `json:"-"`
 
-	dir string // where a bundle's layer has its files
+	// Content is the length of the catalogs in the layer, without caches.
+	Content int64 `json:"content,omitempty"`
+	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the base's.
+	From string `json:"from,omitempty"`
+
+	dir    string // where a bundle's layer has its files
+	lent   *lent  // where a layer is that was not written
+	lender string // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
 // LayerKind is what a layer is for.

@@ -6,8 +6,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// Lenders implements [images.Lenders]: the repository of the base has its layers, and that of the previous image those that
-// did not change.
+// Lenders implements [images.Lenders]: the repository of the base has its layers, those of other images what comes from
+// them, and that of the previous image what did not change.
 func (s source) Lenders(d digest.Digest) []string { return s.image.lenders[d] }
 
 // repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
@@ -28,6 +28,9 @@ func (i *Image) lend(o *Options) {
 	}
 	for d := range i.bases {
 		add(d, repositoryOf(o.Base))
+	}
+	for _, l := range i.Layers {
+		add(l.Digest, l.lender)
 	}
 	if o.Previous == nil {
 		return

@@ -32,6 +32,10 @@ func (w *partWriter) write(ctx context.Context) error {
 	var todo []layers.Layer
 	var at []int
 	for i, p := range w.parts {
+		if p.stacked != nil {
+			w.layers[i] = *p.stacked
+			continue
+		}
 		if l, ok := w.o.known(p); ok {
 			notices[i] = l.Notices
 			w.remember(i, l)
@@ -56,6 +60,11 @@ func (w *partWriter) write(ctx context.Context) error {
 		delete(w.lazy, b.Digest)
 	}
 	for i, p := range w.parts {
+		if w.layers[i].From != "" {
+			if w.layers[i], err = w.layers[i].inFormat(w.o.Format); err != nil {
+				return err
+			}
+		}
 		if p.notices != nil {
 			notices[i] = append(notices[i], *p.notices...)
 		}
@@ -72,7 +81,7 @@ func (w *partWriter) done(i int, b layers.Blob) {
 		notices = *p.notices
 	}
 	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), notices)
-	w.layers[i] = p.asLayer(b, w.mediaType)
+	w.layers[i] = p.settled(b, w.mediaType)
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])
 	}
@@ -83,7 +92,7 @@ func (w *partWriter) remember(i int, l knownLayer) {
 	p := w.parts[i]
 	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: l.Compression}
 	w.lazy[b.Digest] = &lazyLayer{part: p, o: w.o.layerOptions(), blob: b, known: w.o.Known, store: w.store}
-	w.layers[i] = p.asLayer(b, w.mediaType)
+	w.layers[i] = p.settled(b, w.mediaType)
 	w.layers[i].Remembered = true
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])

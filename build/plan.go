@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,20 @@ import (
 type content struct {
 	pkg     string
 	entries []layers.Entry
+
+	// Of a composition: the reference that it comes from, the layer that has it already, and one that has it if it is the
+	// same as that which is made of the entries.
+	of             *composed
+	stacked, proof *Layer
 }
 
 // size is the length of the content in bytes.
-func (c content) size() int64 { return layers.Layer{Entries: c.entries}.Size() }
+func (c content) size() int64 {
+	if c.stacked != nil {
+		return cmp.Or(c.stacked.Content, c.stacked.Size) / int64(max(1, len(c.stacked.Packages)))
+	}
+	return layers.Layer{Entries: c.entries}.Size()
+}
 
 // planner divides a catalog into packages.
 type planner struct {
@@ -32,6 +43,7 @@ type planner struct {
 	s       *spool
 	at      *places
 	changed map[string]bool // packages that are not taken from files
+	private bool            // files are copied to the spool: fsys goes away before they are needed
 	entries map[string][]layers.Entry
 }
 
@@ -44,6 +56,9 @@ func (p *planner) files(ctx context.Context, files []File) error {
 		if len(f.Packages) == 1 {
 			pkg := f.Packages[0]
 			e, err := layers.File(p.at.take(pkg, f.Path), p.fsys, f.Path)
+			if err == nil && p.private {
+				e, err = p.s.copyOf(ctx, e)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
@@ -165,7 +180,7 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 		slices.SortFunc(es, func(a, b layers.Entry) int {
 			return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
 		})
-		all = append(all, content{pkg, es})
+		all = append(all, content{pkg: pkg, entries: es})
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
 	return all, err

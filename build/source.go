@@ -84,7 +84,8 @@ func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte,
 
 func (source) HasThreadSafeGetBlob() bool { return true }
 
-// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base only now.
+// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or another
+// image only now.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
@@ -105,6 +106,9 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.Bl
 	}
 	if b, ok := s.image.bases[info.Digest]; ok {
 		return b.blob(ctx, info.Digest, cache)
+	}
+	if l, ok := s.image.lent[info.Digest]; ok {
+		return l.open(ctx)
 	}
 	return nil, 0, fmt.Errorf("no blob %s in the image", info.Digest)
 }

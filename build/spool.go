@@ -2,12 +2,14 @@ package build
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -65,6 +67,25 @@ func (s *spool) entry(target string, spans []span) layers.Entry {
 		return io.NopCloser(io.MultiReader(pieces...)), nil
 	}
 	return e
+}
+
+// copyOf is the same file of a layer with its content in the spool. [spool.flush] must be called before it is opened.
+func (s *spool) copyOf(ctx context.Context, e layers.Entry) (_ layers.Entry, err error) {
+	r, err := e.Open()
+	if err != nil {
+		return e, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	at := s.size
+	if _, err := io.Copy(s, ctxio.Reader{Ctx: ctx, R: r}); err != nil {
+		return e, err
+	}
+	if s.size-at != e.Size {
+		return e, layers.ErrChanged
+	}
+	copied := s.entry(e.Name, []span{{at, e.Size}})
+	copied.Mode = e.Mode
+	return copied, nil
 }
 
 func (s *spool) flush() error { return s.w.Flush() }

@@ -8,7 +8,9 @@ import (
 	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/appregistry"
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/compose"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/images"
@@ -29,6 +31,7 @@ func withClass(err error) error {
 	class := cliutil.Class(0)
 	var invalid *declcfg.ValidationError
 	var name *render.NameError
+	var reference *build.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	var conflict *images.ConflictError
@@ -48,12 +51,14 @@ func withClass(err error) error {
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
 		class = cliutil.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
-		errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
+		errors.Is(err, build.ErrPackages), errors.Is(err, compose.ErrInvalid), errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
 		class = cliutil.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
 		class = cliutil.ClassNetwork
 	case errors.Is(err, images.ErrRegistry) && cliutil.Classify(err) != cliutil.ClassLocal:
 		class = cliutil.ClassNetwork
+	case errors.As(err, &reference) && cliutil.Classify(err) != cliutil.ClassLocal && cliutil.Classify(err) != cliutil.ClassNetwork:
+		class = cliutil.ClassInput
 	default:
 		return err
 	}
@@ -74,6 +79,8 @@ func withObject(err error) error {
 		switch e := err.(type) {
 		case *edit.Problem:
 			name = editObject(e)
+		case *build.ReferenceError:
+			name = images.WithoutCredentials(e.Image)
 		case *render.ReferenceError:
 			name = images.WithoutCredentials(e.Reference)
 		case *images.PullError:

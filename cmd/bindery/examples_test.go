@@ -100,7 +100,7 @@ func TestHelpExamples(t *testing.T) {
 				if !strings.HasPrefix(line, name) {
 					t.Fatalf("%q is not an example of %q", line, name)
 				}
-				if strings.Contains(line, "catalog.oci") {
+				if strings.Contains(line, "catalog.oci") || strings.Contains(line, "compose.yaml") {
 					if got := runProgram(t, dir, "bindery", "build", "catalog", "catalog", "-t", "catalog:v1", "--server", "none"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
@@ -109,6 +109,9 @@ func TestHelpExamples(t *testing.T) {
 					if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "etcd:v1"); got.status != 0 {
 						t.Fatal(got.stderr)
 					}
+				}
+				if strings.Contains(line, "compose.yaml") {
+					writeFile(t, filepath.Join(dir, "compose.yaml"), "repo: registry.example.com/acme/community\ntag: v1\nreferences:\n- name: etcd\n  image: oci:catalog.oci:v1\n")
 				}
 				port := freePort(t)
 				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
@@ -121,6 +124,9 @@ func TestHelpExamples(t *testing.T) {
 				}
 				if (args[0] == "index" || args[0] == "catalog") && strings.Contains(line, " -t ") && !strings.Contains(line, "--generate") {
 					args = append(args, "--server", "none") // packing it would take nearly all of the time
+				}
+				if strings.Contains(line, "compose.yaml") {
+					args = append(args, "--server", "none")
 				}
 				switch {
 				case args[0] == "probe":

@@ -1,0 +1,405 @@
+package build
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// fakeCache is a cache that depends on the catalog.
+func fakeCache(c PackageCatalog) (CacheFile, error) {
+	return CacheFile{Name: c.Package + ".cache", Content: fmt.Appendf(nil, "%s %v", c.Package, c.Sources)}, nil
+}
+
+// wholeCache is a cache of all packages.
+var wholeCache = ExtraCache{ID: "whole", Dir: "tmp/cache", Top: func(_ context.Context, w WholeCatalog) ([]layers.Entry, error) {
+	var names []string
+	for _, p := range w.Packages {
+		names = append(names, p.Package)
+	}
+	return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
+}}
+
+// packageFS is a catalog directory with packages of various sizes.
+func packageFS(names ...string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for _, name := range names {
+		text := pkg(name)
+		h := digest.FromString(name).Encoded()
+		text += "# " + strings.Repeat(h, int(h[0])*int(h[1])%97) + "\n"
+		out[name+"/catalog.yaml"] = file(text)
+	}
+	return out
+}
+
+// published builds the image of a catalog and opens it. The reference's image is the directory of its layers.
+func published(t testing.TB, in CatalogInput, o Options) Reference {
+	t.Helper()
+	o.Dir = t.TempDir()
+	return openedImage(t, o.Dir, catalog(t, in, o))
+}
+
+func openedImage(t testing.TB, name string, img *Image) Reference {
+	t.Helper()
+	src, err := img.Reference().NewImageSource(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := images.OpenSource(t.Context(), src, images.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.Name = "oci:" + name
+	r := Reference{Image: name, Read: func(ctx context.Context) (OpenedCatalog, error) {
+		tree, err := open.Extract(ctx, []string{configsDir}, images.ExtractOptions{})
+		if err != nil {
+			return OpenedCatalog{}, err
+		}
+		configs, err := fs.Sub(tree, configsDir)
+		if err != nil {
+			return OpenedCatalog{}, err
+		}
+		c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
+		if err != nil {
+			return OpenedCatalog{}, err
+		}
+		files, err := FilesOf(c)
+		return OpenedCatalog{CatalogInput{FS: configs, Files: files}, tree.Close}, err
+	}}
+	r.Stack, r.NoStack = ReadStack(open)
+	return r
+}
+
+func composed1(t testing.TB, in ComposeInput, o Options) *Image {
+	t.Helper()
+	o.Dir = t.TempDir()
+	img, err := Compose(t.Context(), in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { img.Close() })
+	return img
+}
+
+// withoutLayers removes the layers of packages: who needs one fails.
+func withoutLayers(t testing.TB, refs ...Reference) {
+	t.Helper()
+	for _, r := range refs {
+		for _, l := range r.Stack.Layers {
+			if err := os.Remove(filepath.Join(r.Image, l.Digest.Encoded())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The composition of images of single packages is the image of the catalog with all of them, whatever their order and the
+// number of layers.
+func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
+	for n, o := range []Options{
+		{},
+		{Compression: layers.Zstd, Cache: fakeCache},
+		{Servers: []Server{amd, arm}, Cache: fakeCache},
+		{MaxLayers: 6, Cache: fakeCache, Servers: []Server{amd}},
+		{MaxLayers: 3},
+		{MaxLayers: 7, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
+		{Format: FormatDocker, Cache: fakeCache},
+		{Extra: []ExtraCache{wholeCache}, MaxLayers: 20},
+	} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			var names []string
+			in := ComposeInput{}
+			parts := o
+			parts.Format, parts.MaxLayers, parts.Labels, parts.Annotations, parts.Extra = FormatOCI, 0, nil, nil, nil
+			for i := range 10 + random.IntN(5) {
+				name := fmt.Sprintf("pkg-%d", i*7919%101)
+				names = append(names, name)
+				r := published(t, CatalogInput{FS: packageFS(name)}, parts)
+				if r.NoStack != nil {
+					t.Fatal(r.NoStack)
+				}
+				r.Name = name
+				in.References = append(in.References, r)
+			}
+			want := catalog(t, CatalogInput{FS: packageFS(names...)}, o)
+			random.Shuffle(len(in.References), func(i, j int) {
+				in.References[i], in.References[j] = in.References[j], in.References[i]
+			})
+			for _, in.Verify = range []bool{true, false} {
+				got := composed1(t, in, o)
+				if got.Digest != want.Digest {
+					t.Fatalf("verify %t: %s\n%s\n%s", in.Verify, got.Digest, got.manifest, want.manifest)
+				}
+			}
+			if o.Extra != nil {
+				return // all of it has to be read
+			}
+			planned, ls, err := PlanCompose(t.Context(), in, Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, Cache: o.Cache, Servers: o.Servers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stacked := 0
+			for _, r := range planned {
+				stacked += len(r.Stacked)
+			}
+			if alone := o.MaxLayers == 0; alone != (stacked == len(names)) || len(ls) != want.Totals.Layers-len(o.Servers) {
+				t.Errorf("%d of %d packages are stacked in %d layers", stacked, len(names), len(ls))
+			}
+		})
+	}
+}
+
+// What is stacked is not read: it need not even be there.
+func TestStackedLayersAreNotRead(t *testing.T) {
+	a, b := published(t, CatalogInput{FS: packageFS("a")}, Options{}), published(t, CatalogInput{FS: packageFS("b")}, Options{})
+	a.Name, b.Name = "a", "b"
+	in := ComposeInput{References: []Reference{a, b}}
+	want := catalog(t, CatalogInput{FS: packageFS("a", "b")}, Options{})
+	copied := "oci:" + filepath.Join(t.TempDir(), "copy") + ":v1"
+	push(t, composed1(t, in, Options{}), copied)
+	_, whole := tree(t, copied, v1.Platform{}, ".")
+	if got := names(t, whole); !slices.Equal(got, []string{"configs/a/catalog.yaml", "configs/b/catalog.yaml"}) {
+		t.Errorf("the copy has %v", got)
+	}
+	withoutLayers(t, a, b)
+	got := composed1(t, in, Options{})
+	if got.Digest != want.Digest {
+		t.Errorf("%s instead of %s", got.Digest, want.Digest)
+	}
+	for _, l := range got.Layers {
+		if l.From == "" {
+			t.Errorf("layer %v was written", l.Packages)
+		}
+	}
+	if _, _, err := (source{ref{got}}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
+		t.Error("a layer that is not there can be opened")
+	}
+}
+
+// Which images can be stacked depends on what they tell alone.
+func TestWhatCanBeStacked(t *testing.T) {
+	plain := published(t, CatalogInput{FS: packageFS("a")}, Options{Cache: fakeCache})
+	for name, c := range map[string]struct {
+		image Reference
+		why   string
+	}{
+		"one package":         {plain, ""},
+		"several packages":    {published(t, CatalogInput{FS: packageFS("a", "b", "c")}, Options{}), ""},
+		"shared layers":       {published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 2}), ""},
+		"docker format":       {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}), "docker format"},
+		"blobs of no package": {published(t, CatalogInput{FS: sampleFS()}, Options{}), "no package"},
+		"empty catalog":       {published(t, CatalogInput{FS: fstest.MapFS{}}, Options{}), "no package"},
+		"database":            {openedImage(t, "", index1(t, database("db"), Options{Dir: t.TempDir()})), "database"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			switch {
+			case c.why == "" && c.image.NoStack != nil:
+				t.Error(c.image.NoStack)
+			case c.why != "" && (c.image.NoStack == nil || !strings.Contains(c.image.NoStack.Error(), c.why)):
+				t.Errorf("%v", c.image.NoStack)
+			}
+		})
+	}
+	img := plain.Stack.Layers[0].lent.image
+	for name, change := range map[string]func(*images.Image){
+		"another kind of layer": func(i *images.Image) { i.Layers[0].Annotations[AnnotationKind] = "cache" },
+		"a layer on top":        func(i *images.Image) { i.Layers = append(i.Layers, v1.Descriptor{}) },
+		"a path as a package":   func(i *images.Image) { i.Layers[0].Annotations[AnnotationPackages] = "../a" },
+		"not in order":          func(i *images.Image) { i.Layers[0].Annotations[AnnotationPackages] = "b,a" },
+		"twice":                 func(i *images.Image) { i.Layers[0].Annotations[AnnotationPackages] = "a,a" },
+		"an unknown codec":      func(i *images.Image) { i.Layers[0].MediaType = "application/x" },
+		"opm's cache":           func(i *images.Image) { i.Config.Config.Cmd = []string{"serve", "/configs", "--cache-dir=/tmp/cache"} },
+		"another directory":     func(i *images.Image) { i.Config.Config.Labels = map[string]string{ConfigsLabel: "/catalog"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := *img
+			changed.Layers = slices.Clone(img.Layers)
+			changed.Layers[0].Annotations = map[string]string{AnnotationKind: string(LayerPackages), AnnotationPackages: "a"}
+			if _, err := ReadStack(&changed); err != nil {
+				t.Fatal(err)
+			}
+			change(&changed)
+			if s, err := ReadStack(&changed); err == nil {
+				t.Errorf("stacked: %+v", s)
+			}
+		})
+	}
+}
+
+// Layers that do not fit are packed anew, and the image is the same as if everything were.
+func TestLayersThatDoNotFitArePacked(t *testing.T) {
+	for name, c := range map[string]struct {
+		part, whole Options
+		only        bool
+		why         string
+	}{
+		"no cache":          {Options{}, Options{Cache: fakeCache}, false, "no serve cache"},
+		"a cache":           {Options{Cache: fakeCache}, Options{}, false, "have a serve cache"},
+		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
+		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := published(t, CatalogInput{FS: packageFS("a", "b")}, c.part)
+			r.Name = "a"
+			got := composed1(t, ComposeInput{References: []Reference{r}, AnyPackages: true, OneCompression: c.only}, c.whole)
+			if want := catalog(t, CatalogInput{FS: packageFS("a", "b")}, c.whole); got.Digest != want.Digest {
+				t.Errorf("%s instead of %s", got.Digest, want.Digest)
+			}
+			if a := got.Composed[0]; len(a.Packed) != 2 || len(a.Stacked) != 0 || !strings.Contains(a.Why, c.why) {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// Layers of several packages are stacked as a whole where there are layers enough, and taken apart where there are not.
+func TestSharedLayers(t *testing.T) {
+	four := published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 3})
+	one := published(t, CatalogInput{FS: packageFS("e")}, Options{})
+	in := ComposeInput{References: []Reference{one, four}, AnyPackages: true}
+	got := composed1(t, in, Options{})
+	if n := len(four.Stack.Layers) + 1; got.Totals.Layers != n || got.Totals.Packages != 5 || len(got.Composed[1].Stacked) != 4 {
+		t.Errorf("%+v", got.Totals)
+	}
+	few := Options{MaxLayers: 2}
+	if got, want := composed1(t, in, few), catalog(t, CatalogInput{FS: packageFS("a", "b", "c", "d", "e")}, few); got.Digest != want.Digest {
+		t.Errorf("%s instead of %s", got.Digest, want.Digest)
+	}
+}
+
+// A reference holds the package that it is named for and no other, and no package comes from two.
+func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
+	named := func(name string, fsys fs.FS, stacked bool) Reference {
+		o := Options{}
+		if !stacked {
+			o.Format = FormatDocker
+		}
+		r := published(t, CatalogInput{FS: fsys}, o)
+		r.Name = name
+		return r
+	}
+	for _, stacked := range []bool{true, false} {
+		a, ab := named("a", packageFS("a"), stacked), named("b", packageFS("a", "b"), stacked)
+		for name, c := range map[string]struct {
+			in   ComposeInput
+			want []string
+		}{
+			"another package": {ComposeInput{References: []Reference{named("x", packageFS("a"), stacked)}}, []string{`reference "x"`, `does not hold the package that it is named for, but "a"`}},
+			"one too many":    {ComposeInput{References: []Reference{ab}}, []string{`other packages beside the one that it is named for: "a"`}},
+			"twice":           {ComposeInput{References: []Reference{a, ab}, AnyPackages: true}, []string{`package "a" is in reference "a"`}},
+			"none":            {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}}, []string{"holds no package"}},
+			"everything": {ComposeInput{References: []Reference{a, ab, named("x", packageFS("c"), stacked)}},
+				[]string{`other packages`, `"a" is in reference "a"`, `does not hold`}},
+		} {
+			t.Run(fmt.Sprint(name, " ", stacked), func(t *testing.T) {
+				dir := t.TempDir()
+				_, err := Compose(t.Context(), c.in, Options{Dir: dir})
+				if !errors.Is(err, ErrPackages) {
+					t.Fatal(err)
+				}
+				for _, want := range c.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("no %q in %v", want, err)
+					}
+				}
+				if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+					t.Errorf("left behind: %v, %v", left, err)
+				}
+			})
+		}
+	}
+}
+
+// liar publishes an image whose manifest says that the layer holds the package a.
+func liar(t testing.TB, entries ...layers.Entry) Reference {
+	t.Helper()
+	o := Options{Dir: t.TempDir(), purpose: catalogPurpose()}
+	if err := o.normalize(); err != nil {
+		t.Fatal(err)
+	}
+	img, err := writeImage(t.Context(), &o, make([]*base, 1), []part{{kind: LayerPackages, packages: []string{"a"}, layer: layers.Layer{Name: "a", Entries: entries}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := openedImage(t, "", img)
+	if r.Name = "a"; r.NoStack != nil {
+		t.Fatal(r.NoStack)
+	}
+	return r
+}
+
+// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets in.
+func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
+	honest := layers.Bytes("configs/a/catalog.yaml", 0o644, packageFS("a")["a/catalog.yaml"].Data)
+	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})
+	more := liar(t, honest, layers.Bytes("bin/opm", 0o755, []byte("evil")))
+	got := composed1(t, ComposeInput{References: []Reference{more}, Verify: true}, Options{})
+	if got.Digest != want.Digest || len(got.Composed[0].Packed) != 1 || !strings.Contains(got.Composed[0].Why, "made of its content") {
+		t.Errorf("%s instead of %s: %+v", got.Digest, want.Digest, got.Composed)
+	}
+	if got := composed1(t, ComposeInput{References: []Reference{more}}, Options{}); got.Digest == want.Digest {
+		t.Error("the layer is not another one")
+	}
+	// Also if the layers are compressed otherwise than those that are packed.
+	zstd := published(t, CatalogInput{FS: packageFS("a")}, Options{Compression: layers.Zstd})
+	zstd.Name = "a"
+	in := ComposeInput{References: []Reference{zstd}}
+	plain := composed1(t, in, Options{})
+	in.Verify = true
+	if got := composed1(t, in, Options{}); got.Digest != plain.Digest || len(got.Composed[0].Stacked) != 1 {
+		t.Errorf("%s\n%s", got.manifest, plain.manifest)
+	}
+	other := liar(t, layers.Bytes("configs/b/catalog.yaml", 0o644, []byte(pkg("b"))))
+	_, err := Compose(t.Context(), ComposeInput{References: []Reference{other}, Verify: true}, Options{Dir: t.TempDir()})
+	if !errors.Is(err, ErrPackages) || !strings.Contains(err.Error(), `said to hold "a", but it holds "b"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Reading several references that fail tells of each, and a cancelled composition leaves nothing.
+func TestReferencesThatCannotBeRead(t *testing.T) {
+	broken := func(name string) Reference {
+		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (OpenedCatalog, error) {
+			return OpenedCatalog{}, errors.New("cannot be read")
+		}}
+	}
+	dir := t.TempDir()
+	in := ComposeInput{References: []Reference{broken("a"), broken("b")}}
+	_, err := Compose(t.Context(), in, Options{Dir: dir})
+	var about *ReferenceError
+	if !errors.As(err, &about) || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Compose(ctx, in, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := Compose(t.Context(), ComposeInput{}, Options{Dir: dir}); err == nil {
+		t.Error("a composition of nothing")
+	}
+}
+
+func infoOf(l Layer) types.BlobInfo { return types.BlobInfo{Digest: l.Digest, Size: l.Size} }

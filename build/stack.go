@@ -1,0 +1,152 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// Stack is a catalog image whose layers of packages can be put into another image as they are, by their digests: its
+// manifest tells what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent use.
+type Stack struct {
+	// Layers are those of packages, in the order of the image.
+	Layers []Layer
+	// Cached tells whether they hold the server's caches of their packages.
+	Cached bool
+}
+
+// lent is where a blob is that another image has.
+type lent struct {
+	image *images.Image
+	d     v1.Descriptor
+}
+
+// open opens the blob. To read it to its end fails if it is not what its digest says.
+func (l lent) open(ctx context.Context) (io.ReadCloser, int64, error) {
+	r, err := l.image.Blob(ctx, l.d)
+	return r, l.d.Size, err
+}
+
+// ReadStack tells which layers of the image can be stacked. An error says why they cannot be: then the image has to be
+// read. Nothing is fetched. The image must be open as long as what is made of the stack is.
+//
+// What annotations say is not proved by anything. See [ComposeInput.Verify].
+func ReadStack(img *images.Image) (*Stack, error) {
+	labels := img.Config.Config.Labels
+	switch _, database := labels[DatabaseLabel]; {
+	case database:
+		return nil, errors.New("it holds a database")
+	case path.Clean("/"+labels[ConfigsLabel]) != "/"+configsDir:
+		return nil, fmt.Errorf("its catalog is not at /%s", configsDir)
+	case img.MediaType != v1.MediaTypeImageManifest:
+		return nil, errors.New("the docker format does not tell what is in the layers")
+	}
+	s := &Stack{}
+	for _, arg := range img.Config.Config.Cmd {
+		at, ok := strings.CutPrefix(arg, "--cache-dir=")
+		if ok && at != "/"+cacheDir {
+			return nil, fmt.Errorf("its cache is at %.100q", at)
+		}
+		s.Cached = s.Cached || ok
+	}
+	from := cmp.Or(img.Reference(), img.Digest.String())
+	above := false // a layer of ours has been seen
+	held := map[string]bool{}
+	for n, d := range img.Layers {
+		switch kind := LayerKind(d.Annotations[AnnotationKind]); {
+		case kind == "" && above:
+			return nil, errors.New("somebody put layers on top of its packages")
+		case kind == "":
+			continue // the base
+		case len(s.Layers) == 0 && (kind == LayerServer || kind == LayerReset):
+			above = true
+			continue
+		case kind != LayerPackages:
+			return nil, fmt.Errorf("it has a layer for %.40q", string(kind))
+		}
+		above = true
+		l, err := stackedLayer(img, n, held)
+		if err != nil {
+			return nil, err
+		}
+		l.From = images.WithoutCredentials(from)
+		s.Layers = append(s.Layers, l)
+	}
+	if len(s.Layers) == 0 {
+		return nil, errors.New("it does not tell what is in its layers")
+	}
+	return s, nil
+}
+
+// stackedLayer reads what the manifest tells of a layer of packages. held are the packages of other layers.
+func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error) {
+	d := img.Layers[n]
+	l := Layer{
+		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n], Size: d.Size,
+		lent: &lent{img, d},
+	}
+	if _, ok := compressionOf(d.MediaType); !ok {
+		return l, fmt.Errorf("a layer has the media type %.80q", d.MediaType)
+	}
+	if img.InRegistry() {
+		l.lender, _, _ = strings.Cut(img.Reference(), "@")
+	}
+	text := d.Annotations[AnnotationPackages]
+	if text == "" {
+		return l, errors.New("it has blobs of no package")
+	}
+	l.Packages = strings.Split(text, ",")
+	if !slices.IsSorted(l.Packages) {
+		return l, errors.New("the packages of a layer are not in order")
+	}
+	for _, p := range l.Packages {
+		if err := checkPackageName(p); err != nil {
+			return l, err
+		}
+		if held[p] {
+			return l, fmt.Errorf("package %q is in it more than once", p)
+		}
+		held[p] = true
+	}
+	// What is not true of these two makes a worse layout, and never another catalog.
+	if key := digest.Digest(d.Annotations[AnnotationKey]); key.Validate() == nil {
+		l.Key = key
+	}
+	if n, err := strconv.ParseInt(d.Annotations[AnnotationContent], 10, 64); err == nil && n > 0 {
+		l.Content = n
+	}
+	return l, nil
+}
+
+// fits tells whether the layers can stand in an image with the options; an error says why not. only says that they must
+// have the options' compression.
+func (s *Stack) fits(o *Options, only bool) error {
+	switch {
+	case len(o.Extra) > 0: // what is in the layers is seen when they are read
+	case s.Cached && o.Cache == nil:
+		return errors.New("its layers have a serve cache, and the image is to have none")
+	case !s.Cached && o.Cache != nil:
+		return errors.New("its layers have no serve cache")
+	}
+	for _, l := range s.Layers {
+		c, _ := compressionOf(l.MediaType)
+		if _, err := layerType(o.Format, c); err != nil {
+			return err
+		}
+		if only && c != o.Compression {
+			return fmt.Errorf("its layers are compressed with %s", c)
+		}
+	}
+	return nil
+}

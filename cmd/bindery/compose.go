@@ -1,0 +1,293 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/compose"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+func (p *program) buildComposeCommand() *cli.Command {
+	own := []cli.Flag{
+		&cli.StringSliceFlag{Name: "reference", Usage: "`NAME=IMAGE` in place of the image that the file has for the name, or beside those that it has", Category: "what"},
+		&cli.BoolFlag{Name: "any-packages", Usage: "take all packages of a reference, whatever it is called", Category: "what"},
+		&cli.BoolFlag{Name: "validate", Usage: "read and validate all references, and stack only layers that are what their content makes", Category: "work"},
+		&cli.BoolFlag{Name: "plan", Usage: "print which references are stacked and which are packed, and build nothing; --metadata-file - prints JSON", Category: "work"},
+	}
+	return &cli.Command{
+		Name:      "compose",
+		Usage:     "build a catalog image from the images of others",
+		ArgsUsage: "FILE",
+		Description: "FILE says what the image is called, and of which images it is composed (\"-\" is standard input):\n\n" +
+			"  name: community\n" +
+			"  repo: registry.example.com/acme/community\n" +
+			"  tag: v1\n" +
+			"  references:\n" +
+			"  - name: etcd                                  # the package\n" +
+			"    image: registry.example.com/acme/etcd:v1    # an image of its catalog\n\n" +
+			"The layers of images that were built by bindery are stacked by their digests: they are not downloaded, and a registry that\n" +
+			"has them lends them. Other catalogs are read, validated and packed here. The image is the one that \"build catalog\" makes\n" +
+			"of all packages together. -t names it otherwise than the file, and everything else is as in \"build catalog\"." +
+			examples("bindery build compose compose.yaml --push --dry-run",
+				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
+				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
+		Flags:  distinctFlags(own, p.buildCatalogCommand().Flags, imageFlags()),
+		Action: exactly(1, p.buildCompose),
+	}
+}
+
+// distinctFlags are the flags of all lists, the first of each name.
+func distinctFlags(lists ...[]cli.Flag) []cli.Flag {
+	var out []cli.Flag
+	seen := map[string]bool{}
+	for _, f := range flags(lists...) {
+		if name := f.Names()[0]; !seen[name] {
+			seen[name] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (p *program) buildCompose(c *cli.Context) error {
+	config, err := p.composeConfig(c)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("previous") {
+		return cliutil.Usagef("--previous is about packages that share layers in an image that is built of a catalog: references say themselves what is in their layers")
+	}
+	o, err := p.buildOptions(c)
+	if err != nil {
+		return err
+	}
+	if err := p.setCaches(c, &o); err != nil {
+		return err
+	}
+	if o.Known, err = p.known(c); err != nil {
+		return err
+	}
+	in := c.Args().First()
+	if in == "-" {
+		in = ""
+	}
+	var opened *compose.Images
+	defer func() {
+		if opened != nil {
+			_ = opened.Close() // read only
+		}
+	}()
+	open := func(o *build.Options) (input build.ComposeInput, err error) {
+		if opened != nil {
+			_ = opened.Close() // an earlier attempt's
+		}
+		if opened, err = p.openReferences(c, config, o); err != nil {
+			return input, err
+		}
+		return build.ComposeInput{
+			References: opened.References, AnyPackages: c.Bool("any-packages"), OneCompression: c.IsSet("compression"), Verify: c.Bool("validate"),
+		}, nil
+	}
+	if c.Bool("plan") {
+		return p.printComposition(c, in, o, open)
+	}
+	return p.makeImage(c, in, o, func(o build.Options) (*build.Image, error) {
+		start := time.Now()
+		input, err := open(&o)
+		if err != nil {
+			return nil, err
+		}
+		debug.FreeOSMemory()
+		image, err := p.assemble(&o, func() (*build.Image, error) { return build.Compose(c.Context, input, o) })
+		if err != nil {
+			return nil, composeHint(err)
+		}
+		p.tellComposed(image, time.Since(start))
+		return image, nil
+	})
+}
+
+// composeConfig reads the configuration, and what the command line says in its place.
+func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
+	in, name, err := p.openInput(c.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	config, err := compose.Read(in, name)
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := cliutil.Pairs("reference", c.StringSlice("reference"))
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Replace(replaced); err != nil {
+		return nil, cliutil.Usagef("--reference: %w", err)
+	}
+	if !c.IsSet("tag") && config.Repo != "" {
+		image := config.Repo
+		if config.Tag != "" {
+			image += ":" + config.Tag
+		}
+		if _, err := checkName(image); err != nil {
+			return nil, &compose.Problem{File: name, Field: "repo, tag", Text: strings.TrimPrefix(err.Error(), "--tag ")}
+		}
+		if err := c.Set("tag", image); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+// openReferences opens the images of a composition and finds the servers for the new one.
+func (p *program) openReferences(c *cli.Context, config *compose.Config, o *build.Options) (*compose.Images, error) {
+	of, err := platforms(c)
+	if err != nil {
+		return nil, err
+	}
+	o.Platform = of[0]
+	if o.Servers, err = p.servers(c, of); err != nil {
+		return nil, err
+	}
+	ro, err := p.renderOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	ro.TempDir = o.Dir
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: validator(), Locked: c.String("lock") != ""})
+}
+
+// composeHint tells what helps against references that hold something else than they should.
+func composeHint(err error) error {
+	if errors.Is(err, build.ErrPackages) {
+		return &cliutil.Error{Class: cliutil.ClassInput, Err: err,
+			Hint: "a reference is named for the only package that its image holds, and no two hold the same; --any-packages takes what there is"}
+	}
+	return err
+}
+
+// tellComposed tells what became of the references.
+func (p *program) tellComposed(image *build.Image, took time.Duration) {
+	packed := 0
+	var reasons []string
+	names := map[string][]string{}
+	for _, r := range image.Composed {
+		if packed += len(r.Packed); len(r.Packed) == 0 {
+			continue
+		}
+		if names[r.Why] == nil {
+			reasons = append(reasons, r.Why)
+		}
+		names[r.Why] = append(names[r.Why], r.Name)
+	}
+	for _, why := range reasons {
+		p.log.Info(fmt.Sprintf("packed here: %s: %s", firstNames(names[why]), why))
+	}
+	stacked, size := 0, int64(0)
+	kinds := map[string]bool{}
+	for _, l := range image.Layers {
+		if l.From != "" {
+			stacked++
+			size += l.Size
+		}
+		if l.Kind == build.LayerPackages {
+			kinds[l.MediaType] = true
+		}
+	}
+	if len(kinds) > 1 && stacked > 0 {
+		p.log.Warn("the layers of the references are compressed in different ways; --compression packs them alike")
+	}
+	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),
+		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, megabytes(size), count(packed, "package"), took.Round(time.Millisecond)))
+}
+
+// firstNames is a list of names that may be long.
+func firstNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// composition is the JSON form of a plan.
+type composition struct {
+	Composed []build.Composed `json:"composed"`
+	Layers   []composedLayer  `json:"layers"`
+}
+
+// composedLayer is a layer of packages: Size is that of one that is stacked, Content the length of the catalogs in it.
+type composedLayer struct {
+	Packages []string `json:"packages"`
+	Digest   string   `json:"digest,omitempty"`
+	Size     int64    `json:"bytes,omitempty"`
+	Content  int64    `json:"content,omitempty"`
+	From     string   `json:"from,omitempty"`
+}
+
+// printComposition prints what would be stacked and what packed.
+func (p *program) printComposition(c *cli.Context, in string, o build.Options, open func(*build.Options) (build.ComposeInput, error)) (err error) {
+	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
+		if c.IsSet(flag) {
+			return cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
+		}
+	}
+	if err := checkResultFiles(c, in); err != nil {
+		return err
+	}
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	o.Dir = work.Dir()
+	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
+		return err
+	}
+	input, err := open(&o)
+	if err != nil {
+		return err
+	}
+	account, ls, err := build.PlanCompose(c.Context, input, o)
+	if err != nil {
+		return composeHint(err)
+	}
+	plan := composition{Composed: account, Layers: []composedLayer{}}
+	for _, l := range ls {
+		plan.Layers = append(plan.Layers, composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
+	}
+	switch file := c.String("metadata-file"); file {
+	case "":
+	case "-":
+		return p.printJSON(plan)
+	default:
+		text, err := json.MarshalIndent(plan, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := atomicfs.WriteFile(file, append(text, '\n'), 0o666); err != nil {
+			return fmt.Errorf("--metadata-file: %w", err)
+		}
+	}
+	var rows [][]string
+	for _, r := range account {
+		rows = append(rows, []string{r.Name, strconv.Itoa(len(r.Stacked)), strconv.Itoa(len(r.Packed)), r.Image, r.Why})
+	}
+	if err := p.printTable([]string{"REFERENCE", "STACKED", "PACKED", "IMAGE", "WHY PACKED"}, rows...); err != nil {
+		return err
+	}
+	p.log.Info(fmt.Sprintf("%s of packages", count(len(ls), "layer")))
+	return nil
+}

@@ -1,0 +1,256 @@
+package compose
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// ErrInvalid is the class of errors about configuration files that break a rule.
+var ErrInvalid = errors.New("invalid")
+
+// Limits of a configuration file.
+const (
+	maxConfig     = 4 << 20
+	maxReferences = 5000
+	maxText       = 1000
+)
+
+// Config says what a catalog is composed of, and what the image is called. Its form is that of the documentation:
+//
+//	name: community-operators
+//	repo: quay.io/community-operators/catalog
+//	tag: latest
+//	references:
+//	- name: etcd-operator
+//	  image: quay.io/etcd-operator/index@sha256:...
+type Config struct {
+	// Name is that of the catalog; Repo and Tag are the image's, empty if the file does not say.
+	Name, Repo, Tag string
+	References      []Reference
+}
+
+// Reference is an image of the catalog of one package.
+type Reference struct {
+	// Name is that of the package, Image is any name that [images.ParseSource] reads.
+	Name, Image string
+	// Line is where the file says it, counted from 1.
+	Line int
+}
+
+// Problem is one thing that is wrong with a configuration file. Line is 0 if it is about the whole.
+type Problem struct {
+	File  string
+	Line  int
+	Field string
+	Text  string
+}
+
+func (p *Problem) Error() string {
+	where := p.File
+	if p.Line > 0 {
+		where = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Field != "" {
+		where += ": " + p.Field
+	}
+	return where + ": " + p.Text
+}
+
+// Is says that problems are of the class [ErrInvalid].
+func (p *Problem) Is(target error) bool { return target == ErrInvalid }
+
+// Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
+// be passed over. All problems are told, each is a [*Problem] of the class [ErrInvalid].
+func Read(r io.Reader, file string) (*Config, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	c := &reader{file: file}
+	if len(text) > maxConfig {
+		c.wrong(nil, "", "longer than %d bytes", maxConfig)
+		return nil, c.problems()
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		c.wrong(nil, "", "it is empty")
+		return nil, c.problems()
+	case err == nil && len(doc.Content) == 0:
+		c.wrong(nil, "", "it is empty")
+		return nil, c.problems()
+	case err != nil:
+		c.wrong(nil, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, c.problems()
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		c.wrong(&more, "", "it has more than one document: one file describes one catalog")
+	}
+	c.document(doc.Content[0])
+	return &c.config, c.problems()
+}
+
+// reader reads a configuration and collects what is wrong with it.
+type reader struct {
+	file   string
+	config Config
+	errs   []error
+}
+
+func (c *reader) problems() error { return errors.Join(c.errs...) }
+
+func (c *reader) wrong(n *yaml.Node, field, format string, args ...any) {
+	p := &Problem{File: c.file, Field: field, Text: fmt.Sprintf(format, args...)}
+	if n != nil {
+		p.Line = n.Line
+	}
+	c.errs = append(c.errs, p)
+}
+
+func (c *reader) document(n *yaml.Node) {
+	fields := c.fields(n, "", "name", "repo", "tag", "references")
+	if fields == nil {
+		return
+	}
+	c.config.Name = c.text(fields["name"], "name")
+	c.config.Repo = c.text(fields["repo"], "repo")
+	c.config.Tag = c.text(fields["tag"], "tag")
+	refs := fields["references"]
+	switch {
+	case refs == nil:
+		c.wrong(n, "references", "missing: a list with a name and an image each")
+		return
+	case refs.Kind != yaml.SequenceNode:
+		c.wrong(refs, "references", "not a list")
+		return
+	case len(refs.Content) == 0:
+		c.wrong(refs, "references", "empty")
+	case len(refs.Content) > maxReferences:
+		c.wrong(refs, "references", "more than %d", maxReferences)
+		return
+	}
+	lines := map[string]int{}
+	for i, r := range refs.Content {
+		at := fmt.Sprintf("references[%d]", i)
+		fields := c.fields(r, at, "name", "image")
+		if fields == nil {
+			continue
+		}
+		ref := Reference{Name: c.text(fields["name"], at+".name"), Image: c.text(fields["image"], at+".image"), Line: r.Line}
+		if c.required(r, fields, at, "name") {
+			if err := CheckName(ref.Name); err != nil {
+				c.wrong(fields["name"], at+".name", "%v", err)
+			} else if line, twice := lines[ref.Name]; twice {
+				c.wrong(fields["name"], at+".name", "%q is there in line %d already", ref.Name, line)
+			} else {
+				lines[ref.Name] = fields["name"].Line
+			}
+		}
+		if c.required(r, fields, at, "image") {
+			if err := CheckImage(ref.Image); err != nil {
+				c.wrong(fields["image"], at+".image", "%v", err)
+			}
+		}
+		c.config.References = append(c.config.References, ref)
+	}
+}
+
+// required tells whether a field has a value, and complains if it has none. A value that is no text has been complained of.
+func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name string) bool {
+	switch f := fields[name]; {
+	case f == nil:
+		c.wrong(n, at+"."+name, "missing")
+	case f.Kind == yaml.ScalarNode && f.Value == "" || f.Tag == "!!null":
+		c.wrong(f, at+"."+name, "empty")
+	default:
+		return f.Kind == yaml.ScalarNode
+	}
+	return false
+}
+
+// fields are those of an object; nil if it is none.
+func (c *reader) fields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		c.wrong(n, at, "not an object with the fields %s", strings.Join(known, ", "))
+		return nil
+	}
+	out := map[string]*yaml.Node{}
+next:
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		for _, k := range known {
+			if key.Kind != yaml.ScalarNode || key.Value != k {
+				continue
+			}
+			if out[k] != nil {
+				c.wrong(key, at, "the field %q is there twice", k)
+			}
+			out[k] = value
+			continue next
+		}
+		c.wrong(key, at, "unknown field %.100q: the fields are %s", key.Value, strings.Join(known, ", "))
+	}
+	return out
+}
+
+// text is the value of a field that must be text. Numbers are taken as they are written: a tag may look like one.
+func (c *reader) text(n *yaml.Node, field string) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		c.wrong(n, field, "anchors and aliases are not supported here")
+	case n.Kind != yaml.ScalarNode:
+		c.wrong(n, field, "not a text")
+	case n.Tag == "!!null":
+	case len(n.Value) > maxText || strings.ContainsFunc(n.Value, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }):
+		c.wrong(n, field, "%.100q has spaces or control characters, or more than %d bytes", n.Value, maxText)
+	default:
+		return n.Value
+	}
+	return ""
+}
+
+// CheckName refuses what cannot be the name of a package.
+func CheckName(name string) error {
+	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "/\\,") {
+		return fmt.Errorf("%.100q cannot be the name of a package", name)
+	}
+	return nil
+}
+
+// CheckImage refuses what is no full name of an image. What lies on the disk is no image: that needs a transport, oci: say.
+func CheckImage(name string) error {
+	if !render.IsImageName(name) {
+		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", images.WithoutCredentials(name))
+	}
+	return nil
+}
+
+// Replace gives references other images, by their names, and adds those that are not there, sorted.
+func (c *Config) Replace(by map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		errs = append(errs, CheckName(name), CheckImage(by[name]))
+		at := slices.IndexFunc(c.References, func(r Reference) bool { return r.Name == name })
+		if at < 0 {
+			c.References = append(c.References, Reference{Name: name, Image: by[name]})
+			continue
+		}
+		c.References[at].Image = by[name]
+	}
+	return errors.Join(errs...)
+}
