@@ -162,9 +162,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 			return err
 		}
 		o.Known = nil
-		if image, err = make(o); err != nil {
+		var again *build.Image // the first one is closed in any case
+		if again, err = make(o); err != nil {
 			return err
 		}
+		image = again
 		results, err = p.copyImage(c.Context, image, dests, registry, c)
 	}
 	if err != nil {
