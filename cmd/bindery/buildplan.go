@@ -29,15 +29,12 @@ func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	if name == "" {
 		return nil, nil
 	}
-	of, err := platforms(c)
-	if err != nil {
-		return nil, err
-	}
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
 	}
-	first, err := client.Open(c.Context, name)
+	// All platforms, and of twins both: a registry can lend the layers of each.
+	found, err := client.Survey(c.Context, name)
 	if err != nil {
 		// The first build of all has no previous one, and no reason to fail.
 		if d, derr := client.Digest(c.Context, name); derr == nil && d == "" {
@@ -46,21 +43,12 @@ func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 		}
 		return nil, err
 	}
-	opened := []*images.Image{first}
-	defer func() {
-		for _, img := range opened {
-			err = errors.Join(err, img.Close())
-		}
-	}()
-	for _, platform := range of[1:] {
-		// By digest: a tag may move meanwhile. A platform that is new has nothing to tell.
-		if img, err := client.OpenPlatform(c.Context, first.Reference(), platform); err == nil {
-			opened = append(opened, img)
-		} else if !errors.Is(err, images.ErrInvalid) {
-			return nil, err
-		}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	all := make([]*images.Image, len(found.Images))
+	for i, img := range found.Images {
+		all[i] = img.Image
 	}
-	previous := build.PreviousOf(opened...)
+	previous := build.PreviousOf(all...)
 	if len(previous.Groups) == 0 {
 		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
 	}

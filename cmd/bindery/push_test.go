@@ -81,6 +81,12 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	if from := third.Destinations[1].Blobs[0].From; from != name {
 		t.Errorf("borrowed from %q", from)
 	}
+	// Both of twins lend their layers.
+	push("-t", name+":twins", "--compression", "auto")
+	got, fourth := push("-t", reg.Host()+"/acme/twins:v1", "--compression", "auto", "--previous", name+":twins")
+	if got.status != 0 || fourth.Traffic.Pushed.Count != 1 || fourth.Traffic.Mounted.Count != int64(len(fourth.Layers)) {
+		t.Errorf("%+v: %+v", got, fourth.Traffic)
+	}
 	// Without a registry there is nothing to tell.
 	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image", "--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
 		t.Errorf("%s", got.stdout)
