@@ -67,14 +67,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 }
 
 func (p *program) buildCatalog(c *cli.Context) error {
-	o, err := p.buildOptions(c)
+	o, err := p.catalogOptions(c)
 	if err != nil {
-		return err
-	}
-	if err := p.setCaches(c, &o); err != nil {
-		return err
-	}
-	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
 	prepare := func(o *build.Options) (build.CatalogInput, error) {
@@ -225,6 +219,18 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// catalogOptions are those of images of catalogs and indexes: with serve caches, and with what earlier builds have left.
+func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
+	o, err := p.buildOptions(c)
+	if err == nil {
+		err = p.setCaches(c, &o)
+	}
+	if err == nil {
+		o.Known, err = p.known(c)
+	}
+	return o, err
 }
 
 // nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
