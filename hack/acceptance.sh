@@ -245,6 +245,7 @@ END
 
 execs() {
     local n args
+    printf 'name: c\nrepo: a/b\ntag: v3\nreferences: [{name: etcd, image: "oci:%s"}]\n' "$work/layout:v1" >"$work/composed.yaml"
     while read -r args; do
         # shellcheck disable=SC2086
         (cd "$work" && strace -f -qq -e trace=execve,execveat -o "$work/strace" "$bindery" $args >/dev/null 2>&1) || { echo "failed: $args"; return 1; }
@@ -277,6 +278,11 @@ index add -b $PWD/testdata/bundles/synth-constraint/0.1.0 -t a/index:v1 --output
 migrate oci:$work/layout:v1 -t a/migrated:v1 --output oci:$work/migrated.oci
 template convert substitutes catalog -o yaml
 cache info
+inspect oci:$work/layout:v1 --deep
+verify oci:$work/layout:v1
+build catalog catalog --plan
+build catalog catalog -t a/b:v2 --server none --compression auto --cache opm-pogreb --previous oci:$work/layout:v1 --dry-run
+build compose composed.yaml --any-packages --dry-run
 completion bash
 END
 }

@@ -47,12 +47,13 @@ layers_delta() {
     local at=$layers_dir/delta repo=$layers_repo/acme/delta before grown sent layer n
     mkdir -p "$at" && cp -r $layers_catalog "$at/catalog"
     layered build catalog "$at/catalog" -t "$repo:v1" --push >/dev/null
-    echo '# edited' >>"$at/catalog/trident-operator/catalog.yaml"
+    echo '# edited' >>"$at/catalog/shipwright-operator/catalog.yaml"
     before=$(layers_stored); layers_mark
     layered build catalog "$at/catalog" -t "$repo:v2" --push --metadata-file "$at/account.json" >/dev/null
     grown=$(($(layers_stored) - before))
     sent=$(jq '.traffic.pushed.bytes + .traffic.manifests.bytes' "$at/account.json")
-    layer=$(jq '.layers[] | select(.packages // [] | index("trident-operator")) | .bytes' "$at/account.json")
+    layer=$(jq '.layers[] | select(.packages == ["shipwright-operator"]) | .bytes' "$at/account.json")
+    [ -n "$layer" ]
     echo "one package edited: its layer has $layer bytes, $sent were sent, $grown are new in the registry"
     # The manifest is sent twice, under its digest and under its tag.
     [ "$sent" -ge "$grown" ]
@@ -290,7 +291,8 @@ layers_killed() {
     other=$(layered cache info -o json | jq .blobs)
     layered cache prune --all >/dev/null
     [ "$(layered cache info -o json | jq '.blobs + .layers.notes')" = 0 ]
-    [ -z "$(find "$layers_cache" -type f ! -name CACHEDIR.TAG)" ] || { find "$layers_cache" -type f; return 1; }
+    # What tells backups to pass it over, and the account of what was stored since the last pruning, stay.
+    [ -z "$(find "$layers_cache" -type f ! -name CACHEDIR.TAG ! -name account)" ] || { find "$layers_cache" -type f; return 1; }
     echo "$n killed, 4 at once, $other blobs in their cache"
 }
 
