@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -60,7 +61,53 @@ func (b *bench) warm(ctx context.Context) error {
 			b.add(row{What: kind.what, Input: b.catalogName(), Took: s[1], Ref: opmCache.here(b.gzip[b.in.catalog].CPU).and(made), Target: target{Times: 50}})
 		}
 	}
-	return removing(cache)()
+	if err := removing(cache)(); err != nil {
+		return err
+	}
+	return b.pushedAgain(ctx)
+}
+
+// pushedAgain measures building the whole image and pushing it where it is already, as a pipeline does when nothing has
+// changed, beside the same with an empty cache into a repository that has nothing.
+func (b *bench) pushedAgain(ctx context.Context) error {
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		fmt.Println("docker-registry is not installed: pushing again is LEFT OUT")
+		return nil
+	}
+	host, stop, err := startRegistry(ctx, program, filepath.Join(b.dir, "warm-registry"))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cache := filepath.Join(b.dir, "cache-of-pushed")
+	repositories := 0
+	for _, compression := range []string{"gzip", "zstd"} {
+		push := func(cold bool) command {
+			args := []string{b.bindery, "-q", "--use-http", "build", "catalog", b.in.catalog, "--push", "--compression", compression, "-t", ""}
+			name := func() string { return fmt.Sprintf("%s/bench/repository%d:v1", host, repositories) }
+			c := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}
+			c.before = func() error {
+				if cold {
+					repositories++
+				}
+				args[len(args)-1] = name()
+				if cold {
+					return removing(cache)()
+				}
+				return nil
+			}
+			return c
+		}
+		s, err := median(ctx, b.runs, push(true), push(false))
+		if err != nil {
+			return err
+		}
+		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1], Ref: measuredReference("with an empty cache to an empty repository", s[0]), Target: target{Times: 10, RSS: 40e6}})
+		made := opmCache.here(b.gzip[b.in.catalog].CPU).and(buildahBud.here(b.gzip[b.in.catalog].CPU))
+		b.add(row{What: "build and push again, " + compression, Input: b.catalogName(), Took: s[1], Ref: made, Target: target{Times: 50}})
+	}
+	return nil
 }
 
 // opmAndBuildah is buildah bud with the catalog and opm's cache of it, which is made here; nil if buildah does not run here.
