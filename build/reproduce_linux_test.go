@@ -2,6 +2,7 @@ package build
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -13,7 +14,7 @@ import (
 )
 
 // One digest on any machine: with one processor or eight, any umask, time zone, place for temporary files, and a second time
-// from the same process.
+// from the same process; with a cache of layers that is empty, that has the layers, or that lost their bytes.
 func TestOneDigestOnEveryMachine(t *testing.T) {
 	cache := func(p PackageCatalog) (CacheFile, error) {
 		var sources []serve.SourceFile
@@ -30,15 +31,24 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 	processors := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
 	var first digest.Digest
+	dir := t.TempDir()
 	for _, m := range []struct {
 		processors, umask int
-		zone              string
-	}{{1, 0o022, "UTC"}, {8, 0o022, "UTC"}, {8, 0o077, "Asia/Tokyo"}, {2, 0, "America/Lima"}} {
+		zone, cache       string
+	}{{1, 0o022, "UTC", "none"}, {8, 0o022, "UTC", "empty"}, {8, 0o077, "Asia/Tokyo", "full"}, {2, 0, "America/Lima", "full"}, {1, 0o022, "UTC", "notes"}} {
 		runtime.GOMAXPROCS(m.processors)
 		t.Setenv("TZ", m.zone)
-		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, Servers: twoServers(t), MaxLayers: 4}
+		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, CacheID: "test 1", Servers: twoServers(t), MaxLayers: 4}
 		if err := os.Chmod(o.Dir, 0o700); err != nil {
 			t.Fatal(err)
+		}
+		if m.cache == "notes" {
+			if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m.cache != "none" {
+			o.Known = knownIn(t, dir)
 		}
 		was := syscall.Umask(m.umask)
 		img, err := Catalog(t.Context(), CatalogInput{FS: in}, o)
@@ -51,6 +61,11 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		}
 		if img.Digest != first {
 			t.Errorf("%+v: %s, and %s before", m, img.Digest, first)
+		}
+		for _, l := range img.Layers {
+			if known := m.cache == "full" || m.cache == "notes"; l.Remembered != known {
+				t.Errorf("%+v: layer %s: known %v", m, l.Digest, l.Remembered)
+			}
 		}
 		img.Close()
 	}
