@@ -31,6 +31,7 @@ const (
 	integrity = 5
 	limit     = 6
 	local     = 7
+	conflict  = 8
 )
 
 // What a refused case may cost.
