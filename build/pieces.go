@@ -9,7 +9,7 @@ import (
 
 // heldWeight bounds the blobs of a catalog that are in memory while it is validated, besides those of one package: roughly in
 // bytes, without the manifests that are not looked at.
-const heldWeight = 16 << 20
+const heldWeight = 8 << 20
 
 // verdict is what is known of a package after all files have been gone through once. Its zero value stands for a package with
 // nothing that could be wrong.
