@@ -67,14 +67,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 }
 
 func (p *program) buildCatalog(c *cli.Context) error {
-	o, err := p.buildOptions(c)
+	o, err := p.catalogOptions(c)
 	if err != nil {
-		return err
-	}
-	if err := p.setCaches(c, &o); err != nil {
-		return err
-	}
-	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
 	prepare := func(o *build.Options) (build.CatalogInput, error) {
@@ -162,9 +156,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 			return err
 		}
 		o.Known = nil
-		if image, err = make(o); err != nil {
+		var again *build.Image // the first one is closed in any case
+		if again, err = make(o); err != nil {
 			return err
 		}
+		image = again
 		results, err = p.copyImage(c.Context, image, dests, registry, c)
 	}
 	if err != nil {
@@ -223,6 +219,18 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// catalogOptions are those of images of catalogs and indexes: with serve caches, and with what earlier builds have left.
+func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
+	o, err := p.buildOptions(c)
+	if err == nil {
+		err = p.setCaches(c, &o)
+	}
+	if err == nil {
+		o.Known, err = p.known(c)
+	}
+	return o, err
 }
 
 // nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was

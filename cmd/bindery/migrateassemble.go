@@ -45,13 +45,7 @@ type catalogImage struct {
 func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	i := &catalogImage{p: p, c: c}
 	var err error
-	if i.o, err = p.buildOptions(c); err != nil {
-		return nil, err
-	}
-	if err := p.setCaches(c, &i.o); err != nil {
-		return nil, err
-	}
-	if i.o.Known, err = p.known(c); err != nil {
+	if i.o, err = p.catalogOptions(c); err != nil {
 		return nil, err
 	}
 	if len(c.StringSlice("platform")) > 0 {
