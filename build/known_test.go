@@ -178,8 +178,8 @@ func TestBytesOfKnownLayers(t *testing.T) {
 		layout := filepath.Join(t.TempDir(), "layout")
 		push(t, img, "oci:"+layout+":v1")
 		written, _ := spools(t, tempDir)
-		if name == "all there" && written != 0 || name != "all there" && written != len(img.Layers) {
-			t.Errorf("%s: %d of %d layers were written", name, written, len(img.Layers))
+		if again := made.Load() > 0; again != (name != "all there") || written != len(img.Layers) {
+			t.Errorf("%s: %d of %d layers were written, made again: %v", name, written, len(img.Layers), again)
 		}
 		for _, l := range img.Layers {
 			text, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", l.Digest.Encoded()))

@@ -27,7 +27,7 @@ const aloneSize = 64 << 10
 // maxGroups is how many notes about files there may be: each is a file of its own in the cache.
 const maxGroups = 20_000
 
-// list finds the files of the catalog and their digests.
+// list finds the files of the catalog, and their digests if anything may be known of these.
 func (r *reading) list() error {
 	names, err := declcfg.Files(r.fsys)
 	if err != nil {
@@ -35,6 +35,13 @@ func (r *reading) list() error {
 	}
 	slices.Sort(names)
 	r.files = make([]sourceFile, len(names))
+	for i, name := range names {
+		r.index[name] = i
+		r.files[i].name = name
+	}
+	if !r.remembers() {
+		return nil
+	}
 	jobs := r.o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
@@ -42,9 +49,7 @@ func (r *reading) list() error {
 	g, ctx := errgroup.WithContext(r.ctx)
 	g.SetLimit(jobs)
 	for i, name := range names {
-		r.index[name] = i
 		f := &r.files[i]
-		f.name = name
 		g.Go(func() (err error) {
 			in, err := r.fsys.Open(name)
 			if err != nil {
@@ -137,13 +142,18 @@ func (r *reading) remember(group []int) {
 type witness struct {
 	fs.FS
 	mu   sync.Mutex
-	sums map[string]digest.Digest
+	sums map[string]fileSum
 }
 
-func newWitness(fsys fs.FS) *witness { return &witness{FS: fsys, sums: map[string]digest.Digest{}} }
+type fileSum struct {
+	digest digest.Digest
+	size   int64
+}
+
+func newWitness(fsys fs.FS) *witness { return &witness{FS: fsys, sums: map[string]fileSum{}} }
 
 // sum is the digest of a file that was read to its end; else empty.
-func (w *witness) sum(name string) digest.Digest {
+func (w *witness) sum(name string) fileSum {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.sums[name]
@@ -163,14 +173,16 @@ type witnessed struct {
 	w    *witness
 	name string
 	h    hash.Hash
+	size int64
 }
 
 func (f *witnessed) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	f.h.Write(p[:n])
+	f.size += int64(n)
 	if err == io.EOF {
 		f.w.mu.Lock()
-		f.w.sums[f.name] = digest.NewDigest(digest.SHA256, f.h)
+		f.w.sums[f.name] = fileSum{digest.NewDigest(digest.SHA256, f.h), f.size}
 		f.w.mu.Unlock()
 	}
 	return n, err

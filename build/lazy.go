@@ -71,6 +71,17 @@ func (l *lazyLayer) path() (string, bool) {
 	return l.store.Path(l.blob.Digest), l.store.Has(l.blob.Digest)
 }
 
+// file makes a file of a layer whose bytes are in the cache.
+func (l *lazyLayer) file(ctx context.Context) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path, ok := l.path()
+	if !ok && l.known != nil {
+		ok = l.known.Blobs.CopyTo(ctx, l.blob.Digest, l.blob.Size, path)
+	}
+	return path, ok
+}
+
 // NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must stay
 // as it is until the image is closed.
 func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -30,14 +31,17 @@ type ReadOptions struct {
 
 // ReadCatalog validates the catalog in a directory and tells which files it consists of. The answer does not depend on what
 // is known, nor do the error and the warnings; but packages of which all files are known, and were valid, are neither parsed nor
-// validated.
+// validated. A valid catalog is never in memory as a whole, unless the blobs of its packages are all mixed up; see [pieces].
 func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
-	if o.Known != nil && o.Program != "" {
-		files, err := readChanged(ctx, fsys, o)
-		if !errors.Is(err, errReadAll) {
-			return files, err
-		}
+	files, err := readInPieces(ctx, fsys, o, heldWeight)
+	if !errors.Is(err, errReadAll) {
+		return files, err
 	}
+	return readWhole(ctx, fsys, o)
+}
+
+// readWhole reads and validates the catalog as a whole, to tell everything that is wrong with it.
+func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs, Warn: o.Warn})
 	if err != nil {
 		return nil, err
@@ -51,17 +55,21 @@ func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error)
 // errReadAll says that the whole catalog has to be read, to find out what is to be said about it.
 var errReadAll = errors.New("the whole catalog has to be read")
 
-// reading is one run of [readChanged].
+// maxWarned is how many warnings are held back until all is known to be valid. Of a catalog with more they are told while it is
+// read as a whole.
+const maxWarned = 10_000
+
+// reading is one run of [readInPieces].
 type reading struct {
 	ctx   context.Context
 	fsys  fs.FS
 	o     ReadOptions
+	held  int          // bytes of blobs that may wait for more of their packages
 	files []sourceFile // by name
 	index map[string]int
 
-	catalog declcfg.Catalog
-	mu      sync.Mutex
-	warned  []warning
+	mu     sync.Mutex
+	warned []warning
 }
 
 // sourceFile is a file of a catalog directory.
@@ -70,7 +78,7 @@ type sourceFile struct {
 	size     int64
 	digest   digest.Digest
 	packages []string
-	loaded   bool // its blobs are in the catalog that was read
+	read     bool // in the first pass
 	warned   bool
 }
 
@@ -79,53 +87,60 @@ type warning struct {
 	text string
 }
 
-// readChanged reads what is not known. It fails with errReadAll where it cannot vouch for the outcome being that of reading
+// remembers is true if what is found out is kept from one reading to the next.
+func (r *reading) remembers() bool { return r.o.Known != nil && r.o.Program != "" }
+
+// readInPieces reads what is not known. It fails with errReadAll where it cannot vouch for the outcome being that of reading
 // everything.
-func readChanged(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
-	r := &reading{ctx: ctx, fsys: fsys, o: o, index: map[string]int{}}
+func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]File, error) {
+	r := &reading{ctx: ctx, fsys: fsys, o: o, held: held, index: map[string]int{}}
 	if err := r.list(); err != nil {
 		return nil, errReadAll
 	}
 	groups := groupFiles(r.files)
-	if len(groups) > maxGroups {
-		return nil, errReadAll
+	if r.remembers() && len(groups) > maxGroups {
+		o.Known = nil
+		return readInPieces(ctx, fsys, o, held)
 	}
 	var unknown [][]int
-	var load []int
+	var all []int
 	for _, g := range groups {
-		if !r.recall(g) {
-			unknown, load = append(unknown, g), append(load, g...)
+		if !r.remembers() || !r.recall(g) {
+			unknown, all = append(unknown, g), append(all, g...)
 		}
 	}
-	if err := r.load(load); err != nil {
+	verdicts, err := r.first(all)
+	if err != nil {
 		return nil, err
 	}
 	packages := r.packages()
-	affected := map[string]bool{}
-	load = nil
-	for pkg, in := range packages {
-		if _, ok := o.Known.Notes.Get(r.validNote(pkg, in)); ok {
-			continue
-		}
-		affected[pkg] = true
-		for _, i := range in {
-			if !r.files[i].loaded {
-				r.files[i].loaded = true
-				load = append(load, i)
+	var affected, again []string
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+		in := packages[pkg]
+		if r.remembers() {
+			if _, ok := o.Known.Notes.Get(r.validNote(pkg, in)); ok {
+				continue
 			}
 		}
+		affected = append(affected, pkg)
+		whole := !slices.ContainsFunc(in, func(i int) bool { return !r.files[i].read })
+		switch v := verdicts[pkg]; {
+		case !whole || v == isSplit:
+			again = append(again, pkg)
+		case v == isInvalid:
+			return nil, errReadAll // with all problems, in their order
+		}
 	}
-	if err := r.load(load); err != nil {
+	if err := r.second(again, packages); err != nil {
 		return nil, err
 	}
-	if err := declcfg.Validate(only(&r.catalog, affected)); err != nil {
-		return nil, errReadAll // with all problems, in their order
-	}
-	for _, g := range unknown {
-		r.remember(g)
-	}
-	for pkg := range affected {
-		o.Known.Notes.Put(r.validNote(pkg, packages[pkg]), []byte("valid"))
+	if r.remembers() {
+		for _, g := range unknown {
+			r.remember(g)
+		}
+		for _, pkg := range affected {
+			o.Known.Notes.Put(r.validNote(pkg, packages[pkg]), []byte("valid"))
+		}
 	}
 	r.warn()
 	return r.answer(), nil
@@ -142,8 +157,8 @@ func (r *reading) packages() map[string][]int {
 	return out
 }
 
-// load adds the blobs of files to the catalog, and notes which packages they are of.
-func (r *reading) load(which []int) error {
+// walk hands over the blobs of files. What it reads has the digests of the files; where there is none yet, it becomes that.
+func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) error {
 	if len(which) == 0 {
 		return nil
 	}
@@ -153,16 +168,9 @@ func (r *reading) load(which []int) error {
 		names[n] = r.files[i].name
 	}
 	witness := newWitness(r.fsys)
-	c, err := declcfg.Load(r.ctx, witness, declcfg.LoadOptions{
-		Skeleton: true, Jobs: r.o.Jobs, Files: names,
-		Warn: func(at declcfg.Position, text string) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.warned = append(r.warned, warning{at, text})
-			if i, ok := r.index[at.File]; ok {
-				r.files[i].warned = true
-			}
-		},
+	o := declcfg.LoadOptions{Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note}
+	err := declcfg.WalkBlobs(r.ctx, witness, o, func(b declcfg.Blob) error {
+		return fn(&r.files[r.index[b.Position().File]], b)
 	})
 	if err != nil {
 		if r.ctx.Err() != nil {
@@ -170,21 +178,36 @@ func (r *reading) load(which []int) error {
 		}
 		return errReadAll
 	}
-	files, err := FilesOf(c)
-	if err != nil {
+	if len(r.warned) >= maxWarned {
 		return errReadAll
 	}
 	for _, i := range which {
-		r.files[i].loaded = true
-		if witness.sum(r.files[i].name) != r.files[i].digest {
-			return fmt.Errorf("%s: %w", r.files[i].name, layers.ErrChanged)
+		f := &r.files[i]
+		got := witness.sum(f.name)
+		switch {
+		case got.digest == "":
+			return errReadAll
+		case f.digest == "":
+			f.digest, f.size = got.digest, got.size
+		case f.digest != got.digest:
+			return fmt.Errorf("%s: %w", f.name, layers.ErrChanged)
 		}
 	}
-	for _, f := range files {
-		r.files[r.index[f.Path]].packages = f.Packages
-	}
-	r.catalog.Append(c)
 	return nil
+}
+
+// note takes note of a warning. Those of a file that is read a second time are noted already.
+func (r *reading) note(at declcfg.Position, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, ok := r.index[at.File]
+	if ok && r.files[i].read || len(r.warned) >= maxWarned {
+		return
+	}
+	r.warned = append(r.warned, warning{at, text})
+	if ok {
+		r.files[i].warned = true
+	}
 }
 
 // warn tells what was noticed, in the order of the files.
@@ -206,17 +229,6 @@ func (r *reading) answer() []File {
 	for _, f := range r.files {
 		if len(f.packages) > 0 {
 			out = append(out, File{Path: f.name, Packages: f.packages, Digest: f.digest})
-		}
-	}
-	return out
-}
-
-// only is the part of a catalog that is about some packages.
-func only(c *declcfg.Catalog, packages map[string]bool) *declcfg.Catalog {
-	out := &declcfg.Catalog{}
-	for b, err := range c.Blobs() {
-		if err == nil && packages[packageOf(b)] {
-			out.Add(b)
 		}
 	}
 	return out

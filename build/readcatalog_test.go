@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,13 +44,42 @@ type outcome struct {
 	warnings []string
 }
 
-// read reads a catalog and tells which of its files were parsed; without a cache these are all.
+// read reads a catalog and tells which of its files were parsed after they had been hashed. Without a cache it is read as a
+// whole.
 func read(t testing.TB, fsys fs.FS, k *Known) (outcome, []string) {
+	t.Helper()
+	how := func(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
+		files, err := readInPieces(ctx, fsys, o, 0)
+		if errors.Is(err, errReadAll) {
+			return readWhole(ctx, fsys, o)
+		}
+		return files, err
+	}
+	if k == nil {
+		how = readWhole
+	}
+	return readBy(t, fsys, k, how)
+}
+
+// readPieces reads a catalog in the smallest pieces without a cache. It tells whether all of it had to be read again.
+func readPieces(t testing.TB, fsys fs.FS) (_ outcome, again bool) {
+	t.Helper()
+	o, _ := readBy(t, fsys, nil, func(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
+		files, err := readInPieces(ctx, fsys, o, 0)
+		if again = errors.Is(err, errReadAll); again {
+			return readWhole(ctx, fsys, o)
+		}
+		return files, err
+	})
+	return o, again
+}
+
+func readBy(t testing.TB, fsys fs.FS, k *Known, how func(context.Context, fs.FS, ReadOptions) ([]File, error)) (outcome, []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var o outcome
 	counted := &countingFS{FS: fsys, opened: map[string]int{}}
-	files, err := ReadCatalog(t.Context(), counted, ReadOptions{Jobs: 2, Known: k, Program: "test", Warn: func(at declcfg.Position, text string) {
+	files, err := how(t.Context(), counted, ReadOptions{Jobs: 2, Known: k, Program: "test", Warn: func(at declcfg.Position, text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		o.warnings = append(o.warnings, at.String()+": "+text)
@@ -99,6 +129,24 @@ func valid(name string) string { return strings.ReplaceAll(pkg(name), "@sha256:a
 
 // large makes a catalog file that has a note of its own.
 func large(text string) string { return text + strings.Repeat("# a comment\n", aloneSize/12+1) }
+
+// mixed takes the documents of two packages in turn.
+func mixed(p, q string) string {
+	var out strings.Builder
+	ps, qs := strings.Split(p, "---\n")[1:], strings.Split(q, "---\n")[1:]
+	for i := range ps {
+		out.WriteString("---\n" + ps[i])
+		if p != q {
+			out.WriteString("---\n" + qs[i])
+		}
+	}
+	return out.String()
+}
+
+// deprecated deprecates a channel.
+func deprecated(pkg, channel string) string {
+	return "---\nschema: olm.deprecations\npackage: " + pkg + "\nentries:\n- reference: {schema: olm.channel, name: " + channel + "}\n  message: old\n"
+}
 
 func TestOnlyWhatChangedIsParsed(t *testing.T) {
 	k := knownIn(t, t.TempDir())
@@ -184,26 +232,36 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 			return "schema: olm.channel\npackage: " + p + "\nname: more\nentries:\n- name: " + q + ".v1.0.0\n"
 		},
 		func(_, _ string) string { return "schema: custom\n" },
+		func(p, q string) string { return mixed(valid(p), valid(q)) },
+		func(p, _ string) string { _, rest, _ := strings.Cut(valid(p)[4:], "---\n"); return rest }, // without its package
+		func(p, _ string) string { first, _, _ := strings.Cut(valid(p)[4:], "---\n"); return first },
+		func(p, q string) string {
+			return deprecated(p, "stable") + "---\n" + deprecated(q, "stable")
+		},
+		func(p, _ string) string { return deprecated(p, "none") },
+		func(p, _ string) string { return "schema: olm.channel\nname: more\n" }, // of no package
 		func(_, _ string) string { return "" },
 		func(_, _ string) string { return "a: [" },
 		func(p, _ string) string { return valid(p) + "---\nschema: [\n" },
 	}
-	places := []string{"%s/catalog.yaml", "%s/more.yaml", "%s.yaml", "x/%s.json"}
+	places := []string{"%s/catalog.yaml", "%s/more.yaml", "%s.yaml", "x/%s.json", "%s/sub/catalog.yaml", "z.yaml"}
 	right, wrong, warned, fewer := 0, 0, 0, 0
-	for i := range 150 {
+	for i := range 300 {
 		for range 1 + rng.IntN(2) {
 			switch n := rng.IntN(10); {
 			case n < 3 && len(fsys) > 0:
 				delete(fsys, slices.Sorted(maps.Keys(fsys))[rng.IntN(len(fsys))])
+			case n == 3 && rng.IntN(3) == 0:
+				fsys[names[rng.IntN(len(names))]+"/.indexignore"] = file([]string{"more.yaml\n", "sub\n", "*\n!catalog.yaml\n"}[rng.IntN(3)])
 			case n == 3:
-				fsys[".indexignore"] = file(fmt.Sprintf("/"+places[rng.IntN(len(places))]+"\n", names[rng.IntN(len(names))]))
+				fsys[".indexignore"] = file("/" + strings.ReplaceAll(places[rng.IntN(len(places))], "%s", names[rng.IntN(len(names))]) + "\n")
 			default:
 				p := names[rng.IntN(len(names))]
 				kind, place := rng.IntN(2), 0
-				if rng.IntN(5) == 0 {
+				if rng.IntN(4) == 0 {
 					kind, place = rng.IntN(len(texts)), rng.IntN(len(places))
 				}
-				fsys[fmt.Sprintf(places[place], p)] = file(texts[kind](p, names[rng.IntN(len(names))]))
+				fsys[strings.ReplaceAll(places[place], "%s", p)] = file(texts[kind](p, names[rng.IntN(len(names))]))
 			}
 		}
 		if len(fsys) > 6 || i%10 == 0 {
@@ -213,6 +271,10 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 			fsys["a/catalog.yaml"] = file(strings.Replace(valid("a"), "defaultChannel: stable", "defaultChannel: stable\ndefaultChannel: stable", 1))
 		}
 		want, _ := read(t, fsys, nil)
+		pieces, again := readPieces(t, fsys)
+		if !reflect.DeepEqual(pieces, want) || again != (want.err != "") {
+			t.Fatalf("step %d, %q: in pieces (all again: %v)\n%+v\nand as a whole\n%+v", i, slices.Sorted(maps.Keys(fsys)), again, pieces, want)
+		}
 		got, parsed := read(t, fsys, k)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("step %d, %q: with the cache\n%+v\nand without\n%+v", i, slices.Sorted(maps.Keys(fsys)), got, want)
@@ -265,4 +327,77 @@ func (c *changingFS) Open(name string) (fs.File, error) {
 		}
 	}
 	return c.MapFS.Open(name)
+}
+
+// A large catalog is not held as a whole, whether its packages are in files of their own, or split over files, and no file is
+// read more than twice.
+func TestPiecesOfACatalog(t *testing.T) {
+	deprecations := ""
+	own, over, one := fstest.MapFS{}, fstest.MapFS{}, ""
+	for i := range 40 {
+		name := fmt.Sprintf("p%02d", i)
+		text := valid(name)
+		first, rest, _ := strings.Cut(text[4:], "---\n")
+		own[name+"/catalog.yaml"] = file(text)
+		over["a/"+name+".yaml"], over["b/"+name+".yaml"] = file(first), file(rest)
+		deprecations += deprecated(name, "stable")
+		one += text
+	}
+	beside := fstest.MapFS{"deprecations.yaml": file(deprecations)}
+	maps.Copy(beside, own)
+	for _, tt := range []struct {
+		name   string
+		fsys   fstest.MapFS
+		opened int // at most, of one file
+	}{
+		{"a file each", own, 1},
+		{"one file", fstest.MapFS{"catalog.yaml": file(one)}, 1},
+		{"two files each", over, 2},
+		{"deprecations of all in one file", beside, 3},
+		{"one file and deprecations", fstest.MapFS{"catalog.yaml": file(one), "deprecations.yaml": file(deprecations)}, 2},
+	} {
+		want, _ := read(t, tt.fsys, nil)
+		counted := &countingFS{FS: tt.fsys, opened: map[string]int{}}
+		files, err := readInPieces(t.Context(), counted, ReadOptions{Jobs: 2}, 0)
+		if want.err != "" || err != nil || len(files) != len(want.files) {
+			t.Errorf("%s: %d files, %v; want %d, %s", tt.name, len(files), err, len(want.files), want.err)
+		}
+		for name, n := range counted.opened {
+			if n > tt.opened {
+				t.Errorf("%s: %s opened %d times", tt.name, name, n)
+			}
+		}
+	}
+}
+
+func TestPartsOfASecondReading(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name          string
+		own, together int64 // bytes of each package's own file, and of one with blobs of all
+		want          int
+	}{
+		{"little", 1 * mib, 0, 1},
+		{"much", 32 * mib, 0, 5},
+		{"much, and a little file of all", 32 * mib, mib, 5},
+		{"much, and a large file of all", 32 * mib, 160 * mib, 3},
+		{"all in one file", 0, 500 * mib, 1},
+	} {
+		r := &reading{files: []sourceFile{{size: tt.together}}}
+		in := map[string][]int{}
+		var names []string
+		for i := range 10 {
+			name := fmt.Sprint(i)
+			names = append(names, name)
+			r.files = append(r.files, sourceFile{size: tt.own})
+			in[name] = []int{0, i + 1}
+		}
+		got := r.parts(names, in)
+		if all := slices.Concat(got...); len(got) != tt.want || !slices.Equal(all, names) {
+			t.Errorf("%s: %q, want %d parts", tt.name, got, tt.want)
+		}
+	}
+	if got := (&reading{}).parts(nil, nil); len(got) > 0 {
+		t.Errorf("of nothing: %q", got)
+	}
 }

@@ -122,6 +122,14 @@ func (s source) LocalBlob(d digest.Digest) (string, bool) {
 	return path, ok
 }
 
+// BlobFile implements [images.FileBlobs].
+func (s source) BlobFile(ctx context.Context, d digest.Digest) (string, bool) {
+	if l, ok := s.image.lazy[d]; ok {
+		return l.file(ctx)
+	}
+	return "", false
+}
+
 func (source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) { return nil, nil }
 
 func (source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {

@@ -92,6 +92,12 @@ func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) 
 	return walk(ctx, fsys, o, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
 }
 
+// WalkBlobs calls fn for every blob of the catalog in fsys, as [Walk] does, but as [Load] reads them: for whoever needs each
+// of them only for a while. A blob belongs to fn. Blobs that stand before the problem of their file may be handed over.
+func WalkBlobs(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(Blob) error) error {
+	return walk(ctx, fsys, o, func(d *docReader) (Blob, error) { return d.blob() }, fn)
+}
+
 // Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
 // stream.
 func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalog, error) {
@@ -152,6 +158,13 @@ func (r *Reader) NextMeta() (*Meta, error) {
 // files between large ones need room, or the jobs wait for each other.
 const ahead = 16
 
+// Of one file, pieceBlobs are handed over together, and pieces of these wait at most. So a file need not be in memory as a
+// whole to be walked through, while files of usual packages are parsed without waiting for those before them.
+const (
+	pieceBlobs = 256
+	pieces     = 6
+)
+
 // walk reads all files with read, in parallel, and hands over what it gives in order.
 func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docReader) (T, error), emit func(T) error) error {
 	if fsys == nil {
@@ -171,13 +184,15 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	type result struct {
+	// piece is a part of a file; the last one has what reading it ended with.
+	type piece struct {
 		blobs []T
+		last  bool
 		err   error
 	}
-	results := make([]chan result, len(files))
+	results := make([]chan piece, len(files))
 	for i := range results {
-		results[i] = make(chan result, 1)
+		results[i] = make(chan piece, pieces)
 	}
 	// A file is begun only when less than jobs files are being read, and less than ahead files are read or waiting to
 	// be handed over.
@@ -202,35 +217,57 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 		go func() {
 			d := newDocReader(o)
 			for i := range next {
-				blobs, err := readFile(ctx, fsys, files[i], d, read)
-				results[i] <- result{blobs, err}
+				hand := func(p piece) error {
+					select {
+					case results[i] <- p:
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				var blobs []T
+				err := readFile(ctx, fsys, files[i], d, read, func(b T) error {
+					if blobs = append(blobs, b); len(blobs) < pieceBlobs {
+						return nil
+					}
+					full := piece{blobs: blobs}
+					blobs = nil
+					return hand(full)
+				})
+				if hand(piece{blobs, true, err}) != nil {
+					return
+				}
 			}
 		}()
 	}
 
 	var invalid ValidationError
 	for i := range files {
-		var r result
-		select {
-		case r = <-results[i]:
-			<-window
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		var problems *ValidationError
-		if errors.As(r.err, &problems) {
-			invalid.Problems = append(invalid.Problems, problems.Problems...)
-			continue
-		}
-		if r.err != nil {
-			return r.err
-		}
-		if len(invalid.Problems) > 0 {
-			continue // what follows is read for its problems only
-		}
-		for _, b := range r.blobs {
-			if err := emit(b); err != nil {
-				return err
+		for last := false; !last; {
+			var p piece
+			select {
+			case p = <-results[i]:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if last = p.last; last {
+				<-window
+			}
+			var problems *ValidationError
+			if errors.As(p.err, &problems) {
+				invalid.Problems = append(invalid.Problems, problems.Problems...)
+				continue
+			}
+			if p.err != nil {
+				return p.err
+			}
+			if len(invalid.Problems) > 0 {
+				continue // what follows is read for its problems only
+			}
+			for _, b := range p.blobs {
+				if err := emit(b); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -240,30 +277,32 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 	return nil
 }
 
-func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader, read func(*docReader) (T, error)) (_ []T, err error) {
+// readFile hands over what read makes of each document of a file.
+func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader, read func(*docReader) (T, error), hand func(T) error) (err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	maxSize := d.options.Limits.fileSize()
 	if info, err := f.Stat(); err == nil && info.Size() > maxSize {
-		return nil, &ValidationError{Problems: []Problem{{Position: Position{File: name}, Rule: RuleLimit,
+		return &ValidationError{Problems: []Problem{{Position: Position{File: name}, Rule: RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
 	d.reset(&fileReader{r: f, limit: maxSize}, name)
-	var blobs []T
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		b, err := read(d)
 		if errors.Is(err, io.EOF) {
-			return blobs, nil
+			return nil
 		}
 		if err != nil {
-			return nil, d.problem(err)
+			return d.problem(err)
 		}
-		blobs = append(blobs, b)
+		if err := hand(b); err != nil {
+			return err
+		}
 	}
 }

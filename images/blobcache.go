@@ -155,45 +155,71 @@ func blobEntry(d digest.Digest) string {
 // with [ErrIntegrity]. An entry with another size than announced is left to the next [BlobCache.Tee]: it may be the
 // announcement that is wrong.
 func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
-	if c == nil || checkDigest(d) != nil {
+	f, info, ok := c.find(d, size)
+	if !ok {
 		return nil, false
+	}
+	r, err := checked(f, d, info.Size())
+	if err != nil {
+		f.Close()
+		c.damaged(d, err)
+		return nil, false
+	}
+	c.stamp(d, info)
+	return r, true
+}
+
+// find opens a blob that has not been checked.
+func (c *BlobCache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) {
+	if c == nil || checkDigest(d) != nil {
+		return nil, nil, false
 	}
 	root, err := c.open()
 	if err != nil {
-		return nil, false
+		return nil, nil, false
 	}
 	name := blobEntry(d)
 	info, err := root.Lstat(name)
 	if err != nil || size >= 0 && info.Mode().IsRegular() && info.Size() != size {
-		return nil, false
+		return nil, nil, false
 	}
 	if !info.Mode().IsRegular() || info.Size() > c.o.MaxBlob {
 		_ = root.RemoveAll(name)
-		return nil, false
+		return nil, nil, false
 	}
 	f, err := openQuickly(root, name)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			_ = root.Remove(name) // it is ours: somebody has taken away its permissions
 		}
-		return nil, false
+		return nil, nil, false
 	}
 	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, false
+		return nil, nil, false
 	}
-	r, err := checked(f, d, info.Size())
-	if err != nil {
-		f.Close()
-		if errors.Is(err, ErrIntegrity) {
-			_ = root.Remove(name)
-		}
-		return nil, false
+	return f, info, true
+}
+
+// damaged removes an entry that is not what it is called.
+func (c *BlobCache) damaged(d digest.Digest, err error) {
+	if !errors.Is(err, ErrIntegrity) {
+		return
 	}
-	if now := c.o.Now(); now.Sub(info.ModTime()).Abs() > cacheStampEvery {
-		_ = root.Chtimes(name, now, now) // at worst it is evicted too early
+	if root, err := c.open(); err == nil {
+		_ = root.Remove(blobEntry(d))
 	}
-	return r, true
+}
+
+// stamp notes that an entry has been used.
+func (c *BlobCache) stamp(d digest.Digest, info fs.FileInfo) {
+	now := c.o.Now()
+	if now.Sub(info.ModTime()).Abs() <= cacheStampEvery {
+		return
+	}
+	if root, err := c.open(); err == nil {
+		_ = root.Chtimes(blobEntry(d), now, now) // at worst it is evicted too early
+	}
 }
 
 // checked reads an entry to its end and returns a reader of what it has read. It owns the file if it succeeds.

@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -461,3 +462,47 @@ func TestOddFilesInTheCache(t *testing.T) {
 }
 
 func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
+
+func TestCopyToFile(t *testing.T) {
+	for _, size := range []int{10, cacheInMemory + 10} {
+		dir := t.TempDir()
+		c := cacheIn(t, filepath.Join(dir, "cache"), BlobCacheOptions{})
+		text, d := noise(5, size)
+		to := filepath.Join(dir, "blob")
+		if c.CopyTo(t.Context(), d, int64(size), to) {
+			t.Error("copied what is not there")
+		}
+		fetch(t, c, text)
+		if c.CopyTo(t.Context(), d, int64(size)+1, to) {
+			t.Error("copied a blob of another size")
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if c.CopyTo(cancelled, d, int64(size), to) {
+			t.Error("copied though it was cancelled")
+		}
+		if !c.CopyTo(t.Context(), d, int64(size), to) {
+			t.Error("not copied")
+		}
+		got, err := os.ReadFile(to)
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("another blob: %v", err)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
+		entry := filepath.Join(dir, "cache", filepath.FromSlash(blobEntry(d)))
+		text[3] ^= 1
+		if err := os.WriteFile(entry, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again := filepath.Join(dir, "again")
+		if c.CopyTo(t.Context(), d, int64(size), again) {
+			t.Error("copied a damaged blob")
+		}
+		names, err := os.ReadDir(dir)
+		if _, gone := os.Stat(entry); err != nil || len(names) != 2 || gone == nil {
+			t.Errorf("%d files are left, the damaged one: %v", len(names), gone)
+		}
+	}
+}

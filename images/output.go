@@ -15,6 +15,7 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -26,6 +27,16 @@ type LocalBlobs interface {
 	// LocalBlob is the file of a blob, if there is one. Its content has been checked against the digest.
 	LocalBlob(d digest.Digest) (path string, ok bool)
 }
+
+// FileBlobs is a source of images that can make a file of a blob with less work than the blob's bytes take on their way through
+// a copy: they are read once, checked and written.
+type FileBlobs interface {
+	// BlobFile is a file as that of [LocalBlobs]. It is false where the blob is to be read. It is called concurrently.
+	BlobFile(ctx context.Context, d digest.Digest) (path string, ok bool)
+}
+
+// filesAtOnce is how many blobs are made files at once: they wait for the disk more than for the processor.
+const filesAtOnce = 4
 
 // output is a local destination that is prepared in a stage.
 type output struct {
@@ -144,7 +155,7 @@ func checkReplaceable(dir string) error {
 
 // provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
 // has as files, and those that the layout at the destination has already.
-func (c *copier) provide(ctx context.Context, d Destination, layout string) error {
+func (c *copier) provide(ctx context.Context, d Destination, layout string) (err error) {
 	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return err
@@ -155,10 +166,14 @@ func (c *copier) provide(ctx context.Context, d Destination, layout string) erro
 	}
 	defer src.Close()
 	local, _ := src.(LocalBlobs)
+	files, _ := src.(FileBlobs)
 	infos, err := allLayers(ctx, src)
 	if err != nil {
 		return err
 	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(filesAtOnce)
+	defer func() { err = errors.Join(err, g.Wait()) }()
 	for _, info := range infos {
 		if info.Digest.Validate() != nil || info.Digest.Algorithm() != digest.SHA256 {
 			continue
@@ -166,40 +181,60 @@ func (c *copier) provide(ctx context.Context, d Destination, layout string) erro
 		to := filepath.Join(blobs, info.Digest.Encoded())
 		if local != nil {
 			if from, ok := local.LocalBlob(info.Digest); ok {
-				if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
+				if err := linkTo(from, to); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if d.Transport == OCI {
-			if err := reuse(ctx, blobPath(d.Path, info.Digest), to, info); err != nil {
-				return err
+		g.Go(func() error {
+			if d.Transport == OCI {
+				if done, err := reuse(gctx, blobPath(d.Path, info.Digest), to, info); done || err != nil {
+					return err
+				}
 			}
-		}
+			if files != nil {
+				if from, ok := files.BlobFile(gctx, info.Digest); ok {
+					return linkTo(from, to)
+				}
+			}
+			return nil
+		})
 	}
 	return nil
 }
 
-// reuse links a blob of the old layout into the new one if it is intact.
-func reuse(ctx context.Context, from, to string, info types.BlobInfo) error {
+// linkTo gives a blob a place in a layout, which may have it, unless it is in another file system.
+func linkTo(from, to string) error {
+	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// reuse links a blob of the old layout into the new one if it is intact, and tells whether it is there then.
+func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, error) {
 	f, err := openRegular(from)
 	if err != nil {
-		return nil // not there, or not usable: it will be fetched
+		return false, nil // not there, or not usable: it will be fetched
 	}
 	defer f.Close()
 	verifier := info.Digest.Verifier()
 	n, err := io.Copy(verifier, ctxio.Reader{Ctx: ctx, R: f})
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	if err != nil || !verifier.Verified() || info.Size >= 0 && n != info.Size {
-		return nil
+		return false, nil
 	}
-	if err := os.Link(from, to); err != nil && !cannotLink(err) && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	switch err := os.Link(from, to); {
+	case err == nil || errors.Is(err, fs.ErrExist):
+		return true, nil
+	case cannotLink(err) || errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
 	}
-	return nil
 }
 
 // allLayers are the layers of the image, or of every image of the index.

@@ -1,0 +1,211 @@
+package build
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// heldWeight bounds the blobs of a catalog that are in memory while it is validated, besides those of one package: roughly in
+// bytes, without the manifests that are not looked at.
+const heldWeight = 8 << 20
+
+// verdict is what is known of a package after all files have been gone through once. Its zero value stands for a package with
+// nothing that could be wrong.
+type verdict int
+
+const (
+	isValid   verdict = iota + 1 // unless it is split
+	isInvalid                    // unless it is split
+	isSplit                      // more of its blobs came by when those before had been let go of
+)
+
+// pieces validates packages while their blobs come by. It lets go of packages when there is too much of them in memory: usually
+// all blobs of a package stand together, so that these are whole. Of the others it can only tell that they are split. Whether a
+// package is valid depends on no other one, and on no blobs of schemas that are not known.
+type pieces struct {
+	limit    int
+	held     map[string]*declcfg.Catalog
+	weight   int
+	last     string // package that came by
+	verdicts map[string]verdict
+}
+
+func newPieces(limit int) *pieces {
+	return &pieces{limit: limit, held: map[string]*declcfg.Catalog{}, verdicts: map[string]verdict{}}
+}
+
+// add takes the next blob.
+func (p *pieces) add(b declcfg.Blob) {
+	pkg := packageOf(b)
+	if _, ok := b.(*declcfg.Meta); ok {
+		return
+	}
+	if p.weight > p.limit && pkg != p.last {
+		p.letGo()
+	}
+	p.last = pkg
+	if _, gone := p.verdicts[pkg]; gone {
+		p.verdicts[pkg] = isSplit
+		return
+	}
+	c := p.held[pkg]
+	if c == nil {
+		c = &declcfg.Catalog{}
+		p.held[pkg] = c
+	}
+	c.Add(b)
+	p.weight += blobWeight(b)
+}
+
+// letGo validates what is held and lets go of it.
+func (p *pieces) letGo() {
+	for pkg, c := range p.held {
+		p.verdicts[pkg] = isValid
+		if declcfg.Validate(c) != nil {
+			p.verdicts[pkg] = isInvalid
+		}
+	}
+	clear(p.held)
+	p.weight = 0
+}
+
+// blobWeight is roughly how many bytes of memory a blob takes.
+func blobWeight(b declcfg.Blob) int {
+	n := 500
+	properties := func(ps []declcfg.Property) {
+		for _, p := range ps {
+			n += 50 + len(p.Value)
+		}
+	}
+	unknown := func(fs []declcfg.Field) {
+		for _, f := range fs {
+			n += 50 + len(f.Value)
+		}
+	}
+	switch b := b.(type) {
+	case *declcfg.Package:
+		properties(b.Properties)
+		unknown(b.Unknown)
+		n += len(b.Description)
+		if b.Icon != nil {
+			n += len(b.Icon.Data)
+		}
+	case *declcfg.Channel:
+		properties(b.Properties)
+		unknown(b.Unknown)
+		for _, e := range b.Entries {
+			n += 150 + len(e.SkipRange) + 50*len(e.Skips)
+		}
+	case *declcfg.Bundle:
+		properties(b.Properties)
+		unknown(b.Unknown)
+		for _, i := range b.RelatedImages {
+			n += 50 + len(i.Name) + len(i.Image)
+		}
+	case *declcfg.Deprecations:
+		unknown(b.Unknown)
+		for _, e := range b.Entries {
+			n += 100 + len(e.Message)
+		}
+	}
+	return n
+}
+
+// first goes through files for the first time: it finds out their packages and whether these are valid.
+func (r *reading) first(which []int) (map[string]verdict, error) {
+	p := newPieces(r.held)
+	of := make([]map[string]bool, len(r.files))
+	err := r.walk(which, func(f *sourceFile, b declcfg.Blob) error {
+		i := r.index[f.name]
+		if of[i] == nil {
+			of[i] = map[string]bool{}
+		}
+		of[i][packageOf(b)] = true
+		p.add(b)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.letGo()
+	for _, i := range which {
+		r.files[i].read = true
+		r.files[i].packages = slices.Sorted(maps.Keys(of[i]))
+	}
+	return p.verdicts, nil
+}
+
+// second goes through the files of some packages again, and validates these. A file that many of them have is gone through
+// once for each part of them that is validated together: there are as many parts as make that no more than twice the work.
+func (r *reading) second(packages []string, in map[string][]int) error {
+	for _, part := range r.parts(packages, in) {
+		wanted := map[string]bool{}
+		var which []int
+		for _, pkg := range part {
+			wanted[pkg] = true
+			which = append(which, in[pkg]...)
+		}
+		slices.Sort(which)
+		c := &declcfg.Catalog{}
+		err := r.walk(slices.Compact(which), func(_ *sourceFile, b declcfg.Blob) error {
+			if _, other := b.(*declcfg.Meta); !other && wanted[packageOf(b)] {
+				c.Add(b)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if declcfg.Validate(c) != nil {
+			return errReadAll
+		}
+	}
+	return nil
+}
+
+// partBytes is how long files are that are read together a second time, if they share little with others. In memory is
+// perhaps a fifth of it.
+const partBytes = 64 << 20
+
+// parts divides packages into those that are read a second time together.
+func (r *reading) parts(packages []string, in map[string][]int) [][]string {
+	uses := map[int]int64{}
+	for _, pkg := range packages {
+		for _, i := range in[pkg] {
+			uses[i]++
+		}
+	}
+	var all, shared int64
+	for i, n := range uses {
+		all += r.files[i].size
+		if n > 1 {
+			shared += r.files[i].size
+		}
+	}
+	n := min(1+all/partBytes, max(1, all/max(1, shared)), int64(len(packages)))
+	if n <= 1 {
+		if len(packages) == 0 {
+			return nil
+		}
+		return [][]string{packages}
+	}
+	// By the bytes that are a package's own, or its share of a file.
+	var out [][]string
+	var part []string
+	var size int64
+	for _, pkg := range packages {
+		part = append(part, pkg)
+		for _, i := range in[pkg] {
+			size += r.files[i].size / uses[i]
+		}
+		if size*n >= all {
+			out, part, size = append(out, part), nil, 0
+		}
+	}
+	if len(part) > 0 {
+		out = append(out, part)
+	}
+	return out
+}
