@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -15,23 +16,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
-// planFlags are about the division of the packages among the layers.
-func planFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: "what"},
-		&cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"},
-	}
+// previousFlag is about the division of the packages among the layers.
+func previousFlag(category string) cli.Flag {
+	return &cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: category}
 }
 
-// readPrevious reads what the image of --previous tells of its layers; nil if none is asked for, or none is there.
-func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
+func planFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
+}
+
+// readPrevious reads what the image of --previous tells of its layers for the platforms; nil if none is asked for, or none
+// is there.
+func (p *program) readPrevious(c *cli.Context, of []v1.Platform) (_ *build.Previous, err error) {
 	name := c.String("previous")
 	if name == "" {
 		return nil, nil
-	}
-	of, err := platforms(c)
-	if err != nil {
-		return nil, err
 	}
 	client, err := p.client(c)
 	if err != nil {
@@ -117,6 +116,6 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 		return err
 	}
 	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
-		count(planned.Totals.Layers, "layer"), megabytes(planned.Totals.Uncompressed)))
+		count(planned.Totals.Layers, "layer"), cliutil.FormatSize(planned.Totals.Uncompressed)))
 	return nil
 }
