@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
 
 // previousFlag is about the division of the packages among the layers.
@@ -32,6 +34,30 @@ func (p *program) readPrevious(c *cli.Context, of []v1.Platform) (_ *build.Previ
 	if name == "" {
 		return nil, nil
 	}
+	previous, err := p.previousOf(c, name, of)
+	if err == nil && previous != nil && len(previous.Groups) == 0 {
+		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
+	}
+	return previous, err
+}
+
+// readSource is [program.readPrevious] for a command that makes an image of what another image holds. Without --previous the
+// layers of that other one are divided by the rule, as those of any catalog; but who pushes has what did not change lent by
+// its repository.
+func (p *program) readSource(c *cli.Context, source string, of []v1.Platform) (*build.Previous, error) {
+	toRegistry := c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") })
+	if c.String("previous") != "" || !toRegistry || c.Bool("dry-run") || !render.IsImageName(source) {
+		return p.readPrevious(c, of)
+	}
+	lender, err := p.previousOf(c, source, of)
+	if lender != nil {
+		lender.Groups = nil
+	}
+	return lender, err
+}
+
+// previousOf reads what an image tells of its layers; nil if there is no such image.
+func (p *program) previousOf(c *cli.Context, name string, of []v1.Platform) (_ *build.Previous, err error) {
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
@@ -59,11 +85,7 @@ func (p *program) readPrevious(c *cli.Context, of []v1.Platform) (_ *build.Previ
 			return nil, err
 		}
 	}
-	previous := build.PreviousOf(opened...)
-	if len(previous.Groups) == 0 {
-		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
-	}
-	return previous, nil
+	return build.PreviousOf(opened...), nil
 }
 
 // printPlan prints which layers the image would have.

@@ -156,7 +156,7 @@ func TestPreviousImageOfOtherCommands(t *testing.T) {
 		"migrate oci:new:v1 -t x:v1 --dry-run":           kept,
 		"index rm -f catalog -o p4 -t x:v1 --dry-run":    without,
 		"index rm -f oci:new:v1 -o p4 -t x:v1 --dry-run": without,
-		"catalog rm oci:new:v1 p4 -t x:v1 --dry-run": without,
+		"catalog rm oci:new:v1 p4 -t x:v1 --dry-run":     without,
 	} {
 		if got := groups(command + " --previous oci:old:v1"); got != want {
 			t.Errorf("%s: %s in place of %s", command, got, want)

@@ -60,7 +60,11 @@ func (p *program) imageOf(c *cli.Context, i imageEdit, e *editedIndex, o *build.
 			o.Kept, o.KeptAnnotations = keptOf(d)
 		}
 	}
-	if o.Previous, err = p.readPrevious(c, of); err != nil {
+	source := ""
+	if e.opened != nil {
+		source = e.opened.Name
+	}
+	if o.Previous, err = p.readSource(c, source, of); err != nil {
 		return err
 	}
 	return p.settleServer(c, o, of)

@@ -91,7 +91,11 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	if from != nil {
 		o.Kept, o.KeptAnnotations = keptOf(from)
 	}
-	if o.Previous, err = i.p.readPrevious(i.c, of); err != nil {
+	source := ""
+	if from != nil {
+		source = from.Name
+	}
+	if o.Previous, err = i.p.readSource(i.c, source, of); err != nil {
 		return nil, err
 	}
 	if err := i.p.settleServer(i.c, &o, of); err != nil {
