@@ -22,7 +22,7 @@ type part struct {
 	// written one if it has the same content.
 	stacked, proof *Layer
 	key            digest.Digest
-	notices        *[]string // what was noticed when the layer was made; nil if nothing can be
+	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
 }
 
 // openBases opens the base for every platform.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 
@@ -40,8 +41,31 @@ type CacheFile struct {
 	Notices []string
 }
 
+// noticed is what the user should know of the packages of one layer. Twins have it in common, and their layers may be made at
+// the same time.
+type noticed struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *noticed) set(list []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = list
+}
+
+// get is what was noticed when the layer was made last; nil has nothing.
+func (n *noticed) get() []string {
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.list
+}
+
 // caches makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
-func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]layers.Entry, error) {
+func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]layers.Entry, error) {
 	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
 	if len(g) > 1 {
 		a, err := newAside(o.Dir)
@@ -54,7 +78,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 	if o.Cache != nil {
 		lists = append(lists, []layers.Entry{layers.Dir(cacheDir, 0o755)})
 	}
-	*notices = nil
+	var noted []string
 	for _, c := range g {
 		catalog, err := c.load(ctx)
 		if err != nil {
@@ -66,7 +90,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 			if err != nil {
 				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 			}
-			*notices = append(*notices, told...)
+			noted = append(noted, told...)
 			made = append(made, e)
 		}
 		extra, err := packageExtras(o, catalog)
@@ -78,6 +102,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *[]string) ([]
 		}
 		lists = append(lists, made)
 	}
+	notices.set(noted)
 	return joined(lists...)
 }
 

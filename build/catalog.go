@@ -257,7 +257,7 @@ func packagesPart(o *Options, g []content) part {
 		p.layer.Name = "blobs of no package"
 	}
 	if o.hasPackageCaches() {
-		p.notices = new([]string)
+		p.notices = new(noticed)
 		p.layer.More = func(ctx context.Context) ([]layers.Entry, error) { return caches(ctx, o, g, p.notices) }
 		p.layer.MoreID = cachesID(o, g)
 	}

@@ -378,6 +378,7 @@ func (c *composer) contents(apart bool) []content {
 		}
 	}
 	if len(free.entries) > 0 {
+		slices.SortFunc(free.entries, byPath)
 		all = append(all, free)
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })

@@ -256,6 +256,7 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		"a cache":           {Options{Cache: fakeCache}, Options{}, false, "have a serve cache"},
 		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
 		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
+		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "twins"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := published(t, CatalogInput{FS: packageFS("a", "b")}, c.part)
@@ -283,6 +284,23 @@ func TestSharedLayers(t *testing.T) {
 	few := Options{MaxLayers: 2}
 	if got, want := composed1(t, in, few), catalog(t, CatalogInput{FS: packageFS("a", "b", "c", "d", "e")}, few); got.Digest != want.Digest {
 		t.Errorf("%s instead of %s", got.Digest, want.Digest)
+	}
+}
+
+// Blobs of no package are in one layer, in an order that does not depend on that of the references.
+func TestBlobsOfNoPackageAreInTheirOrder(t *testing.T) {
+	var refs []Reference
+	for _, name := range []string{"a", "b"} {
+		in := packageFS(name)
+		in["free-"+name+".yaml"] = file("---\nschema: example.com/none\nname: " + name + "\n")
+		r := published(t, CatalogInput{FS: in}, Options{})
+		r.Name = name
+		refs = append(refs, r)
+	}
+	first := composed1(t, ComposeInput{References: refs}, Options{Cache: fakeCache})
+	slices.Reverse(refs)
+	if second := composed1(t, ComposeInput{References: refs}, Options{Cache: fakeCache}); second.Digest != first.Digest {
+		t.Errorf("%s, and in another order %s", first.Digest, second.Digest)
 	}
 }
 

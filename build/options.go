@@ -47,7 +47,7 @@ type Options struct {
 	Kept            func(v1.Platform) Kept
 	KeptAnnotations map[string]string
 	// Previous, unless nil, is what an earlier image tells. Its division of the packages into layers is kept as far as it
-	// fits, and its layers are used again where their contents are the same.
+	// fits, and a registry can lend its layers.
 	Previous *Previous
 	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always have
 	// the latter: the layers of another day are the same.

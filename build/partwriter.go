@@ -65,10 +65,7 @@ func (w *partWriter) write(ctx context.Context) error {
 				return err
 			}
 		}
-		if p.notices != nil {
-			notices[i] = append(notices[i], *p.notices...)
-		}
-		w.o.tell(notices[i])
+		w.o.tell(append(notices[i], p.notices.get()...))
 	}
 	return nil
 }
@@ -76,11 +73,7 @@ func (w *partWriter) write(ctx context.Context) error {
 // done takes note of a written layer. It is called by one goroutine at a time.
 func (w *partWriter) done(i int, b layers.Blob) {
 	p := w.parts[i]
-	var notices []string
-	if p.notices != nil {
-		notices = *p.notices
-	}
-	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), notices)
+	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), p.notices.get())
 	w.layers[i] = p.settled(b, w.mediaType)
 	if w.o.Events != nil {
 		w.o.Events(w.layers[i])

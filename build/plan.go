@@ -177,11 +177,14 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 		if pkg != "" {
 			err = errors.Join(err, checkPackageName(pkg))
 		}
-		slices.SortFunc(es, func(a, b layers.Entry) int {
-			return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
-		})
+		slices.SortFunc(es, byPath)
 		all = append(all, content{pkg: pkg, entries: es})
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
 	return all, err
+}
+
+// byPath orders files as a walk through their directories meets them.
+func byPath(a, b layers.Entry) int {
+	return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
 }

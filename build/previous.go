@@ -11,7 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PreviousOf reads what an image tells about its layers: the same image for several platforms, as many as are of interest.
+// PreviousOf reads what an image tells about its layers: the same image for several platforms and in several compressions, as
+// many as are of interest.
 // Only manifests and configurations are looked at. What annotations say that cannot be is passed over; an image without
 // annotations, one of the docker format or of another program, has no groups and no layers.
 //

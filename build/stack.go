@@ -133,6 +133,8 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 // have the options' compression.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
+	case o.Compression == CompressionAuto:
+		return errors.New("twins have each layer in two compressions")
 	case len(o.Extra) > 0: // what is in the layers is seen when they are read
 	case s.Cached && o.Cache == nil:
 		return errors.New("its layers have a serve cache, and the image is to have none")

@@ -2,14 +2,12 @@ package images
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
 )
 
 // Description is what the name of an image stands for: one image, or an index and the images in it.
@@ -58,7 +56,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	i := &Image{Name: name, src: src, cache: c.cacheFor(n)}
-	d := &describer{img: i, out: &Description{Name: name}, seen: map[string]bool{}}
+	d := &describer{out: &Description{Name: name}, seen: map[string]bool{}}
 	want, known := expectedDescriptor(src)
 	text, kind, err := i.manifest(ctx, nil)
 	if err != nil {
@@ -73,7 +71,8 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	if err := c.admit(ctx, n, name, i.Digest); err != nil {
 		return nil, err
 	}
-	if err := d.add(ctx, text, kind, nil, 0); err != nil {
+	w := indexWalk{img: i, image: d.addImage, index: func(index v1.Index) { d.out.Index, d.out.Annotations = true, index.Annotations }}
+	if err := w.add(ctx, i, text, kind, v1.Descriptor{}, 0); err != nil {
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {
@@ -82,56 +81,10 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 	return d.out, nil
 }
 
-// describer walks through an index.
+// describer makes the description of an image or an index.
 type describer struct {
-	img     *Image
-	out     *Description
-	entries int
-	seen    map[string]bool
-}
-
-// add adds an image, or all of an index. The text is that of the manifest that was read last.
-func (d *describer) add(ctx context.Context, text []byte, kind string, platform *v1.Platform, depth int) error {
-	if depth > maxIndexDepth {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
-	}
-	kind, err := manifestKind(text, kind)
-	if err != nil {
-		return err
-	}
-	if !manifest.MIMETypeIsMultiImage(kind) {
-		return d.addImage(ctx, text, platform)
-	}
-	var index v1.Index
-	if err := json.Unmarshal(text, &index); err != nil {
-		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
-	}
-	// All together: indexes in indexes could otherwise have any number.
-	if d.entries += len(index.Manifests); d.entries > maxIndexEntries {
-		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, d.entries, maxIndexEntries)
-	}
-	if depth == 0 {
-		d.out.Index, d.out.Annotations = true, index.Annotations
-	}
-	for _, entry := range index.Manifests {
-		if err := checkDigest(entry.Digest); err != nil {
-			return fmt.Errorf("index: %w", err)
-		}
-		if !isImage(entry, len(index.Manifests)) {
-			continue
-		}
-		text, kind, err := d.img.manifest(ctx, &entry.Digest)
-		if err != nil {
-			return err
-		}
-		if err := d.img.checkManifest(text, entry); err != nil {
-			return err
-		}
-		if err := d.add(ctx, text, kind, entry.Platform, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	out  *Description
+	seen map[string]bool
 }
 
 // isImage tells whether an entry of an index is an image that somebody could run.
@@ -145,15 +98,14 @@ func isImage(entry v1.Descriptor, entries int) bool {
 	return entry.Platform.OS != "unknown" && entry.Platform.Architecture != "unknown"
 }
 
-func (d *describer) addImage(ctx context.Context, text []byte, platform *v1.Platform) error {
-	v := Variant{Digest: d.img.Digest}
-	one := &Image{src: d.img.src, cache: d.img.cache}
+func (d *describer) addImage(ctx context.Context, one *Image, text []byte, _ string, entry v1.Descriptor) error {
+	v := Variant{Digest: one.Digest}
 	if err := one.readManifest(ctx, text); err != nil {
 		return err
 	}
 	v.Config, v.Annotations = one.Config, one.Annotations
-	if v.Platform = one.Config.Platform; platform != nil {
-		v.Platform = *platform
+	if v.Platform = one.Config.Platform; entry.Platform != nil {
+		v.Platform = *entry.Platform
 	}
 	// Old builders left the fields of single images empty.
 	if v.Platform.OS == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/testregistry"
@@ -138,9 +139,43 @@ func (s *several) NewImageSource(context.Context, *types.SystemContext) (types.I
 
 func (s *several) GetManifest(_ context.Context, d *digest.Digest) ([]byte, string, error) {
 	if d != nil {
-		return s.images[*d], v1.MediaTypeImageManifest, nil
+		return s.images[*d], manifest.GuessMIMEType(s.images[*d]), nil
 	}
 	return s.manifest, s.kind, nil
+}
+
+// Blobs do not count as images of indexes, however many there are.
+func TestIndexesInIndexesArePushed(t *testing.T) {
+	all := newSeveral(t)
+	add := func(kind string, m any) v1.Descriptor {
+		text := mustJSON(t, m)
+		all.images[digest.FromBytes(text)] = text
+		return v1.Descriptor{MediaType: kind, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	}
+	blob := func(name string, n ...int) v1.Descriptor {
+		return v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: digest.FromString(fmt.Sprint(name, n)), Size: 1}
+	}
+	top := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: all.kind}
+	for n := range 3 {
+		index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: all.kind}
+		for i := range 6 {
+			m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: blob("config", n, i)}
+			for l := range 90 {
+				m.Layers = append(m.Layers, blob("layer", n, i, l))
+			}
+			index.Manifests = append(index.Manifests, add(m.MediaType, m))
+		}
+		top.Manifests = append(top.Manifests, add(all.kind, index))
+	}
+	all.manifest = mustJSON(t, top)
+	policy, err := newPolicyContext(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&copier{policy: policy}).readPushed(t.Context(), all)
+	if err != nil || len(got.manifests) != 1+3+18 || len(got.blobs) != 18*91 {
+		t.Errorf("%d manifests, %d blobs, %v", len(got.manifests), len(got.blobs), err)
+	}
 }
 
 func TestBlobsOfAllPlatformsAreSentOnce(t *testing.T) {

@@ -42,6 +42,8 @@ type pushedReader struct {
 	src   types.ImageSource
 	image *pushedImage
 	seen  map[digest.Digest]bool
+	// entries are those of all indexes together.
+	entries int
 }
 
 // read adds one manifest and what it refers to.
@@ -70,7 +72,8 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 	}
 	switch kind {
 	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
-		if len(r.seen)+len(parsed.Manifests) > maxIndexEntries || depth >= maxIndexDepth {
+		r.entries += len(parsed.Manifests)
+		if r.entries > maxIndexEntries || depth >= maxIndexDepth {
 			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest, ErrLimit, maxIndexEntries, maxIndexDepth)
 		}
 		for _, child := range parsed.Manifests {

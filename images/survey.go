@@ -2,14 +2,12 @@ package images
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/manifest"
 )
 
 // Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
@@ -90,9 +88,14 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		return nil, err
 	}
 	out.Digest, out.Size = top.Digest, int64(len(text))
-	s := surveyor{top: top, out: out}
+	s := surveyor{out}
+	w := indexWalk{
+		img: top, image: s.addImage,
+		index: func(index v1.Index) { out.Index, out.Annotations = true, index.Annotations },
+		other: func(entry v1.Descriptor) { out.Others = append(out.Others, entry) },
+	}
 	entry := v1.Descriptor{MediaType: out.MediaType, Digest: out.Digest, Size: out.Size}
-	if err := s.add(ctx, text, out.MediaType, entry, 0); err != nil {
+	if err := w.add(ctx, top, text, out.MediaType, entry, 0); err != nil {
 		return nil, err
 	}
 	if len(out.Images) == 0 {
@@ -101,69 +104,18 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	return out, nil
 }
 
-// surveyor walks through an index.
-type surveyor struct {
-	top     *Image
-	out     *Survey
-	entries int
-}
+// surveyor makes the survey of an image or an index.
+type surveyor struct{ out *Survey }
 
-// add adds an image, or all of an index.
-func (s *surveyor) add(ctx context.Context, text []byte, kind string, entry v1.Descriptor, depth int) error {
-	if depth > maxIndexDepth {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
-	}
-	kind, err := manifestKind(text, kind)
-	if err != nil {
-		return err
-	}
-	if !manifest.MIMETypeIsMultiImage(kind) {
-		return s.addImage(ctx, text, kind, entry)
-	}
-	var index v1.Index
-	if err := json.Unmarshal(text, &index); err != nil {
-		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
-	}
-	// All together: indexes in indexes could otherwise have any number.
-	if s.entries += len(index.Manifests); s.entries > maxIndexEntries {
-		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, s.entries, maxIndexEntries)
-	}
-	if depth == 0 {
-		s.out.Index, s.out.Annotations = true, index.Annotations
-	}
-	for _, entry := range index.Manifests {
-		if err := checkDigest(entry.Digest); err != nil {
-			return fmt.Errorf("index: %w", err)
-		}
-		if !isImage(entry, len(index.Manifests)) {
-			s.out.Others = append(s.out.Others, entry)
-			continue
-		}
-		one := *s.top
-		text, kind, err := one.manifest(ctx, &entry.Digest)
-		if err != nil {
-			return err
-		}
-		if err := one.checkManifest(text, entry); err != nil {
-			return err
-		}
-		if err := s.add(ctx, text, kind, entry, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *surveyor) addImage(ctx context.Context, text []byte, kind string, entry v1.Descriptor) error {
+func (s *surveyor) addImage(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error {
 	if len(s.out.Images) == 2*maxVariants {
 		return fmt.Errorf("index: %w: more than %d images", ErrLimit, 2*maxVariants)
 	}
-	one := *s.top
 	one.Digest, one.MediaType = entry.Digest, kind
 	if err := one.readManifest(ctx, text); err != nil {
 		return fmt.Errorf("image %s: %w", entry.Digest, err)
 	}
-	i := SurveyedImage{Image: &one, Entry: entry, Platform: one.Config.Platform}
+	i := SurveyedImage{Image: one, Entry: entry, Platform: one.Config.Platform}
 	if entry.Platform != nil {
 		i.Platform = *entry.Platform
 	}

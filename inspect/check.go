@@ -138,12 +138,15 @@ func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
 	return l.compare(ctx, built)
 }
 
+// serverFiles are the files in the layer of a server.
+var serverFiles = map[string]bool{"bin/opm": true, "bin/grpc_health_probe": true, "etc/nsswitch.conf": true}
+
 // server builds the layer of a server from the program in it.
 func (l *layerCheck) server(ctx context.Context) error {
-	names := map[string]bool{"bin": true, "bin/opm": true, "bin/grpc_health_probe": true, "etc": true, "etc/nsswitch.conf": true, "tmp": true}
+	dirs := map[string]bool{"bin": true, "etc": true, "tmp": true}
 	var program *entry
 	for n, x := range l.c.entries {
-		if !names[x.name] {
+		if !dirs[x.name] && !serverFiles[x.name] {
 			l.tell(AboutServer, "", x.name, "it does not belong into the layer of a server")
 		}
 		if x.name == "bin/opm" && x.kind == tar.TypeReg {

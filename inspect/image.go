@@ -29,6 +29,7 @@ func (e *examiner) images(ctx context.Context) error {
 		v := newView(c.of)
 		c.modes(v)
 		c.start(v)
+		c.server(v)
 		switch {
 		case c.kind == Catalog && c.ours():
 			c.layered(v)
@@ -167,6 +168,25 @@ func (c *imageCheck) start(v *view) {
 		c.note("%s: there is no /%s that could serve: the image is for servers that bring their own", c.platform, program)
 	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
 		c.tell(AboutMode, program, "mode %04o: not every user can start it", n.e.mode)
+	}
+}
+
+// server checks that the image shows the server that was put into it, and not what somebody put on top of that. A base may have
+// a server of its own.
+func (c *imageCheck) server(v *view) {
+	for n, f := range slices.Backward(c.of) {
+		if f.said.kind != string(build.LayerServer) {
+			continue
+		}
+		for _, e := range f.entries {
+			if !serverFiles[e.name] {
+				continue
+			}
+			if at := v.find(e.name); at == nil || at.layer != n {
+				c.tell(AboutServer, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+			}
+		}
+		return
 	}
 }
 

@@ -151,6 +151,9 @@ func TestDifferencesAreFound(t *testing.T) {
 			f.layers = append(f.layers, f.layers[2])
 			f.config.History = append(f.config.History, f.config.History[2])
 		}, inspect.AboutCatalog, "is in the layers"},
+		"server replaced on top": {func(f *forgery) { f.onTop(regular("bin/opm", "x")) }, inspect.AboutServer, "does not show it"},
+		"server hidden on top":   {func(f *forgery) { f.onTop(regular(".wh.bin", "")) }, inspect.AboutServer, "bin/opm: it is in the layer"},
+		"probe replaced on top":  {func(f *forgery) { f.onTop(regular("bin/grpc_health_probe", "x")) }, inspect.AboutServer, "does not show it"},
 		"server's mode":          {func(f *forgery) { _, e := f.entry("bin/opm"); e.Mode = 0o700 }, inspect.AboutMode, "start"},
 		"server for another":     {func(f *forgery) { _, e := f.entry("bin/opm"); e.content[18] = byte(elf.EM_AARCH64) }, inspect.AboutServer, "not for amd64"},
 		"no server":              {func(f *forgery) { f.remove("bin/opm"); f.remove("bin/grpc_health_probe") }, inspect.AboutServer, "no server"},

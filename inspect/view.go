@@ -23,9 +23,12 @@ type vnode struct {
 	layer    int // that it comes from; -1 for a directory that no layer has an entry of
 }
 
-// rootsOf are the names of which everything matters: catalogs, caches, and what the images start.
+// rootsOf are the names of which everything matters: catalogs, caches, servers, and what the images start.
 func rootsOf(s *images.Survey) []string {
 	names := map[string]bool{configsDir: true, nativeDir: true, "tmp/cache": true}
+	for name := range serverFiles {
+		names[name] = true
+	}
 	for _, i := range s.Images {
 		c := i.Config.Config
 		for _, label := range []string{build.ConfigsLabel, build.DatabaseLabel} {

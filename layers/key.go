@@ -28,8 +28,9 @@ const (
 	noneGeneration = 1
 )
 
-// codecID names a codec with everything that its output depends on.
-func codecID(c Compression) (string, error) {
+// CodecID names the compressor of layers with everything that its output depends on: level, window, and a number that is raised
+// when a new version of it writes other bytes. It is for accounts of how an image was made.
+func CodecID(c Compression) (string, error) {
 	switch c {
 	case Gzip:
 		return fmt.Sprintf("gzip level %d generation %d", gzipLevel, gzipGeneration), nil
@@ -95,7 +96,7 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	if l.More != nil && l.MoreID == "" {
 		return "", nil
 	}
-	codec, err := codecID(o.Compression)
+	codec, err := CodecID(o.Compression)
 	if err != nil {
 		return "", err
 	}

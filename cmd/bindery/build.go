@@ -69,14 +69,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 }
 
 func (p *program) buildCatalog(c *cli.Context) error {
-	o, err := p.buildOptions(c)
+	o, err := p.catalogOptions(c)
 	if err != nil {
-		return err
-	}
-	if err := p.setCaches(c, &o); err != nil {
-		return err
-	}
-	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
 	prepare := func(o *build.Options) (build.CatalogInput, error) {
@@ -88,7 +82,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if o.Servers, err = p.servers(c, of); err != nil {
 			return build.CatalogInput{}, err
 		}
-		if o.Previous, err = p.readPrevious(c, of); err != nil {
+		if o.Previous, err = p.readPrevious(c); err != nil {
 			return build.CatalogInput{}, err
 		}
 		return p.catalogInput(c, o.Known)
@@ -164,9 +158,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 			return err
 		}
 		o.Known = nil
-		if image, err = make(o); err != nil {
+		var again *build.Image // the first one is closed in any case
+		if again, err = make(o); err != nil {
 			return err
 		}
+		image = again
 		results, err = p.copyImage(c.Context, image, dests, registry, c)
 	}
 	if err != nil {
@@ -228,6 +224,18 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// catalogOptions are those of images of catalogs and indexes: with serve caches, and with what earlier builds have left.
+func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
+	o, err := p.buildOptions(c)
+	if err == nil {
+		err = p.setCaches(c, &o)
+	}
+	if err == nil {
+		o.Known, err = p.known(c)
+	}
+	return o, err
 }
 
 // nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -27,14 +26,13 @@ func planFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
 }
 
-// readPrevious reads what the image of --previous tells of its layers for the platforms; nil if none is asked for, or none
-// is there.
-func (p *program) readPrevious(c *cli.Context, of []v1.Platform) (_ *build.Previous, err error) {
+// readPrevious reads what the image of --previous tells of its layers; nil if none is asked for, or none is there.
+func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	name := c.String("previous")
 	if name == "" {
 		return nil, nil
 	}
-	previous, err := p.previousOf(c, name, of)
+	previous, err := p.previousOf(c, name)
 	if err == nil && previous != nil && len(previous.Groups) == 0 {
 		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
 	}
@@ -44,25 +42,29 @@ func (p *program) readPrevious(c *cli.Context, of []v1.Platform) (_ *build.Previ
 // readSource is [program.readPrevious] for a command that makes an image of what another image holds. Without --previous the
 // layers of that other one are divided by the rule, as those of any catalog; but who pushes has what did not change lent by
 // its repository.
-func (p *program) readSource(c *cli.Context, source string, of []v1.Platform) (*build.Previous, error) {
+func (p *program) readSource(c *cli.Context, source string) (*build.Previous, error) {
 	toRegistry := c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") })
 	if c.String("previous") != "" || !toRegistry || c.Bool("dry-run") || !render.IsImageName(source) {
-		return p.readPrevious(c, of)
+		return p.readPrevious(c)
 	}
-	lender, err := p.previousOf(c, source, of)
-	if lender != nil {
-		lender.Groups = nil
+	lender, err := p.previousOf(c, source)
+	if err != nil || lender == nil {
+		// What was wanted of the source has been read: without a lender more bytes move, and nothing else.
+		p.log.Debug("the source lends no layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
+		return nil, c.Context.Err()
 	}
-	return lender, err
+	lender.Groups = nil
+	return lender, nil
 }
 
 // previousOf reads what an image tells of its layers; nil if there is no such image.
-func (p *program) previousOf(c *cli.Context, name string, of []v1.Platform) (_ *build.Previous, err error) {
+func (p *program) previousOf(c *cli.Context, name string) (_ *build.Previous, err error) {
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
 	}
-	first, err := client.Open(c.Context, name)
+	// All platforms, and of twins both: a registry can lend the layers of each.
+	found, err := client.Survey(c.Context, name)
 	if err != nil {
 		// The first build of all has no previous one, and no reason to fail.
 		if d, derr := client.Digest(c.Context, name); derr == nil && d == "" {
@@ -71,56 +73,23 @@ func (p *program) previousOf(c *cli.Context, name string, of []v1.Platform) (_ *
 		}
 		return nil, err
 	}
-	opened := []*images.Image{first}
-	defer func() {
-		for _, img := range opened {
-			err = errors.Join(err, img.Close())
-		}
-	}()
-	for _, platform := range of[1:] {
-		// By digest: a tag may move meanwhile. A platform that is new has nothing to tell.
-		if img, err := client.OpenPlatform(c.Context, first.Reference(), platform); err == nil {
-			opened = append(opened, img)
-		} else if !errors.Is(err, images.ErrInvalid) {
-			return nil, err
-		}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	all := make([]*images.Image, len(found.Images))
+	for i, img := range found.Images {
+		all[i] = img.Image
 	}
-	return build.PreviousOf(opened...), nil
+	return build.PreviousOf(all...), nil
 }
 
 // printPlan prints which layers the image would have.
-func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) (err error) {
-	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
-		if c.IsSet(flag) {
-			return cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
-		}
-	}
-	if err := checkResultFiles(c, c.Args().First()); err != nil {
+func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Options) (*build.Planned, error)) error {
+	var planned *build.Planned
+	printed, err := p.planned(c, c.Args().First(), o, func(o build.Options) (_ any, err error) {
+		planned, err = plan(o)
+		return planned, err
+	})
+	if err != nil || printed {
 		return err
-	}
-	work, err := images.NewWorkspace(c.Context, nil, "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	o.Dir = work.Dir()
-	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
-		return err
-	}
-	planned, err := plan(o)
-	if err != nil {
-		return err
-	}
-	if file := c.String("metadata-file"); file == "-" {
-		return p.printJSON(planned)
-	} else if file != "" {
-		account, err := json.MarshalIndent(planned, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := atomicfs.WriteFile(file, append(account, '\n'), 0o666); err != nil {
-			return fmt.Errorf("--metadata-file: %w", err)
-		}
 	}
 	var rows [][]string
 	for _, l := range planned.Layers {
@@ -140,4 +109,46 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
 		count(planned.Totals.Layers, "layer"), cliutil.FormatSize(planned.Totals.Uncompressed)))
 	return nil
+}
+
+// planned does what is the same for all plans: it lets the plan be made in a workspace, and writes it to the file of
+// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would be made
+// from.
+func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
+	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
+		if c.IsSet(flag) {
+			return false, cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
+		}
+	}
+	if err := checkResultFiles(c, in); err != nil {
+		return false, err
+	}
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	o.Dir = work.Dir()
+	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
+		return false, err
+	}
+	planned, err := plan(o)
+	if err != nil {
+		return false, err
+	}
+	switch file := c.String("metadata-file"); file {
+	case "":
+		return false, nil
+	case "-":
+		return true, p.printJSON(planned)
+	default:
+		text, err := json.MarshalIndent(planned, "", "  ")
+		if err != nil {
+			return false, err
+		}
+		if err := atomicfs.WriteFile(file, append(text, '\n'), 0o666); err != nil {
+			return false, fmt.Errorf("--metadata-file: %w", err)
+		}
+		return false, nil
+	}
 }

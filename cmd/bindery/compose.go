@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/compose"
-	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
@@ -69,14 +66,8 @@ func (p *program) buildCompose(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := p.buildOptions(c)
+	o, err := p.catalogOptions(c)
 	if err != nil {
-		return err
-	}
-	if err := p.setCaches(c, &o); err != nil {
-		return err
-	}
-	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
 	in := c.Args().First()
@@ -239,48 +230,25 @@ type composedLayer struct {
 }
 
 // printComposition prints what would be stacked and what packed.
-func (p *program) printComposition(c *cli.Context, in string, o build.Options, open func(*build.Options) (build.ComposeInput, error)) (err error) {
-	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
-		if c.IsSet(flag) {
-			return cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
-		}
-	}
-	if err := checkResultFiles(c, in); err != nil {
-		return err
-	}
-	work, err := images.NewWorkspace(c.Context, nil, "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
-	o.Dir = work.Dir()
-	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
-		return err
-	}
-	input, err := open(&o)
-	if err != nil {
-		return err
-	}
-	account, ls, err := build.PlanCompose(c.Context, input, o)
-	if err != nil {
-		return composeHint(err)
-	}
-	plan := composition{Composed: account, Layers: []composedLayer{}}
-	for _, l := range ls {
-		plan.Layers = append(plan.Layers, composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
-	}
-	switch file := c.String("metadata-file"); file {
-	case "":
-	case "-":
-		return p.printJSON(plan)
-	default:
-		text, err := json.MarshalIndent(plan, "", "  ")
+func (p *program) printComposition(c *cli.Context, in string, o build.Options, open func(*build.Options) (build.ComposeInput, error)) error {
+	var account []build.Composed
+	var ls []build.Layer
+	printed, err := p.planned(c, in, o, func(o build.Options) (any, error) {
+		input, err := open(&o)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := atomicfs.WriteFile(file, append(text, '\n'), 0o666); err != nil {
-			return fmt.Errorf("--metadata-file: %w", err)
+		if account, ls, err = build.PlanCompose(c.Context, input, o); err != nil {
+			return nil, composeHint(err)
 		}
+		plan := composition{Composed: account, Layers: []composedLayer{}}
+		for _, l := range ls {
+			plan.Layers = append(plan.Layers, composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
+		}
+		return plan, nil
+	})
+	if err != nil || printed {
+		return err
 	}
 	var rows [][]string
 	for _, r := range account {

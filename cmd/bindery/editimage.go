@@ -160,14 +160,8 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	if _, err := outputKind(c, ""); err != nil {
 		return err
 	}
-	o, err := p.buildOptions(c)
+	o, err := p.catalogOptions(c)
 	if err != nil {
-		return err
-	}
-	if err := p.setCaches(c, &o); err != nil {
-		return err
-	}
-	if o.Known, err = p.known(c); err != nil {
 		return err
 	}
 	var edited *editedIndex

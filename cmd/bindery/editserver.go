@@ -64,7 +64,7 @@ func (p *program) imageOf(c *cli.Context, i imageEdit, e *editedIndex, o *build.
 	if e.opened != nil {
 		source = e.opened.Name
 	}
-	if o.Previous, err = p.readSource(c, source, of); err != nil {
+	if o.Previous, err = p.readSource(c, source); err != nil {
 		return err
 	}
 	return p.settleServer(c, o, of)

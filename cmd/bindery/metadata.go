@@ -5,11 +5,14 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // metadata is the content of --metadata-file.
 type metadata struct {
 	*build.Image
+	// Codecs are the compressors that layers are written with, by the names that --compression has.
+	Codecs map[layers.Compression]string `json:"codecs"`
 	// Layers are those of the image, with what became of them.
 	Layers       []layerAccount  `json:"layers"`
 	References   []string        `json:"references"`
@@ -25,8 +28,8 @@ type layerAccount struct {
 	Transfer images.How `json:"transfer,omitempty"`
 }
 
-func newMetadata(image *build.Image, refs []string, results []images.Result) metadata {
-	m := metadata{Image: image, References: refs, Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
+func newMetadata(image *build.Image, c layers.Compression, refs []string, results []images.Result) metadata {
+	m := metadata{Image: image, Codecs: codecs(c), References: refs, Destinations: append([]images.Result{}, results...), Layers: []layerAccount{}}
 	effort := map[images.How]int{images.Reused: 1, images.Mounted: 2, images.Pushed: 3}
 	how := map[digest.Digest]images.How{}
 	for _, r := range results {
@@ -47,4 +50,19 @@ func newMetadata(image *build.Image, refs []string, results []images.Result) met
 		m.Layers = append(m.Layers, layerAccount{l, how[l.Digest]})
 	}
 	return m
+}
+
+// codecs are the compressors behind a value of --compression.
+func codecs(c layers.Compression) map[layers.Compression]string {
+	all := []layers.Compression{c}
+	if c == build.CompressionAuto {
+		all = []layers.Compression{layers.Gzip, layers.Zstd}
+	}
+	out := map[layers.Compression]string{}
+	for _, c := range all {
+		if id, err := layers.CodecID(c); err == nil {
+			out[c] = id
+		}
+	}
+	return out
 }

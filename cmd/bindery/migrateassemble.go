@@ -46,13 +46,7 @@ type catalogImage struct {
 func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 	i := &catalogImage{p: p, c: c}
 	var err error
-	if i.o, err = p.buildOptions(c); err != nil {
-		return nil, err
-	}
-	if err := p.setCaches(c, &i.o); err != nil {
-		return nil, err
-	}
-	if i.o.Known, err = p.known(c); err != nil {
+	if i.o, err = p.catalogOptions(c); err != nil {
 		return nil, err
 	}
 	if len(c.StringSlice("platform")) > 0 {
@@ -95,7 +89,7 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	if from != nil {
 		source = from.Name
 	}
-	if o.Previous, err = i.p.readSource(i.c, source, of); err != nil {
+	if o.Previous, err = i.p.readSource(i.c, source); err != nil {
 		return nil, err
 	}
 	if err := i.p.settleServer(i.c, &o, of); err != nil {

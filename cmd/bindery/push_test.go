@@ -27,6 +27,7 @@ type pushAccount struct {
 			Bytes             int64
 		}
 	}
+	Codecs  map[string]string
 	Traffic struct{ Pushed, Mounted, Reused, Manifests struct{ Count, Bytes int64 } }
 }
 
@@ -80,6 +81,15 @@ func TestPushTellsWhatItMoved(t *testing.T) {
 	}
 	if from := third.Destinations[1].Blobs[0].From; from != name {
 		t.Errorf("borrowed from %q", from)
+	}
+	// Both of twins lend their layers.
+	push("-t", name+":twins", "--compression", "auto")
+	got, fourth := push("-t", reg.Host()+"/acme/twins:v1", "--compression", "auto", "--previous", name+":twins")
+	if got.status != 0 || fourth.Traffic.Pushed.Count != 1 || fourth.Traffic.Mounted.Count != int64(len(fourth.Layers)) {
+		t.Errorf("%+v: %+v", got, fourth.Traffic)
+	}
+	if len(fourth.Codecs) != 2 || !strings.HasPrefix(fourth.Codecs["gzip"], "gzip level 5 ") || !strings.HasPrefix(fourth.Codecs["zstd"], "zstd level ") {
+		t.Errorf("codecs %v", fourth.Codecs)
 	}
 	// Without a registry there is nothing to tell.
 	if got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "--server", "none", "--output", "oci:image", "--metadata-file", "-"); strings.Contains(got.stdout, "traffic") || strings.Contains(got.stdout, "transfer") {
@@ -148,7 +158,7 @@ func TestSourceLendsItsLayers(t *testing.T) {
 	for command, want := range map[string][2]int64{
 		"index rm -f " + from + " -o third -t " + reg.Host() + "/edited/catalog:v1":        {1, 1},
 		"index rm -f docker://" + from + " -o third -t " + reg.Host() + "/edited/again:v1": {1, 1},
-		"catalog prune " + from + " --keep second -t " + reg.Host() + "/pruned/catalog:v1":     {1, 1},
+		"catalog prune " + from + " --keep second -t " + reg.Host() + "/pruned/catalog:v1": {1, 1},
 	} {
 		var account pushAccount
 		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text), &account) != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // resultFlags say where the account of an image goes. They mean the same in every command that writes images.
@@ -85,7 +86,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 // report writes the files that were asked for and, to standard output, where the image is and what it is.
 func (p *program) report(c *cli.Context, t target, image *build.Image, results []images.Result) error {
 	refs := t.references(image, results)
-	account, err := json.MarshalIndent(newMetadata(image, refs, results), "", "  ")
+	account, err := json.MarshalIndent(newMetadata(image, layers.Compression(c.String("compression")), refs, results), "", "  ")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,72 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
+)
+
+// indexWalk goes through an index and the indexes in it, in their order, or takes a single image.
+type indexWalk struct {
+	// img is what the source is read through; each image gets a copy.
+	img *Image
+	// image gets each image that somebody could run, with the text and type of its manifest and what the index says of it.
+	image func(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error
+	// index gets the outermost index, and other, unless nil, every entry that is no such image.
+	index func(v1.Index)
+	other func(v1.Descriptor)
+
+	entries int
+}
+
+// add takes an image, or all of an index. one has read the text last.
+func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, depth int) error {
+	if depth > maxIndexDepth {
+		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+	}
+	kind, err := manifestKind(text, kind)
+	if err != nil {
+		return err
+	}
+	if !manifest.MIMETypeIsMultiImage(kind) {
+		own := *one
+		return w.image(ctx, &own, text, kind, entry)
+	}
+	var index v1.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
+	}
+	// All together: indexes in indexes could otherwise have any number.
+	if w.entries += len(index.Manifests); w.entries > maxIndexEntries {
+		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, w.entries, maxIndexEntries)
+	}
+	if depth == 0 {
+		w.index(index)
+	}
+	for _, entry := range index.Manifests {
+		if err := checkDigest(entry.Digest); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		if !isImage(entry, len(index.Manifests)) {
+			if w.other != nil {
+				w.other(entry)
+			}
+			continue
+		}
+		one := *w.img
+		text, kind, err := one.manifest(ctx, &entry.Digest)
+		if err != nil {
+			return err
+		}
+		if err := one.checkManifest(text, entry); err != nil {
+			return err
+		}
+		if err := w.add(ctx, &one, text, kind, entry, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

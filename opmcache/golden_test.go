@@ -1,0 +1,59 @@
+package opmcache
+
+import (
+	"io"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Layers with these caches are remembered by the catalog and an ID. If the bytes change, the ID has to: else layers of before
+// are given out.
+func TestCachesAreGolden(t *testing.T) {
+	golden := map[string]digest.Digest{
+		"opm-json.1":   "sha256:577ab074f6bf0435a35f2989cd99b8cb272321cd0d4696aa22179e37ce8a5cef",
+		"opm-pogreb.1": "sha256:76f32899baaf2c6cdc58776c26dfe1ed2881f1cb7a881cec6e2214fe770d65f5",
+	}
+	check := func(id string, entries []layers.Entry, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := layers.Write(t.Context(), io.Discard, layers.Layer{Entries: entries}, layers.Options{Compression: layers.Uncompressed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.DiffID != golden[id] {
+			t.Errorf("%s: %s, want %s", id, b.DiffID, golden[id])
+		}
+	}
+	entries, err := PogrebTop(t.Context(), t.TempDir(), samples())
+	check(PogrebID, entries, err)
+	entries, err = JSONTop(t.Context(), t.TempDir(), samples())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Name] = true
+	}
+	for _, p := range samples() {
+		c, err := p.load(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := JSONEntries(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range more {
+			if !known[e.Name] {
+				known[e.Name] = true
+				entries = append(entries, e)
+			}
+		}
+	}
+	check(JSONID, entries, nil)
+}
