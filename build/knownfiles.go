@@ -7,10 +7,10 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"path"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -20,9 +20,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// aloneSize is the length in bytes from which a file has a note of its own. Smaller files of one directory have one together:
-// they are quickly read again, and a catalog may have very many of them.
+// aloneSize is the length in bytes from which a file has a note of its own. Smaller files have one together with all in the
+// same directory of the catalog and below it: they are quickly read again, and a catalog may have very many of them.
 const aloneSize = 64 << 10
+
+// maxGroups is how many notes about files there may be: each is a file of its own in the cache.
+const maxGroups = 20_000
 
 // list finds the files of the catalog and their digests.
 func (r *reading) list() error {
@@ -50,7 +53,7 @@ func (r *reading) list() error {
 			defer func() { err = errors.Join(err, in.Close()) }()
 			h := sha256.New()
 			// A file that is longer than catalogs may be ends in an error when it is loaded, and so has never a note.
-			f.size, err = io.CopyBuffer(h, struct{ io.Reader }{ctxio.Reader{Ctx: ctx, R: in}}, make([]byte, 128<<10))
+			f.size, err = ctxio.Copy(h, ctxio.Reader{Ctx: ctx, R: in})
 			f.digest = digest.NewDigest(digest.SHA256, h)
 			return err
 		})
@@ -63,7 +66,10 @@ func groupFiles(files []sourceFile) [][]int {
 	var out [][]int
 	at := map[string]int{}
 	for i, f := range files {
-		dir := path.Dir(f.name)
+		dir, _, below := strings.Cut(f.name, "/")
+		if !below {
+			dir = ""
+		}
 		n, ok := at[dir]
 		switch {
 		case f.size >= aloneSize:

@@ -87,6 +87,9 @@ func readChanged(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error)
 		return nil, errReadAll
 	}
 	groups := groupFiles(r.files)
+	if len(groups) > maxGroups {
+		return nil, errReadAll
+	}
 	var unknown [][]int
 	var load []int
 	for _, g := range groups {

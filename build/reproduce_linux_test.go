@@ -2,6 +2,7 @@ package build
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -14,7 +15,7 @@ import (
 )
 
 // One digest on any machine: with one processor or eight, any umask, time zone, place for temporary files, and a second time
-// from the same process.
+// from the same process; with a cache of layers that is empty, that has the layers, or that lost their bytes.
 func TestOneDigestOnEveryMachine(t *testing.T) {
 	cache := func(p PackageCatalog) (CacheFile, error) {
 		var sources []serve.SourceFile
@@ -31,15 +32,25 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 	processors, zone := runtime.GOMAXPROCS(0), time.Local
 	t.Cleanup(func() { runtime.GOMAXPROCS(processors); time.Local = zone })
 	var first digest.Digest
+	dir := t.TempDir()
 	for _, m := range []struct {
 		processors, umask int
 		zone              int // hours east of Greenwich
-	}{{1, 0o022, 0}, {8, 0o022, 0}, {8, 0o077, 9}, {2, 0, -5}} {
+		cache             string
+	}{{1, 0o022, 0, "none"}, {8, 0o022, 0, "empty"}, {8, 0o077, 9, "full"}, {2, 0, -5, "full"}, {1, 0o022, 0, "notes"}} {
 		runtime.GOMAXPROCS(m.processors)
 		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once in a process
-		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, Servers: twoServers(t), MaxLayers: 4}
+		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, CacheID: "test 1", Servers: twoServers(t), MaxLayers: 4}
 		if err := os.Chmod(o.Dir, 0o700); err != nil {
 			t.Fatal(err)
+		}
+		if m.cache == "notes" {
+			if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m.cache != "none" {
+			o.Known = knownIn(t, dir)
 		}
 		was := syscall.Umask(m.umask)
 		img, err := Catalog(t.Context(), CatalogInput{FS: in}, o)
@@ -52,6 +63,11 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		}
 		if img.Digest != first {
 			t.Errorf("%+v: %s, and %s before", m, img.Digest, first)
+		}
+		for _, l := range img.Layers {
+			if known := m.cache == "full" || m.cache == "notes"; l.Remembered != known {
+				t.Errorf("%+v: layer %s: known %v", m, l.Digest, l.Remembered)
+			}
 		}
 		img.Close()
 	}

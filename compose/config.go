@@ -22,9 +22,10 @@ var ErrInvalid = errors.New("invalid")
 
 // Limits of a configuration file.
 const (
-	maxConfig     = 4 << 20
+	maxConfig     = 3 << 19 // with two bytes for a value, what YAML makes of more is too much for the memory
 	maxReferences = 5000
 	maxText       = 1000
+	maxProblems   = 100
 )
 
 // Config says what a catalog is composed of, and what the image is called. Its form is that of the documentation:
@@ -72,7 +73,8 @@ func (p *Problem) Error() string {
 func (p *Problem) Is(target error) bool { return target == ErrInvalid }
 
 // Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
-// be passed over. All problems are told, each is a [*Problem] of the class [ErrInvalid].
+// be passed over. The problems are told, up to a
+// hundred; each is a [*Problem] of the class [ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {
@@ -108,11 +110,21 @@ type reader struct {
 	file   string
 	config Config
 	errs   []error
+	more   int // problems beyond those that are told
 }
 
-func (c *reader) problems() error { return errors.Join(c.errs...) }
+func (c *reader) problems() error {
+	if c.more > 0 {
+		c.errs = append(c.errs, &Problem{File: c.file, Text: fmt.Sprintf("and %d more problems", c.more)})
+	}
+	return errors.Join(c.errs...)
+}
 
 func (c *reader) wrong(n *yaml.Node, field, format string, args ...any) {
+	if len(c.errs) == maxProblems {
+		c.more++
+		return
+	}
 	p := &Problem{File: c.file, Field: field, Text: fmt.Sprintf(format, args...)}
 	if n != nil {
 		p.Line = n.Line

@@ -57,6 +57,7 @@ func TestReadTellsAllProblems(t *testing.T) {
 			"references[0].image: missing", "f:4: references[1].name: missing"},
 		"references:\n" + strings.Repeat("- {}\n", maxReferences+1): {"more than 5000"},
 		strings.Repeat("#", maxConfig+1):                            {"longer than"},
+		strings.Repeat("x: 1\n", maxProblems+7):                     {`f:100: unknown field "x"`, "f: and 8 more problems"},
 	} {
 		t.Run(fmt.Sprintf("%.60q", text), func(t *testing.T) {
 			_, err := Read(strings.NewReader(text), "f")

@@ -95,7 +95,17 @@ func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) 
 // Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
 // stream.
 func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalog, error) {
-	d := NewReader(o)
+	return NewReader(o).Read(ctx, r, name)
+}
+
+// Reader reads the blobs of streams, one after the other, and keeps its buffers. It is not safe for concurrent use.
+type Reader struct{ d *docReader }
+
+// NewReader returns a Reader, which has to be reset first.
+func NewReader(o LoadOptions) *Reader { return &Reader{newDocReader(o)} }
+
+// Read is the function [Read]: it reads all of another stream.
+func (d *Reader) Read(ctx context.Context, r io.Reader, name string) (*Catalog, error) {
 	d.Reset(r, name)
 	c := &Catalog{}
 	for {
@@ -112,12 +122,6 @@ func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalo
 		c.Add(b)
 	}
 }
-
-// Reader reads the blobs of streams, one after the other, and keeps its buffers. It is not safe for concurrent use.
-type Reader struct{ d *docReader }
-
-// NewReader returns a Reader, which has to be reset first.
-func NewReader(o LoadOptions) *Reader { return &Reader{newDocReader(o)} }
 
 // Reset begins another stream. name is what positions call it. The limit of a file's size holds for the stream.
 func (r *Reader) Reset(in io.Reader, name string) {

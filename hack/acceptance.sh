@@ -35,7 +35,11 @@ check() {
         command -v "$tool" >/dev/null || { echo "LEFT OUT: $tool is not installed"; results+=("LEFT OUT  $name ($tool is not installed)"); return 0; }
     done
     shift
-    if (set -euo pipefail; "$@"); then results+=("ok        $name"); else results+=("FAILED    $name"); failed=1; fi
+    SECONDS=0
+    # Not as the condition of an if: bash goes on after commands that fail there, whatever set -e says.
+    (set -euo pipefail; "$@")
+    local status=$?
+    if [ $status = 0 ]; then results+=("ok        $name, ${SECONDS} s"); else results+=("FAILED    $name"); failed=1; fi
 }
 
 quiet() { "$bindery" "$@" -q; }
@@ -91,7 +95,8 @@ END
 unpack() {
     umoci unpack --rootless --image "$work/layout:v1" "$work/bundle"
     diff -r "$work/catalog" "$work/bundle/rootfs/configs"
-    [ -x "$work/bundle/rootfs/bin/opm" ] && [ -e "$work/bundle/rootfs/bin/grpc_health_probe" ]
+    [ -x "$work/bundle/rootfs/bin/opm" ]
+    [ -e "$work/bundle/rootfs/bin/grpc_health_probe" ]
     [ "$(stat -c %a "$work/bundle/rootfs/configs")" = 755 ]
     # Any uid can read the catalog and its cache.
     [ -z "$(find "$work/bundle/rootfs/configs" -type f ! -perm -444)" ]
@@ -153,12 +158,12 @@ killed() {
         "$bindery" migrate "$db" "$work/k/out" -o json -q 2>/dev/null &
         pid=$!
         sleep "$(awk "BEGIN{srand($i); print rand() * 0.12}")"
-        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null || true
+        kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$work/k/out" ] && [ -n "$(ls -A "$work/k/out")" ]; then diff -r "$work/k/want" "$work/k/out" || return 1; rm -rf "$work/k/out"; fi
         "$bindery" build catalog "$work/catalog" -t a/b:v1 --output "oci:$work/k/image" -q >/dev/null 2>&1 &
         pid=$!
         sleep "$(awk "BEGIN{srand($i + 1000); print rand() * 0.25}")"
-        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null || true
+        kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$work/k/image/index.json" ]; then [ "$(skopeo inspect --format '{{.Digest}}' "oci:$work/k/image:v1")" = "$digest" ] || return 1; fi
     done
     quiet migrate "$db" "$work/k/out" -o json && diff -r "$work/k/want" "$work/k/out"
@@ -240,6 +245,7 @@ END
 
 execs() {
     local n args
+    printf 'name: c\nrepo: a/b\ntag: v3\nreferences: [{name: etcd, image: "oci:%s"}]\n' "$work/layout:v1" >"$work/composed.yaml"
     while read -r args; do
         # shellcheck disable=SC2086
         (cd "$work" && strace -f -qq -e trace=execve,execveat -o "$work/strace" "$bindery" $args >/dev/null 2>&1) || { echo "failed: $args"; return 1; }
@@ -272,6 +278,11 @@ index add -b $PWD/testdata/bundles/synth-constraint/0.1.0 -t a/index:v1 --output
 migrate oci:$work/layout:v1 -t a/migrated:v1 --output oci:$work/migrated.oci
 template convert substitutes catalog -o yaml
 cache info
+inspect oci:$work/layout:v1 --deep
+verify oci:$work/layout:v1
+build catalog catalog --plan
+build catalog catalog -t a/b:v2 --server none --compression auto --cache opm-pogreb --previous oci:$work/layout:v1 --dry-run
+build compose composed.yaml --any-packages --dry-run
 completion bash
 END
 }
@@ -288,6 +299,8 @@ check full mount -- full
 check execs strace -- execs
 # shellcheck source=hack/acceptance_index.sh
 . hack/acceptance_index.sh
+# shellcheck source=hack/acceptance_layers.sh
+. hack/acceptance_layers.sh
 
 printf '\nacceptance:\n'
 printf '  %s\n' "${results[@]}"

@@ -91,9 +91,11 @@ index_images() {
         image=$index_repo/acme/$format
         index add -q -b "$index_list" --mode $index_mode --output-format $format -t "$image:v1" --push >/dev/null
         if [ $format = sqlite ]; then
-            [ "$(index_label "$image:v1" database)" = /database/index.db ] && [ "$(index_label "$image:v1" configs)" = "" ]
+            [ "$(index_label "$image:v1" database)" = /database/index.db ]
+            [ "$(index_label "$image:v1" configs)" = "" ]
         else
-            [ "$(index_label "$image:v1" configs)" = /configs ] && [ "$(index_label "$image:v1" database)" = "" ]
+            [ "$(index_label "$image:v1" configs)" = /configs ]
+            [ "$(index_label "$image:v1" database)" = "" ]
         fi
         if [ -e "$index_dir/calls.ndjson" ]; then serve_image "$image:v1" "$work/rpc" PORT replay "$index_dir/calls.ndjson"
         else serve_image "$image:v1" packages_of PORT "etcd silicom-sts-operator"; fi
@@ -107,7 +109,7 @@ index_images() {
         [ "$(index_bytes "$image:pruned")" -lt "$(index_bytes "$image:v1")" ]
         index_layers "$image:v1" "$index_dir/whole" && index_layers "$image:pruned" "$index_dir/pruned"
         grep -rq silicom "$index_dir/whole/files"
-        ! grep -rl silicom "$index_dir/pruned/files"
+        if grep -rl silicom "$index_dir/pruned/files"; then return 1; fi
         [ -z "$(find "$index_dir/pruned/files" -name '.wh.*' -o -name '*silicom*')" ]
 
         index rm -q -o etcd -f "$image:v1" -t "$image:removed" --push >/dev/null
@@ -116,7 +118,7 @@ index_images() {
         serve_image "$image:truncated" packages_of PORT "etcd silicom-sts-operator"
         quiet list bundles "$image:truncated" --use-http >"$index_dir/bundles"
         grep -q "silicom-sts-operator.$index_cut" "$index_dir/bundles"
-        ! grep -q 'silicom-sts-operator.v0.0.4' "$index_dir/bundles"
+        if grep -q 'silicom-sts-operator.v0.0.4' "$index_dir/bundles"; then return 1; fi
 
         other=$([ $format = sqlite ] && echo fbc || echo sqlite)
         index prune-stranded -q -f "$image:v1" -t "$image:other" --output-format "$other" --push >/dev/null
@@ -151,7 +153,7 @@ index_killed() {
         index_exec rm -q -o etcd -f "$image:v1" -t "$image:new$i" --push --output "oci:$at/out/layout:v1" >/dev/null 2>&1 &
         pid=$!
         sleep "$(awk "BEGIN{srand($i); print rand() * 1.5}")"
-        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null || true
+        kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$at/out/layout/index.json" ]; then [ "$(skopeo inspect --format '{{.Digest}}' "oci:$at/out/layout:v1")" = "$want" ] || return 1; fi
         if skopeo inspect --tls-verify=false --raw "docker://$image:new$i" >"$at/raw" 2>/dev/null; then
             [ "sha256:$(sha256sum <"$at/raw" | cut -d' ' -f1)" = "$want" ] || return 1
@@ -160,7 +162,7 @@ index_killed() {
         (cd "$at/mine" && index_exec rm -q -o "$([ $((i % 2)) = 0 ] && echo etcd || echo silicom-sts-operator)" -f "$image:v1" --generate >/dev/null 2>&1) &
         pid=$!
         sleep "$(awk "BEGIN{srand($i + 1000); print rand() * 0.5}")"
-        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null || true
+        kill -9 $pid 2>/dev/null || true; wait $pid 2>/dev/null || true
         if [ -e "$at/mine/database/index.db" ]; then [ "$(quiet list packages "$at/mine/database/index.db" | wc -l)" = 2 ] || return 1; fi
     done
     index rm -q -o etcd -f "$image:v1" --output "oci:$at/out/layout:v1" >/dev/null

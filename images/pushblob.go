@@ -17,13 +17,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// hasBlob tells whether the repository has a blob. Who may not read may write all the same.
+// hasBlob tells whether the repository has a blob. Only who says its length, or at least its digest, is believed: there
+// are servers that say yes to everything. Who may not read may write all the same.
 func (p *repository) hasBlob(ctx context.Context, b v1.Descriptor) (bool, error) {
 	resp, err := p.try(ctx, request{method: http.MethodHead, success: []int{http.StatusOK}}, "/blobs/"+b.Digest.String(), "")
 	switch {
 	case err == nil:
 		size, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64)
-		return err != nil || size == b.Size, nil
+		return err == nil && size == b.Size || err != nil && resp.Header.Get("Docker-Content-Digest") == b.Digest.String(), nil
 	case hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed), IsUnauthorized(err):
 		return false, nil
 	}

@@ -101,6 +101,10 @@ func (l *lending) mount(ctx context.Context, u *blobUpload) (from string, mounte
 		q := request{method: http.MethodPost, success: []int{http.StatusCreated, http.StatusAccepted}, header: idempotent, slow: true}
 		resp, err := by.repo.try(ctx, q, "/blobs/uploads/", query)
 		lent := err == nil && resp.StatusCode == http.StatusCreated
+		if lent {
+			said := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+			lent = checkDigest(said) != nil || said == u.blob.Digest // or something else was
+		}
 		l.note(by, lent)
 		switch {
 		case lent:

@@ -138,3 +138,28 @@ func TestMountsThatAreNone(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A registry that says yes to everything, and not of what, has nothing.
+func TestAnswersThatSayNothing(t *testing.T) {
+	for name, interfere := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
+		"every blob is there": func(_ http.ResponseWriter, r *http.Request) bool { return r.Method == http.MethodHead },
+		"another blob is mounted": func(w http.ResponseWriter, r *http.Request) bool {
+			if !r.URL.Query().Has("mount") {
+				return false
+			}
+			w.Header().Set("Docker-Content-Digest", digest.FromString("other").String())
+			w.WriteHeader(http.StatusCreated)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := testregistry.New(t)
+			reg.Interfere(interfere)
+			r, err := pushTo(t, lent{packages(t, "a", "b"), []string{reg.Host() + "/base/image"}}, CopyOptions{}, reg.Host()+"/a/b:v1")
+			if err != nil || len(r[0].Written) != 3 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}

@@ -124,6 +124,7 @@ func (h *registryHost) do(req *http.Request, q *request, w *stallWatch, up *uplo
 	if errors.As(err, &of) {
 		// What stands behind the question mark may be a signature of whoever stores blobs.
 		of.URL, _, _ = strings.Cut(of.URL, "?")
+		of.URL = cutURL(of.URL)
 	}
 	return resp, err
 }
@@ -268,7 +269,7 @@ func (e *StatusError) Error() string {
 func statusError(resp *http.Response, withCredentials bool) error {
 	u := *resp.Request.URL
 	u.RawQuery = ""
-	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + u.Redacted(), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var answer struct {
 		Errors []struct{ Code, Message string }
@@ -286,6 +287,15 @@ func statusError(resp *http.Response, withCredentials bool) error {
 		e.text += " (no credentials were found for it)"
 	}
 	return docker.ErrUnauthorizedForCredentials{Err: e}
+}
+
+// cutURL is as much of a URL as is told: a registry may name any for an upload.
+func cutURL(u string) string {
+	const most = 400
+	if len(u) <= most {
+		return u
+	}
+	return u[:most] + "..."
 }
 
 // retryAfter reads the header of that name: seconds or a time (RFC 9110). It is no longer than the longest backoff.

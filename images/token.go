@@ -81,6 +81,7 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 		return registryError{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact(c.params["realm"]))}
 	}
 	if err := checkRealm(base, realm, p.creds); err != nil {
+		realm.RawQuery = ""
 		return registryError{fmt.Errorf("registry %s: realm %.200q: %w", p.host.name, realm.Redacted(), err)}
 	}
 	realm.User = nil

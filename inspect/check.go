@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
 
 // check compares a layer that this module is said to have built with what it would have built.
 func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, c *contents) error {
-	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String()}
+	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
 		if x.odd != "" && n < 1000 {
 			l.tell(AboutLayer, "", x.name, "its header has %s, which no layer built here has", x.odd)
@@ -68,6 +69,8 @@ type layerCheck struct {
 	c     *contents
 	image images.SurveyedImage
 	want  string
+	// catalog reads one file of the catalog after the other.
+	catalog *declcfg.Reader
 }
 
 func (l *layerCheck) tell(about Subject, pkg, file, format string, args ...any) {

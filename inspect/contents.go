@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -79,7 +80,7 @@ func (c *contents) take(name string, h *tar.Header, content io.Reader) error {
 	if h.Typeflag == tar.TypeReg && c.spool != nil {
 		e.at = c.end
 		sum := sha256.New()
-		n, err := io.Copy(io.MultiWriter(c.spool, sum), content)
+		n, err := ctxio.Copy(io.MultiWriter(c.spool, sum), content)
 		if err != nil {
 			return err
 		}

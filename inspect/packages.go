@@ -102,7 +102,7 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	if err != nil {
 		return "", false, err
 	}
-	c, err := declcfg.Read(ctx, r, strings.TrimPrefix(x.name, configsDir+"/"), declcfg.LoadOptions{Skeleton: true})
+	c, err := l.catalog.Read(ctx, r, strings.TrimPrefix(x.name, configsDir+"/"))
 	var invalid *declcfg.ValidationError
 	switch {
 	case ctx.Err() != nil:

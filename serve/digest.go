@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // digester is a reader that hashes what it passes on.
@@ -47,8 +49,7 @@ func digestFiles(ctx context.Context, fsys fs.FS, files []string) (map[string]So
 			}
 			defer f.Close()
 			h := sha256.New()
-			// Both sides are hidden, or they would take buffers of their own that are too small for this.
-			size, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 128<<10))
+			size, err := ctxio.Copy(h, f)
 			if err != nil {
 				return err
 			}

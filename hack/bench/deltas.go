@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,14 +21,38 @@ type series struct {
 	flags []string
 }
 
-// The ways that are compared. What an eighth is promised of is the last.
+// The ways that are compared. An eighth is promised of the first against those with opm's cache in one gzip layer: what a
+// build with opm and buildah publishes.
 var allSeries = []series{
 	{"a layer a package, zstd, native cache", []string{"--compression", "zstd"}},
 	{"a layer a package, zstd, no cache", []string{"--compression", "zstd", "--cache", "none"}},
+	{"a layer a package, zstd, opm-json", []string{"--compression", "zstd", "--cache", "opm-json"}},
+	{"a layer a package, zstd, opm-pogreb", []string{"--compression", "zstd", "--cache", "opm-pogreb"}},
 	{"a layer a package, gzip, native cache", nil},
 	{"a layer a package, gzip, no cache", []string{"--cache", "none"}},
 	{"one gzip layer, no cache", []string{"--max-layers", "1", "--cache", "none"}},
-	{"one gzip layer, opm's cache in another", []string{"--max-layers", "2", "--cache", "opm-pogreb"}},
+	{singleJSON, []string{"--max-layers", "2", "--cache", "opm-json"}},
+	{singlePogreb, []string{"--max-layers", "2", "--cache", "opm-pogreb"}},
+}
+
+const (
+	singleJSON   = "one gzip layer, opm's json cache beside it"
+	singlePogreb = "one gzip layer, opm's pogreb cache beside it"
+)
+
+// pushed is what one series moved.
+type pushed struct {
+	series
+	grown []int64 // bytes that are new in the registry with each catalog
+	sent  int64   // bytes of blobs and manifests that were sent, as the program tells it
+	cpu   float64 // seconds
+}
+
+func (p pushed) sum() (n int64) {
+	for _, g := range p.grown {
+		n += g
+	}
+	return n
 }
 
 // deltas measures how many bytes the catalogs take in a registry, pushed one after another: what is new with each.
@@ -40,59 +65,80 @@ func (b *bench) deltas(ctx context.Context) error {
 	catalogs := slices.SortedFunc(slices.Values(append([]string{b.in.catalog}, b.in.others...)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(minor(a), minor(b)), strings.Compare(a, b))
 	})
-	var grown [][]int64
-	var names []string
+	var all []pushed
 	for i, s := range allSeries {
-		of, err := b.push(ctx, program, filepath.Join(b.dir, fmt.Sprintf("deltas-%d", i)), s, catalogs)
+		p, err := b.push(ctx, program, filepath.Join(b.dir, fmt.Sprintf("deltas-%d", i)), s, catalogs)
 		if err != nil {
 			fmt.Printf("%s: LEFT OUT: %v\n", s.name, err)
 			continue
 		}
-		grown, names = append(grown, of), append(names, s.name)
+		fmt.Fprintf(os.Stderr, "measured: %s\n", s.name)
+		all = append(all, p)
 	}
-	if len(grown) == 0 {
+	if len(all) == 0 {
 		return fmt.Errorf("no catalog could be pushed")
 	}
-	fmt.Println("\nkB that are new in the registry with each catalog, without the server:")
-	tw := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	header := []string{"catalog", "packages"}
-	for i := range names {
-		header = append(header, fmt.Sprintf("(%d)", i+1))
+	if err := printDeltas(os.Stdout, catalogs, all); err != nil {
+		return err
 	}
-	fmt.Fprintln(tw, strings.Join(header, "\t")+"\t")
-	sums := make([]int64, len(names))
+	if b.in.real {
+		judgeDeltas(os.Stdout, all)
+	}
+	return b.edited(ctx, program)
+}
+
+func printDeltas(w io.Writer, catalogs []string, all []pushed) error {
+	fmt.Fprintln(w, "\nkB that are new in the registry with each catalog, without the server:")
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	header, sums, sent, cpu := "catalog\tpackages\t", "all\t\t", "sent\t\t", "CPU s\t\t"
+	for i, p := range all {
+		header += fmt.Sprintf("(%d)\t", i+1)
+		sums += kb(p.sum()) + "\t"
+		sent += kb(p.sent) + "\t"
+		cpu += fmt.Sprintf("%.1f\t", p.cpu)
+	}
+	fmt.Fprintln(tw, header)
 	for c, catalog := range catalogs {
 		entries, err := os.ReadDir(catalog)
 		if err != nil {
 			return err
 		}
-		line := []string{filepath.Base(catalog), strconv.Itoa(len(entries))}
-		for i, of := range grown {
-			sums[i] += of[c]
-			line = append(line, kb(of[c]))
+		line := fmt.Sprintf("%s\t%d\t", filepath.Base(catalog), len(entries))
+		for _, p := range all {
+			line += kb(p.grown[c]) + "\t"
 		}
-		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
+		fmt.Fprintln(tw, line)
 	}
-	line := []string{"all", ""}
-	for _, n := range sums {
-		line = append(line, kb(n))
-	}
-	fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
+	fmt.Fprintf(tw, "%s\n%s\n%s\n", sums, sent, cpu)
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	for i, name := range names {
-		fmt.Printf("(%d) %s\n", i+1, name)
+	for i, p := range all {
+		fmt.Fprintf(w, "(%d) %s\n", i+1, p.name)
 	}
-	if len(names) == len(allSeries) && b.in.real {
-		ratio := float64(sums[len(sums)-1]) / float64(sums[0])
-		verdict := "ok"
-		if ratio < 8 {
-			verdict = "MISSED"
+	fmt.Fprintln(w, "CPU s are those of the program, all catalogs together, with a cache of layers that was empty at first.")
+	return nil
+}
+
+// judgeDeltas compares zstd and a layer a package, the cache included, with what opm and buildah publish.
+func judgeDeltas(w io.Writer, all []pushed) {
+	for _, single := range []string{singlePogreb, singleJSON} {
+		i := slices.IndexFunc(all, func(p pushed) bool { return p.name == single })
+		if i < 0 {
+			fmt.Fprintf(w, "%s: not measured\n", single)
+			continue
 		}
-		fmt.Printf("zstd with caches takes 1/%.1f of single gzip layers with opm's cache (promised: 1/8): %s\n", ratio, verdict)
+		for _, p := range all {
+			if !slices.Contains(p.flags, "zstd") || slices.Contains(p.flags, "none") {
+				continue
+			}
+			ratio, verdict := float64(all[i].sum())/float64(p.sum()), "ok"
+			if ratio < 8 {
+				verdict = "MISSED"
+			}
+			fmt.Fprintf(w, "%s takes 1/%.1f of %s (promised: 1/8): %s\n", p.name, ratio, single, verdict)
+		}
 	}
-	return b.edited(ctx, program)
 }
 
 // minor is the number that a catalog's name ends with, as in v4.16.
@@ -102,30 +148,48 @@ func minor(catalog string) int {
 	return n
 }
 
-// push builds images of the catalogs into a registry of their own and tells how many bytes are new with each.
-func (b *bench) push(ctx context.Context, program, dir string, s series, catalogs []string) (grown []int64, err error) {
+// push builds images of the catalogs into a registry of their own, with a cache of layers of their own.
+func (b *bench) push(ctx context.Context, program, dir string, s series, catalogs []string) (pushed, error) {
+	p := pushed{series: s}
 	host, stop, err := startRegistry(ctx, program, dir)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer stop()
 	last := int64(0)
 	for _, catalog := range catalogs {
-		if err := b.pushOne(ctx, catalog, host+"/bench/catalog:"+filepath.Base(catalog), s.flags...); err != nil {
-			return nil, err
+		took, account, err := b.pushOne(ctx, catalog, host+"/bench/catalog:"+filepath.Base(catalog), dir+"-cache", s.flags...)
+		if err != nil {
+			return p, err
 		}
 		now := blobBytes(dir)
-		grown, last = append(grown, now-last), now
+		p.grown, last = append(p.grown, now-last), now
+		p.sent += account.Traffic.Pushed.Bytes + account.Traffic.Manifests.Bytes
+		p.cpu += took.CPU
 	}
-	return grown, nil
+	return p, nil
 }
 
-func (b *bench) pushOne(ctx context.Context, catalog, name string, flags ...string) error {
-	args := append([]string{"-q", "--use-http", "build", "catalog", catalog, "-t", name, "--push", "--server", "none"}, flags...)
-	if out, err := exec.CommandContext(ctx, b.bindery, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, lastLine(string(out)))
+// account is what --metadata-file has.
+type account struct {
+	Layers []struct {
+		Packages []string
+		Bytes    int64
 	}
-	return nil
+	Traffic struct {
+		Pushed, Manifests struct{ Bytes int64 }
+	}
+}
+
+func (b *bench) pushOne(ctx context.Context, catalog, name, cache string, flags ...string) (sample, account, error) {
+	file := filepath.Join(b.dir, "account.json")
+	args := append([]string{b.bindery, "-q", "--use-http", "build", "catalog", catalog, "-t", name, "--push", "--server", "none", "--metadata-file", file}, flags...)
+	var a account
+	s, err := command{args: args, env: []string{"XDG_CACHE_HOME=" + cache}}.once(ctx)
+	if err != nil {
+		return s, a, err
+	}
+	return s, a, readJSON(file, &a)
 }
 
 // blobBytes is how many bytes of blobs a registry has, manifests and configurations included.
@@ -146,7 +210,7 @@ func (b *bench) edited(ctx context.Context, program string) error {
 	}
 	defer stop()
 	name := host + "/bench/edited:latest"
-	if err := b.pushOne(ctx, catalog, name); err != nil {
+	if _, _, err := b.pushOne(ctx, catalog, name, dir+"-cache"); err != nil {
 		return err
 	}
 	packages, err := os.ReadDir(catalog)
@@ -155,41 +219,40 @@ func (b *bench) edited(ctx context.Context, program string) error {
 	}
 	var most float64
 	var worst string
+	edited := 0
 	for _, pkg := range packages {
 		file := filepath.Join(catalog, pkg.Name(), "catalog.yaml")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // of another name
 		}
-		if err := os.WriteFile(file, bytes.Replace(text, []byte("schema: olm.package\n"), []byte("schema: olm.package\n# edited\n"), 1), 0o644); err != nil {
+		changed := bytes.Replace(text, []byte("schema: olm.package\n"), []byte("schema: olm.package\n# edited\n"), 1)
+		if bytes.Equal(text, changed) {
+			continue
+		}
+		if err := os.WriteFile(file, changed, 0o644); err != nil {
 			return err
 		}
-		before, account := blobBytes(dir), filepath.Join(b.dir, "account.json")
-		if err := b.pushOne(ctx, catalog, name, "--metadata-file", account); err != nil {
+		before := blobBytes(dir)
+		_, image, err := b.pushOne(ctx, catalog, name, dir+"-cache")
+		if err != nil {
 			return err
 		}
-		var image struct {
-			Layers []struct {
-				Packages []string
-				Bytes    int64
-			}
-		}
-		if err := readJSON(account, &image); err != nil {
-			return err
-		}
+		grown, sent := blobBytes(dir)-before, image.Traffic.Pushed.Bytes+image.Traffic.Manifests.Bytes
 		for _, l := range image.Layers {
 			if slices.Contains(l.Packages, pkg.Name()) {
-				if over := float64(blobBytes(dir)-before-20_000) / float64(l.Bytes); over > most {
+				edited++
+				if over := float64(max(grown, sent)-20_000) / float64(l.Bytes); over > most {
 					most, worst = over, pkg.Name()
 				}
 			}
 		}
 	}
 	verdict := "ok"
-	if most > 1.1 {
+	if most > 1.1 || edited == 0 {
 		verdict = "MISSED"
 	}
-	fmt.Printf("one of %d packages edited: at most %.2f of its layer and 20 kB are new (%s; promised: 1.1): %s\n", len(packages), most, worst, verdict)
+	fmt.Printf("one package edited, %d of %d in turn: at most %.2f of its layer and 20 kB are new and sent (%s; promised: 1.1): %s\n", edited, len(packages), most, worst, verdict)
 	return nil
 }
 

@@ -18,9 +18,10 @@ var bare = []string{"--server", "none", "--cache", "none"}
 
 func (b *bench) layout() string { return filepath.Join(b.dir, "layout") }
 
+// build is the command that makes an image of the catalog anew: what earlier runs left in the cache of layers is not used.
 func (b *bench) build(catalog, compression string, flags ...string) command {
 	args := append([]string{b.bindery, "-q", "build", "catalog", catalog, "-t", "localhost/bench/catalog:v1",
-		"--output", "oci:" + b.layout() + ":v1", "--compression", compression}, flags...)
+		"--output", "oci:" + b.layout() + ":v1", "--compression", compression, "--no-cache"}, flags...)
 	return command{args: args, before: removing(b.layout())}
 }
 
@@ -125,6 +126,11 @@ func (b *bench) unpackImage(ctx context.Context, tree string) error {
 	if _, err := b.build(b.in.catalog, "gzip").once(ctx); err != nil {
 		return err
 	}
+	return b.unpackLayout(tree)
+}
+
+// unpackLayout extracts the image that was built last.
+func (b *bench) unpackLayout(tree string) error {
 	var index, manifest struct {
 		Manifests []struct{ Digest string }
 		Layers    []struct{ Digest string }

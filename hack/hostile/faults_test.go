@@ -49,6 +49,8 @@ func writers() []writer {
 		{"layout", nil, build("v1", "oci:out"), "out"},
 		{"layout with another tag", build("v0", "oci:out"), build("v1", "oci:out"), "out"},
 		{"layout with the same tag", append(build("v1", "oci:out"), "--label", "x=y"), build("v1", "oci:out"), "out"},
+		{"layout with twins", build("v0", "oci:out"), append(build("v1", "oci:out"), "--compression", "auto"), "out"},
+		{"composition", build("v0", "oci:img"), []string{"build", "compose", "compose.yaml", "-t", "example.com/foo:v1", "--any-packages", "--server", "none", "--output", "oci:out"}, "out"},
 		{"layout from a database", build("v0", "oci:out"), []string{"build", "catalog", "small.db", "-t", "example.com/foo:v1", "--server", "none", "--output", "oci:out", "--digest-file", "digest"}, "out"},
 		{"OCI archive", build("v0", "oci-archive:out"), build("v1", "oci-archive:out"), "out"},
 		{"docker archive", build("v0", "docker-archive:out"), build("v1", "docker-archive:out"), "out"},
@@ -69,6 +71,7 @@ func writers() []writer {
 // prepare fills the working directory and makes the old output.
 func (w writer) prepare(t *testing.T, b *box) {
 	t.Helper()
+	b.write("compose.yaml", "references: [{name: foo, image: \"oci:img:v0\"}]\n")
 	b.write("cat/foo/catalog.yaml", healthy)
 	b.write("cat/bar/catalog.yaml", strings.NewReplacer("foo", "bar").Replace(healthy))
 	data, err := os.ReadFile("../../testdata/db/small.db")
@@ -281,12 +284,19 @@ func checkLayout(t *testing.T, label, dir string) {
 		}
 		return data
 	}
-	for _, m := range index.Manifests {
+	for len(index.Manifests) > 0 {
+		m := index.Manifests[0]
+		index.Manifests = index.Manifests[1:]
 		var manifest struct {
-			Config descriptor
-			Layers []descriptor
+			Config            descriptor
+			Layers, Manifests []descriptor
 		}
-		if json.Unmarshal(blob(m), &manifest) == nil {
+		switch err := json.Unmarshal(blob(m), &manifest); {
+		case err != nil:
+			t.Errorf("%s: %v", label, err)
+		case manifest.Manifests != nil:
+			index.Manifests = append(index.Manifests, manifest.Manifests...)
+		default:
 			blob(manifest.Config)
 			for _, l := range manifest.Layers {
 				blob(l)

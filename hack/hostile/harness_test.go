@@ -31,6 +31,7 @@ const (
 	integrity = 5
 	limit     = 6
 	local     = 7
+	conflict  = 8
 )
 
 // What a refused case may cost.
@@ -208,7 +209,7 @@ func watchMemory(pid int) func() int64 {
 	return func() int64 { close(stop); return <-peak }
 }
 
-// snapshot is the state of everything beside the temporary files.
+// snapshot is the state of everything beside the temporary files and the cache directory, which any command may fill.
 func (b *box) snapshot() string {
 	return fingerprint(b.t, b.dir) + fingerprint(b.t, b.canary) + fingerprint(b.t, b.home)
 }
@@ -303,13 +304,16 @@ func (b *box) noTemp(label string) {
 	}
 }
 
-// fingerprint lists a tree with modes, sizes, times of change and digests.
+// fingerprint lists a tree with modes, sizes, times of change and digests. A cache directory in it is left out.
 func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if d.IsDir() && d.Name() == ".cache" {
+			return fs.SkipDir
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -27,3 +27,19 @@ func TestReaderAndWriterEndWithTheirContext(t *testing.T) {
 		t.Errorf("wrote %d, %v", n, err)
 	}
 }
+
+// Many copies at once do not mix their buffers.
+func TestCopy(t *testing.T) {
+	for _, text := range []string{"", "a", strings.Repeat("b", 300_000), "c"} {
+		t.Run(text[:min(len(text), 1)], func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if n, err := ctxio.Copy(&out, strings.NewReader(text)); err != nil || n != int64(len(text)) || out.String() != text {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
+	}
+	if allocs := testing.AllocsPerRun(100, func() { _, _ = ctxio.Copy(io.Discard, strings.NewReader("a")) }); allocs > 10 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
