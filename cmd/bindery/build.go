@@ -37,14 +37,14 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
 		serveCacheFlag("what"),
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included; container engines take some 125", Category: "what"},
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
 		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
 	}
-	flags = append(append(destinationFlags(), append(flags, planFlags()...)...), append(resultFlags(), registryFlags()...)...)
+	flags = append(append(destinationFlags(), append(flags, previousFlag("what"), planFlag())...), append(resultFlags(), registryFlags()...)...)
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -53,6 +53,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
 			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
 			"that was written, the last one is the image's name with its digest.\n\n" +
+			"Every file in DIR is read as a part of the catalog, hidden ones as well. What else is there, such as .git or README.md,\n" +
+			"is left out if a file .indexignore in DIR names it, in the syntax of .gitignore.\n\n" +
 			"Where there are more packages than layers (--max-layers), some share one. Which ones depends on names and sizes alone;\n" +
 			"--previous keeps them together as they are in an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
@@ -108,7 +110,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 			return nil, err
 		}
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
-			megabytes(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return image, nil
 	})
 }
@@ -189,6 +191,9 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 
 // buildOptions reads the flags that say what the image is.
 func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
+	if n := c.Int("max-layers"); c.IsSet("max-layers") && n < 1 {
+		return build.Options{}, cliutil.Usagef("invalid --max-layers value %d, expected a positive number", n)
+	}
 	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"), CacheID: serve.CacheID()}
 	o.Warn = func(text string) { p.log.Warn(text) }
 	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
@@ -276,5 +281,3 @@ func layerCount(image *build.Image) string {
 	}
 	return text
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,14 +14,16 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/render"
 )
 
-// planFlags are about the division of the packages among the layers.
-func planFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: "what"},
-		&cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"},
-	}
+// previousFlag is about the division of the packages among the layers.
+func previousFlag(category string) cli.Flag {
+	return &cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: category}
+}
+
+func planFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
 }
 
 // readPrevious reads what the image of --previous tells of its layers; nil if none is asked for, or none is there.
@@ -29,6 +32,33 @@ func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	if name == "" {
 		return nil, nil
 	}
+	previous, err := p.previousOf(c, name)
+	if err == nil && previous != nil && len(previous.Groups) == 0 {
+		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
+	}
+	return previous, err
+}
+
+// readSource is [program.readPrevious] for a command that makes an image of what another image holds. Without --previous the
+// layers of that other one are divided by the rule, as those of any catalog; but who pushes has what did not change lent by
+// its repository.
+func (p *program) readSource(c *cli.Context, source string) (*build.Previous, error) {
+	toRegistry := c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") })
+	if c.String("previous") != "" || !toRegistry || c.Bool("dry-run") || !render.IsImageName(source) {
+		return p.readPrevious(c)
+	}
+	lender, err := p.previousOf(c, source)
+	if err != nil || lender == nil {
+		// What was wanted of the source has been read: without a lender more bytes move, and nothing else.
+		p.log.Debug("the source lends no layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
+		return nil, c.Context.Err()
+	}
+	lender.Groups = nil
+	return lender, nil
+}
+
+// previousOf reads what an image tells of its layers; nil if there is no such image.
+func (p *program) previousOf(c *cli.Context, name string) (_ *build.Previous, err error) {
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
@@ -48,11 +78,7 @@ func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	for i, img := range found.Images {
 		all[i] = img.Image
 	}
-	previous := build.PreviousOf(all...)
-	if len(previous.Groups) == 0 {
-		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
-	}
-	return previous, nil
+	return build.PreviousOf(all...), nil
 }
 
 // printPlan prints which layers the image would have.
@@ -81,7 +107,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 		return err
 	}
 	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
-		count(planned.Totals.Layers, "layer"), megabytes(planned.Totals.Uncompressed)))
+		count(planned.Totals.Layers, "layer"), cliutil.FormatSize(planned.Totals.Uncompressed)))
 	return nil
 }
 

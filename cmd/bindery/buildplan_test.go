@@ -129,3 +129,46 @@ func TestPreviousImage(t *testing.T) {
 		}
 	}
 }
+
+// Every command that makes an image of a catalog can keep the division of an earlier one.
+func TestPreviousImageOfOtherCommands(t *testing.T) {
+	dir := crowdDir(t)
+	const what = " --server none --cache none --max-layers 4 --metadata-file -"
+	groups := func(command string) string {
+		t.Helper()
+		var account build.Image
+		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text), &account) != nil {
+			t.Fatal(text)
+		}
+		var out []string
+		for _, l := range account.Layers {
+			out = append(out, strings.Join(l.Packages, "+"))
+		}
+		return strings.Join(out, " ")
+	}
+	kept := groups("build catalog catalog --output oci:old:v1")
+	writePackage(t, dir, "p0", 100)
+	done(t, dir, "bindery", "build", "catalog", "catalog", "--output", "oci:new:v1", "--server", "none", "--cache", "none")
+	without := strings.Replace(kept, "+p4", "", 1)
+	for command, want := range map[string]string{
+		"build catalog catalog -t x:v1 --dry-run":        kept,
+		"migrate catalog -t x:v1 --dry-run":              kept,
+		"migrate oci:new:v1 -t x:v1 --dry-run":           kept,
+		"index rm -f catalog -o p4 -t x:v1 --dry-run":    without,
+		"index rm -f oci:new:v1 -o p4 -t x:v1 --dry-run": without,
+		"catalog rm oci:new:v1 p4 -t x:v1 --dry-run":     without,
+	} {
+		if got := groups(command + " --previous oci:old:v1"); got != want {
+			t.Errorf("%s: %s in place of %s", command, got, want)
+		}
+		if got := groups(command); got == want {
+			t.Errorf("%s: %s without --previous as well", command, got)
+		}
+	}
+	if got := runProgram(t, dir, "bindery", strings.Fields("index rm -f catalog -o p4 -t x:v1 --dry-run --account -"+what)...); got.status != 1 || !strings.Contains(got.stderr, "both for standard output") {
+		t.Errorf("two accounts on standard output: %+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "build", "compose", "x.yaml", "--previous", "oci:old:v1"); got.status != 1 || !strings.Contains(got.stderr, "unknown flag: --previous") {
+		t.Errorf("references say themselves what shares a layer: %+v", got)
+	}
+}

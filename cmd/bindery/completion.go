@@ -50,7 +50,7 @@ func manSections() []cliutil.ManSection {
 	return []cliutil.ManSection{
 		{Title: "EXIT STATUS", Items: [][2]string{
 			{"0", "Done. diff: the catalogs are the same. probe: the server is serving."},
-			{"1", "Any error. validate, bundle validate: there are errors. diff: the catalogs differ, if there is an answer on standard output. migrate --verify: something was lost. probe: invalid arguments."},
+			{"1", "Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog. diff: the catalogs differ, if there is an answer on standard output. migrate --verify: something was lost. probe: invalid arguments."},
 			{"2, 3, 4", "probe: no connection, the call failed, not serving. migrate --keep-going: 4 if packages were left out."},
 			{"129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind."},
 			{"141", "Nobody reads standard output any more."},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,10 @@ func (p *program) buildComposeCommand() *cli.Command {
 			examples("bindery build compose compose.yaml --push --dry-run",
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
-		Flags:  distinctFlags(own, p.buildCatalogCommand().Flags, imageFlags()),
+		// References say themselves which packages share their layers: there is no --previous.
+		Flags: slices.DeleteFunc(distinctFlags(own, p.buildCatalogCommand().Flags, imageFlags()), func(f cli.Flag) bool {
+			return f.Names()[0] == "previous"
+		}),
 		Action: exactly(1, p.buildCompose),
 	}
 }
@@ -61,9 +65,6 @@ func (p *program) buildCompose(c *cli.Context) error {
 	config, err := p.composeConfig(c)
 	if err != nil {
 		return err
-	}
-	if c.IsSet("previous") {
-		return cliutil.Usagef("--previous is about packages that share layers in an image that is built of a catalog: references say themselves what is in their layers")
 	}
 	o, err := p.catalogOptions(c)
 	if err != nil {
@@ -201,7 +202,7 @@ func (p *program) tellComposed(image *build.Image, took time.Duration) {
 		p.log.Warn("the layers of the references are compressed in different ways; --compression packs them alike")
 	}
 	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),
-		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, megabytes(size), count(packed, "package"), took.Round(time.Millisecond)))
+		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cliutil.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
 }
 
 // firstNames is a list of names that may be long.

@@ -191,7 +191,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		}
 		p.tellBase(c, made)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
-			megabytes(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cliutil.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return made, nil
 	}
 	if err := p.makeImage(c, i.from, o, image, func() error { return p.tellAccount(c, edited.name, edited.result) }); err != nil {

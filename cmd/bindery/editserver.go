@@ -30,7 +30,8 @@ func editImageFlags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: group},
 		serveCacheFlag(group),
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included", Category: group},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included; container engines take some 125", Category: group},
+		previousFlag(group),
 	}
 }
 
@@ -58,6 +59,13 @@ func (p *program) imageOf(c *cli.Context, i imageEdit, e *editedIndex, o *build.
 		if i.takeOver {
 			o.Kept, o.KeptAnnotations = keptOf(d)
 		}
+	}
+	source := ""
+	if e.opened != nil {
+		source = e.opened.Name
+	}
+	if o.Previous, err = p.readSource(c, source); err != nil {
+		return err
 	}
 	return p.settleServer(c, o, of)
 }

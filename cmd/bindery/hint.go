@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -34,9 +37,10 @@ func (p *program) withHint(err error) error {
 	var reference *render.ReferenceError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var conflict *images.ConflictError
+	var invalid *declcfg.ValidationError
 	switch {
 	case errors.As(err, &conflict):
-		text, object = "somebody has written it meanwhile: look at what is there, and give its digest to --if-digest", conflict.Name
+		text, object = conflictHint(conflict), conflict.Name
 	case p.editHint(err) != "":
 		text = p.editHint(err)
 	case errors.As(err, &missing):
@@ -52,13 +56,46 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
-		text = "a file must be an SQLite database; a file-based catalog is given by its directory, and a template is for \"template render\""
+		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
+	case errors.As(err, &invalid) && foreignHint(invalid) != "":
+		text = foreignHint(invalid)
+	case errors.Is(err, build.ErrTooFewLayers) && p.hasFlag("max-layers"):
+		text = "--max-layers allows more"
 	case errors.As(err, &reference) && bundleHint(reference.Reference) != "":
 		text, object = bundleHint(reference.Reference), reference.Reference
 	default:
 		return err
 	}
 	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: text, Err: err}
+}
+
+// conflictHint tells how to go on where the name of an image stands for another one than --if-digest says.
+func conflictHint(e *images.ConflictError) string {
+	switch {
+	case e.Got == "":
+		return "there is no such image yet, or not any more: --if-digest none is for the first one"
+	case e.Want == "":
+		return "the image is there already: look at it, and give its digest to --if-digest to replace it"
+	default:
+		return "somebody has written it meanwhile: look at what is there, and give its digest to --if-digest"
+	}
+}
+
+// foreignHint tells how files that are no part of a catalog are left out of it, if problems are in such files: those with
+// a hidden directory above them, as a checkout has, and documents.
+func foreignHint(e *declcfg.ValidationError) string {
+	for _, problem := range e.Problems {
+		file := filepath.ToSlash(problem.Position.File)
+		for part := range strings.SplitSeq(file, "/") {
+			if part == ".git" || part == ".github" || part == ".svn" || part == ".hg" {
+				return fmt.Sprintf("%s is no part of a catalog: a file %s with the line %q in the directory leaves it out", part, declcfg.IgnoreFile, part)
+			}
+		}
+		if base := path.Base(file); strings.EqualFold(path.Ext(base), ".md") {
+			return fmt.Sprintf("every file in the directory is a part of the catalog, but for those that a file %s names: the line %q leaves it out", declcfg.IgnoreFile, base)
+		}
+	}
+	return ""
 }
 
 // nameHint tells which name was perhaps meant, or which there are.

@@ -44,6 +44,11 @@ func TestHints(t *testing.T) {
 		{"catalog filter small.db -p etcd@foo", "hint: a range is such as \">=1.2.0 <2.0.0\""},
 		{"catalog filter small.db -p etcd:aplha", `package "etcd" has no channel "aplha", only alpha, clusterwide-alpha, singlenamespace-alpha`},
 		{"index deprecatetruncate -b etcdoperator.v0.9.0 -f small.db --dry-run", "hint: bundles are named by their images"},
+		{"validate checkout", `hint: .git is no part of a catalog: a file .indexignore with the line ".git"`},
+		{"build catalog described -t x:v1 --dry-run", `hint: every file in the directory is a part of the catalog, but for those that a file .indexignore names: the line "README.md"`},
+		{"build catalog cat -t x:v1 --dry-run --max-layers 1", "hint: --max-layers allows more\n"},
+		{"build catalog cat -t x:v1 --dry-run --max-layers 0", "error: invalid --max-layers value 0, expected a positive number\n"},
+		{"inspect plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "an archive of an image as oci-archive:FILE or docker-archive:FILE"},
 		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster could not pull it`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -57,6 +62,8 @@ func TestHints(t *testing.T) {
 			if strings.Contains(c.args, "cat.oci") {
 				done(t, dir, "bindery", "build", "catalog", "cat", "-t", "cat:v1")
 			}
+			writeFile(t, filepath.Join(dir, "checkout", ".git", "HEAD"), "ref: refs/heads/main\n")
+			writeFile(t, filepath.Join(dir, "described", "README.md"), "# A catalog\n")
 			got := runProgram(t, dir, "bindery", strings.Fields(c.args)...)
 			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
 				t.Errorf("%+v without %s", got, c.want)

@@ -50,7 +50,11 @@ func (p *program) printReport(r *inspect.Report) error {
 		return []string{k.Name, strings.Join(in, ", ")}
 	})...)
 	add([]string{"CACHE", "FORMAT", "STATE", "WHY"}, rowsOf(r.Caches, func(k inspect.Cache) []string {
-		return []string{k.Path, string(k.Format), string(k.State), k.Why}
+		why := k.Why
+		if why == "" && k.State == inspect.CacheNamed {
+			why = "not looked at: --deep does"
+		}
+		return []string{k.Path, string(k.Format), string(k.State), why}
 	})...)
 	add([]string{"OTHER ENTRY", "TYPE", "BYTES"}, rowsOf(r.Others, func(e inspect.Entry) []string {
 		return []string{string(e.Digest), cmp.Or(e.ArtifactType, e.MediaType), strconv.FormatInt(e.Size, 10)}

@@ -29,7 +29,8 @@ func catalogImageFlags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: group},
 		serveCacheFlag(group),
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included", Category: group},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included; container engines take some 125", Category: group},
+		previousFlag(group),
 	}
 }
 
@@ -83,6 +84,13 @@ func (i *catalogImage) assemble(ctx context.Context, dir, work string, from *ima
 	}
 	if from != nil {
 		o.Kept, o.KeptAnnotations = keptOf(from)
+	}
+	source := ""
+	if from != nil {
+		source = from.Name
+	}
+	if o.Previous, err = i.p.readSource(i.c, source); err != nil {
+		return nil, err
 	}
 	if err := i.p.settleServer(i.c, &o, of); err != nil {
 		return nil, err

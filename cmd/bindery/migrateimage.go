@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -89,7 +90,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		}
 		p.tellBase(c, w.image)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), layerCount(w.image),
-			megabytes(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cliutil.FormatSize(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if c.NArg() > 0 {
 		return cliutil.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
 	}
-	single := []string{"tag", "if-digest", "report", "digest-file", "iid-file", "image-refs", "metadata-file"}
+	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs", "metadata-file"}
 	for _, flag := range single {
 		if c.IsSet(flag) {
 			return cliutil.Usagef("--%s is for one migration, and --from-file for many: the list says where each goes, and --report-dir and --results have the accounts", flag)

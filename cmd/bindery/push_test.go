@@ -143,3 +143,29 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 		}
 	}
 }
+
+// What an edit or a migration leaves as it is, the repository of the image that it comes from lends to another one.
+func TestSourceLendsItsLayers(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Separate(true)
+	dir := workDir(t)
+	writePackage(t, dir, "second", 1)
+	from := reg.Host() + "/acme/catalog:v1"
+	const what = " --push --use-http --server none --cache none -q --metadata-file -"
+	done(t, dir, "bindery", strings.Fields("build catalog catalog -t "+from+what)...)
+	writePackage(t, dir, "third", 1)
+	done(t, dir, "bindery", strings.Fields("build catalog catalog -t "+from+what)...)
+	for command, want := range map[string][2]int64{
+		"index rm -f " + from + " -o third -t " + reg.Host() + "/edited/catalog:v1":        {1, 1},
+		"index rm -f docker://" + from + " -o third -t " + reg.Host() + "/edited/again:v1": {1, 1},
+		"catalog prune " + from + " --keep second -t " + reg.Host() + "/pruned/catalog:v1": {1, 1},
+	} {
+		var account pushAccount
+		if text := done(t, dir, "bindery", strings.Fields(command+what)...); json.Unmarshal([]byte(text), &account) != nil {
+			t.Fatal(text)
+		}
+		if got := [2]int64{account.Traffic.Pushed.Count, account.Traffic.Mounted.Count}; got != want {
+			t.Errorf("%s: %d blobs pushed and mounted, want %d", command, got, want)
+		}
+	}
+}

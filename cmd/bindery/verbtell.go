@@ -37,6 +37,9 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	if path := c.String("account"); path != "-" {
 		return checkResult("account", path, catalogs...)
 	}
+	if c.String("metadata-file") == "-" {
+		return cliutil.Usagef("--account - and --metadata-file - are both for standard output: one of them needs a file")
+	}
 	return nil
 }
 
@@ -100,6 +103,9 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 		if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
 			return fmt.Errorf("--account: %w", err)
 		}
+	}
+	if c.String("metadata-file") == "-" {
+		return nil // what reads standard output expects JSON and nothing else
 	}
 	var b strings.Builder
 	if c.Bool("dry-run") {
