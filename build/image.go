@@ -37,6 +37,7 @@ type Image struct {
 	// Composed tells what became of the references of a composition, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
+	known     *Known
 	manifest  []byte
 	manifests map[digest.Digest][]byte
 	configs   map[digest.Digest][]byte

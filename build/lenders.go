@@ -1,13 +1,15 @@
 package build
 
 import (
+	"slices"
+
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/types"
 )
 
 // Lenders implements [images.Lenders]: the repository of the base has its layers, those of other images what comes from
-// them, and that of the previous image what did not change.
+// them, that of the previous image what did not change, and those that earlier builds have pushed to what these have.
 func (s source) Lenders(d digest.Digest) []string { return s.image.lenders[d] }
 
 // repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
@@ -20,9 +22,9 @@ func repositoryOf(r types.ImageReference) string {
 
 // lend notes where registries have layers of the image.
 func (i *Image) lend(o *Options) {
-	i.lenders = map[digest.Digest][]string{}
+	i.lenders, i.known = map[digest.Digest][]string{}, o.Known
 	add := func(d digest.Digest, repository string) {
-		if repository != "" {
+		if repository != "" && !slices.Contains(i.lenders[d], repository) {
 			i.lenders[d] = append(i.lenders[d], repository)
 		}
 	}
@@ -32,6 +34,13 @@ func (i *Image) lend(o *Options) {
 	for _, l := range i.Layers {
 		add(l.Digest, l.lender)
 	}
+	defer func() {
+		for _, l := range i.Layers {
+			for _, repository := range o.Known.lenders(l.Digest) {
+				add(l.Digest, repository)
+			}
+		}
+	}()
 	if o.Previous == nil {
 		return
 	}

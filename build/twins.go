@@ -50,7 +50,7 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 		MediaType: v1.MediaTypeImageIndex,
 		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{},
 		files: map[digest.Digest]string{}, bases: map[digest.Digest]*base{},
-		lazy: map[digest.Digest]*lazyLayer{}, lenders: map[digest.Digest][]string{},
+		known: plain.known, lazy: map[digest.Digest]*lazyLayer{}, lenders: map[digest.Digest][]string{},
 		closers: plain.closers,
 	}
 	index := v1.Index{

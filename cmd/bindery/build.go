@@ -44,7 +44,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
 	}
-	flags = append(append(destinationFlags(), append(flags, previousFlag("what"), planFlag())...), append(resultFlags(), registryFlags()...)...)
+	flags = append(append(destinationFlags(), append(flags, previousFlag("what"), trustFlag("what"), planFlag())...), append(resultFlags(), registryFlags()...)...)
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -168,6 +168,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if err != nil {
 		return err
 	}
+	image.Pushed(results)
 	for _, f := range tell {
 		if err := f(); err != nil {
 			return err

@@ -22,6 +22,11 @@ func previousFlag(category string) cli.Flag {
 	return &cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: category}
 }
 
+// trustFlag is about the layers of the previous image.
+func trustFlag(category string) cli.Flag {
+	return &cli.BoolFlag{Name: "trust-previous", Usage: "believe the image of --previous which layer a content has: unchanged packages are not packed, also without a cache", Category: category}
+}
+
 func planFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
 }
@@ -30,9 +35,15 @@ func planFlag() cli.Flag {
 func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	name := c.String("previous")
 	if name == "" {
+		if c.Bool("trust-previous") {
+			return nil, cliutil.Usagef("--trust-previous needs --previous")
+		}
 		return nil, nil
 	}
 	previous, err := p.previousOf(c, name)
+	if previous != nil {
+		previous.Trusted = c.Bool("trust-previous")
+	}
 	if err == nil && previous != nil && len(previous.Groups) == 0 {
 		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
 	}

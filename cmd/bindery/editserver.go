@@ -31,7 +31,7 @@ func editImageFlags() []cli.Flag {
 		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: group},
 		serveCacheFlag(group),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included; container engines take some 125", Category: group},
-		previousFlag(group),
+		previousFlag(group), trustFlag(group),
 	}
 }
 

@@ -94,6 +94,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c); err != nil {
 			return err
 		}
+		w.image.Pushed(w.results)
 		r.Images = w.target.references(w.image, w.results)
 		return nil
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -151,7 +152,7 @@ func TestSourceLendsItsLayers(t *testing.T) {
 	dir := workDir(t)
 	writePackage(t, dir, "second", 1)
 	from := reg.Host() + "/acme/catalog:v1"
-	const what = " --push --use-http --server none --cache none -q --metadata-file -"
+	const what = " --push --use-http --server none --cache none --no-cache -q --metadata-file -"
 	done(t, dir, "bindery", strings.Fields("build catalog catalog -t "+from+what)...)
 	writePackage(t, dir, "third", 1)
 	done(t, dir, "bindery", strings.Fields("build catalog catalog -t "+from+what)...)
@@ -166,6 +167,44 @@ func TestSourceLendsItsLayers(t *testing.T) {
 		}
 		if got := [2]int64{account.Traffic.Pushed.Count, account.Traffic.Mounted.Count}; got != want {
 			t.Errorf("%s: %d blobs pushed and mounted, want %d", command, got, want)
+		}
+	}
+}
+
+// What was pushed to one repository is mounted into the next one of the same registry, though nobody names the first.
+func TestLayersAreLentByWhereTheyWerePushed(t *testing.T) {
+	reg := testregistry.New(t)
+	reg.Separate(true)
+	l := layerCache{t, workDir(t)}
+	writePackage(t, l.dir, "second", 1)
+	for i, want := range [][2]int64{{2, 0}, {1, 1}} {
+		var account pushAccount
+		name := fmt.Sprintf("%s/team%d/catalog:v1", reg.Host(), i)
+		text := l.run(strings.Fields("build catalog catalog --push --use-http --server none --cache none -q --metadata-file - -t " + name)...).stdout
+		if err := json.Unmarshal([]byte(text), &account); err != nil {
+			t.Fatal(err, text)
+		}
+		if got := [2]int64{account.Traffic.Pushed.Count, account.Traffic.Mounted.Count}; got != want {
+			t.Errorf("push %d: %d blobs pushed and mounted, want %d", i, got, want)
+		}
+	}
+}
+
+// With --trust-previous an unchanged package is not packed, though the cache is empty; the image is the same.
+func TestTrustedPreviousImage(t *testing.T) {
+	reg := testregistry.New(t)
+	dir := workDir(t)
+	writePackage(t, dir, "second", 1)
+	build := func(more string) result {
+		t.Helper()
+		l := layerCache{t, t.TempDir()}
+		return l.run(strings.Fields("build catalog " + filepath.Join(dir, "catalog") + " --push --use-http --server none --cache none -t " + reg.Host() + "/acme/catalog:v1 " + more)...)
+	}
+	first := build("")
+	for flags, known := range map[string]bool{"": false, " --trust-previous": true} {
+		again := build("--previous " + reg.Host() + "/acme/catalog:v1" + flags)
+		if again.stdout != first.stdout || strings.Contains(again.stderr, "known from before") != known {
+			t.Errorf("%q: %+v, want layers known: %v", flags, again, known)
 		}
 	}
 }
