@@ -24,6 +24,9 @@ import (
 // same directory of the catalog and below it: they are quickly read again, and a catalog may have very many of them.
 const aloneSize = 64 << 10
 
+// maxNoted is the length in bytes of the longest file that is remembered. Whoever has longer ones waits for other things.
+const maxNoted = 256 << 20
+
 // maxGroups is how many notes about files there may be: each is a file of its own in the cache.
 const maxGroups = 20_000
 
@@ -56,8 +59,10 @@ func (r *reading) list() error {
 				return err
 			}
 			defer func() { err = errors.Join(err, in.Close()) }()
+			if info, err := in.Stat(); err != nil || info.Size() > maxNoted {
+				return errors.Join(err, errReadAll)
+			}
 			h := sha256.New()
-			// A file that is longer than catalogs may be ends in an error when it is loaded, and so has never a note.
 			f.size, err = ctxio.Copy(h, ctxio.Reader{Ctx: ctx, R: in})
 			f.digest = digest.NewDigest(digest.SHA256, h)
 			return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // stagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
@@ -16,9 +17,13 @@ const stagePrefix = ".bindery-stage-"
 // stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It
 // is locked as long as its owner lives.
 type stage struct {
-	path string
-	lock *dirLock
+	path  string
+	lock  *dirLock
+	spare []*os.File // descriptors for tidying, which needs some, where the run has failed because there were no more
 }
+
+// spareFiles is how many descriptors it takes to remove a staged layout: one for each directory that leads to its blobs.
+const spareFiles = 5
 
 // newStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
 // directory may be one for temporary files, of which any user can hold the lock.
@@ -57,7 +62,15 @@ func claimedStage(ctx context.Context, in string) (*stage, error) {
 		own.unlock()
 		return nil, fmt.Errorf("%s: %w", path, errSwept)
 	}
-	return &stage{path: path, lock: own}, nil
+	s := &stage{path: path, lock: own}
+	for range spareFiles {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.spare = append(s.spare, f)
+	}
+	return s, nil
 }
 
 // sweepBeside removes abandoned stages beside an output that has its own inside: a run that is killed after it has put the
@@ -93,11 +106,17 @@ func sweep(in string) {
 
 // close removes the stage and whatever is still in it.
 func (s *stage) close() error {
+	for _, f := range s.spare {
+		f.Close()
+	}
+	s.spare = nil
 	err := os.RemoveAll(s.path)
 	s.lock.unlock()
-	if err != nil {
-		// Where descriptors are short, there is one more now.
-		err = os.RemoveAll(s.path)
+	// Where descriptors are short, there is one more now; others come back when what else was going on has ended.
+	for pause := time.Millisecond; err != nil && pause < time.Second; pause *= 2 {
+		if err = os.RemoveAll(s.path); err != nil {
+			time.Sleep(pause)
+		}
 	}
 	return err
 }

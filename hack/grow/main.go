@@ -25,7 +25,7 @@ func main() {
 
 func run(packages, bundles int, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: grow [-packages N] [-bundles N] TO FROM...")
+		return errors.New("usage: grow [-packages N] [-bundles N] TO FROM [FROM...]")
 	}
 	if err := os.Mkdir(args[0], 0o755); err != nil {
 		return err

@@ -131,8 +131,8 @@ func TestHostileStacks(t *testing.T) {
 		{"manifest of 5 MiB", change(func(p *picture) {
 			p.text = func(t []byte) []byte { return append(t, strings.Repeat(" ", 5<<20)...) }
 		}), limit, limit, "4194304", limit, "4194304"},
-		{"100,000 directories", entries(100_000, "configs/foo/x%06d/a", ""), different, 0, stacks, 0, packs},
-		{"100,000 files", entries(100_000, "configs/foo/x%06d.json", ""), different, 0, stacks, 0, packs},
+		{"60,000 directories", entries(60_000, "configs/foo/x%06d/a", ""), different, 0, stacks, 0, packs},
+		{"60,000 files", entries(60_000, "configs/foo/x%06d.json", ""), different, 0, stacks, 0, packs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
