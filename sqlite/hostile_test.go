@@ -156,8 +156,11 @@ func TestHeaderMutated(t *testing.T) {
 	part := recorded.Part(t)
 	data, want := part.File(t, "db/small.db"), string(part.File(t, "golden/small/render.json"))
 	path := filepath.Join(t.TempDir(), "index.db")
-	n := 1000
-	if testing.Short() {
+	n := 300
+	switch {
+	case os.Getenv("BINDERY_TEST_ALL") != "":
+		n = 1000
+	case testing.Short():
 		n = 50
 	}
 	random := rand.New(rand.NewSource(1))
@@ -231,6 +234,9 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			n++
+			if n%3 != 0 && os.Getenv("BINDERY_TEST_ALL") == "" {
+				continue
+			}
 			start := time.Now()
 			db, err := sqlite.Open(context.Background(), path, sqlite.Options{Jobs: 1})
 			if err == nil {

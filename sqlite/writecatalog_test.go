@@ -101,6 +101,9 @@ func TestRealCatalogs(t *testing.T) {
 	if len(archives) == 0 {
 		t.Skip("the collection of real catalogs is not there")
 	}
+	if os.Getenv("BINDERY_TEST_ALL") == "" {
+		archives = []string{archives[0], archives[len(archives)-1]} // the others differ little from these
+	}
 	for _, archive := range archives {
 		t.Run(filepath.Base(archive), func(t *testing.T) {
 			testCatalog(t, unpack(t, archive))
