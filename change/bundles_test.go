@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/internal/edittest"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testbundles"
 )
 
@@ -59,6 +60,7 @@ func realAdditions(t *testing.T) map[string][]edit.Addition {
 // TestRealBundles adds the bundles of each package in one of the modes (in all of them with BINDERY_TEST_ALL set), at once and
 // one by one, of which nothing was recorded: a database and a directory agree, and are valid.
 func TestRealBundles(t *testing.T) {
+	recorded.All(t) // or skips
 	var bundles, edits, refused atomic.Int64
 	t.Run("packages", func(t *testing.T) {
 		packages := realAdditions(t)

@@ -52,6 +52,7 @@ func TestRecordedSequences(t *testing.T) {
 	for _, s := range edittest.Sequences {
 		t.Run(s.Database, func(t *testing.T) {
 			t.Parallel()
+			recorded.All(t) // or skips
 			from := ""
 			if s.From != "" {
 				from = recorded.All(t).Database(t, s.From)
