@@ -30,7 +30,15 @@ type Options struct {
 	TerminationLog string
 	// PprofAddr is where profiles are offered over HTTP. Empty means nowhere.
 	PprofAddr string
-	Limits    Limits
+	// HTTPAddr is where the catalog is offered over HTTP: catalogd's API and pages for people. Empty means nowhere.
+	HTTPAddr string
+	// MetricsAddr is where metrics are offered in Prometheus' format. Empty means nowhere.
+	MetricsAddr string
+	// TLSCert and TLSKey are the files of a certificate and its key. Both empty means no TLS.
+	TLSCert, TLSKey string
+	// ReloadEvery is how often the source is looked at for changes; 0 means never.
+	ReloadEvery time.Duration
+	Limits      Limits
 	// Log gets what an operator wants to know, never anything of a request but its method. Nil drops it.
 	Log *slog.Logger
 	// Ready is called when the catalog is served.
