@@ -205,4 +205,3 @@ func TestPromText(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
-

@@ -20,13 +20,13 @@ type catalogLoader struct {
 	log     *slog.Logger
 	metrics loadMetrics
 	// use hands a catalog over to who answers.
-	use func(Store)
+	use func(held)
 
 	seen  fingerprint // at the last look
 	tried fingerprint // of the last catalog that was loaded or could not be
 }
 
-// held is a store that releases its source when it is closed.
+// held is what was loaded of a source. It is closed by who does not hand it over.
 type held struct {
 	Store
 	src Source
@@ -34,41 +34,48 @@ type held struct {
 
 func (h held) Close() error { return errors.Join(h.Store.Close(), h.src.Close()) }
 
+// read makes everything of a source that is served.
+func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
+	store, err := Load(ctx, src, c.options)
+	return held{store, src}, err
+}
+
 // once loads a source as it is, and closes it when that fails. The error is [errChanged] when something has changed
 // between the first look and the last.
-func (c *catalogLoader) once(ctx context.Context, src Source) (_ Store, err error) {
+func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, src.Close())
 		}
 	}()
 	before, watched := src.fingerprint()
-	if wait := before.unsettled(); watched && wait > 0 {
-		// A change within one tick of the clock would leave the same times behind.
+	// A change within one tick of the clock would leave the same times behind.
+	for range 10 {
+		wait := before.unsettled()
+		if !watched || wait <= 0 {
+			break
+		}
 		if err := pause(ctx, wait); err != nil {
-			return nil, err
+			return held{}, err
 		}
 		before, _ = src.fingerprint()
 	}
 	start := time.Now()
-	store, err := Load(ctx, src, c.options)
+	h, err := c.read(ctx, src)
 	if watched && ctx.Err() == nil {
 		if after, _ := src.fingerprint(); !after.same(before) {
 			c.metrics.torn.Add(1)
 			if err == nil {
-				err = store.Close()
+				err = h.Store.Close()
 			}
-			return nil, errors.Join(errChanged, err)
+			return held{}, errors.Join(errChanged, err)
 		}
 	}
 	if ctx.Err() == nil {
 		c.metrics.done(start, err)
 	}
 	c.tried, c.seen = before, before
-	if err != nil {
-		return nil, err
-	}
-	return held{store, src}, nil
+	return h, err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -109,31 +116,31 @@ const (
 
 // first loads the catalog with which the server begins. A catalog that changes meanwhile is loaded again until it does
 // not: until then there is nothing else to serve.
-func (c *catalogLoader) first(ctx context.Context) (Store, error) {
-	store, err := c.once(ctx, c.src)
+func (c *catalogLoader) first(ctx context.Context) (held, error) {
+	h, err := c.once(ctx, c.src)
 	for wait := firstRetry; errors.Is(err, errChanged) && c.src.open != nil; wait = min(2*wait, lastRetry) {
 		c.log.Warn("the catalog is loaded again", "configs", c.src.name, "reason", err)
 		if err := pause(ctx, wait); err != nil {
-			return nil, err
+			return held{}, err
 		}
-		store, err = c.again(ctx)
+		h, err = c.again(ctx)
 	}
-	return store, err
+	return h, err
 }
 
 // again opens the source anew and loads it. A source that cannot be opened has been tried like one that cannot be loaded.
-func (c *catalogLoader) again(ctx context.Context) (Store, error) {
+func (c *catalogLoader) again(ctx context.Context) (held, error) {
 	start := time.Now()
 	before, _ := c.src.fingerprint()
 	src, err := c.open(ctx)
 	if err != nil {
 		if after, _ := c.src.fingerprint(); !after.same(before) {
 			c.metrics.torn.Add(1)
-			return nil, errors.Join(errChanged, err)
+			return held{}, errors.Join(errChanged, err)
 		}
 		c.metrics.done(start, err)
 		c.tried, c.seen = before, before
-		return nil, err
+		return held{}, err
 	}
 	return c.once(ctx, src)
 }
@@ -141,11 +148,11 @@ func (c *catalogLoader) again(ctx context.Context) (Store, error) {
 // reload replaces the catalog, or leaves the old one and tells why. It reports whether it should be tried again soon.
 func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	start := time.Now()
-	store, err := c.again(ctx)
+	h, err := c.again(ctx)
 	switch {
 	case ctx.Err() != nil:
 		if err == nil {
-			store.Close()
+			h.Close()
 		}
 		return false
 	case errors.Is(err, errChanged):
@@ -155,9 +162,9 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 		c.log.Error("the catalog cannot be loaded again: the one before is served until it changes", "configs", c.src.name, "error", err)
 		return false
 	}
-	packages := len(store.Packages())
-	c.use(store)
-	store = nil
+	packages := len(h.Packages())
+	c.use(h)
+	h = held{}
 	// Two catalogs were in memory, and one of them mostly is garbage now.
 	debug.FreeOSMemory()
 	c.log.Info("the catalog was loaded again", "configs", c.src.name, "packages", packages, "duration", time.Since(start).Round(time.Millisecond).String())

@@ -27,7 +27,9 @@ import (
 
 // The ways in which a directory is replaced: what was there first has package a, what comes has b.
 func TestChangedDirectoryIsServed(t *testing.T) {
-	for name, c := range map[string]struct{ before, after func(t *testing.T, dir string) }{
+	for name, c := range map[string]struct {
+		before, after func(t *testing.T, dir string)
+	}{
 		"a file is added": {
 			func(t *testing.T, dir string) { write(t, dir+"/catalog/a.yaml", sampleA) },
 			func(t *testing.T, dir string) {
@@ -167,7 +169,7 @@ func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
 	write(t, file, sampleA)
-	loader := &catalogLoader{src: directory(t, dir), log: slog.New(slog.DiscardHandler), use: func(s Store) { s.Close() }}
+	loader := &catalogLoader{src: directory(t, dir), log: slog.New(slog.DiscardHandler), use: func(h held) { h.Close() }}
 	store, err := loader.first(t.Context())
 	do(t, err)
 	do(t, store.Close())
@@ -276,7 +278,7 @@ func TestReloadsUnderClients(t *testing.T) {
 	write(t, filepath.Join(dir, "0", "catalog.yaml"), generation(0))
 	link := filepath.Join(dir, "catalog")
 	do(t, os.Symlink("0", link))
-	s := start(t, directory(t, link), Options{})
+	s := startAt(t, directory(t, link), Options{}, slog.LevelInfo)
 	var (
 		stop    = make(chan struct{})
 		clients sync.WaitGroup

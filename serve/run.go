@@ -129,7 +129,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 }
 
 // use serves a catalog instead of the one before. Calls that are under way keep theirs.
-func (r *running) use(s Store) { r.server.SetStore(s) }
+func (r *running) use(h held) { r.server.SetStore(h) }
 
 func (r *running) serve(ctx context.Context) error {
 	stop, cancel := context.WithCancel(ctx)
@@ -143,7 +143,7 @@ func (r *running) serve(ctx context.Context) error {
 	}()
 	// The metrics are there until the last call has ended.
 	defer r.metrics.close()
-	store, err := r.loader.first(stop)
+	h, err := r.loader.first(stop)
 	if err != nil {
 		asked := ctx.Err() != nil
 		cancel()
@@ -155,8 +155,8 @@ func (r *running) serve(ctx context.Context) error {
 		}
 		return loadError(err)
 	}
-	packages := len(store.Packages())
-	r.use(store)
+	packages := len(h.Packages())
+	r.use(h)
 	r.profiles.started()
 	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages", packages)
 	if r.Ready != nil {

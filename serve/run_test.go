@@ -76,6 +76,12 @@ type ran struct {
 // start runs a server on the loopback interface and waits until it serves.
 func start(t testing.TB, src Source, o Options) *ran {
 	t.Helper()
+	return startAt(t, src, o, slog.LevelDebug)
+}
+
+// startAt is start with a level of the log.
+func startAt(t testing.TB, src Source, o Options, level slog.Level) *ran {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,7 @@ func start(t testing.TB, src Source, o Options) *ran {
 	log := &logged{wrote: make(chan struct{}, 1)}
 	reload := make(chan os.Signal)
 	o.Listener, o.Reload = l, reload
-	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 	ready := make(chan net.Addr, 1)
 	o.Ready = func(a net.Addr) { ready <- a }
 	ctx, cancel := context.WithCancel(context.Background())
