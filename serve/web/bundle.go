@@ -17,6 +17,7 @@ func bundlePage(p *page) error {
 	if err != nil {
 		return err
 	}
+	// The text of a bundle is wanted with its manifests.
 	place := p.c.first(v.summary.name, declcfg.SchemaBundle, p.query.Get("name"))
 	if place == nil {
 		return errNotFound
@@ -116,7 +117,7 @@ func (p *page) upgrades(v *view, bundle string) {
 		e := &ch.Entries[at]
 		p.put(`<tr><th scope="row">`)
 		p.channelLinks(v, []string{ch.Name})
-		if head(ch) == bundle {
+		if v.heads[ch.Name] == bundle {
 			p.put(` <span class="tag main">head</span>`)
 		}
 		p.put(`</th><td>`)

@@ -16,15 +16,15 @@ const maxPage = 8 << 20
 // errPageSize is a page that would be larger.
 var errPageSize = errors.New("the page is too large")
 
-// html is a page in the making.
-type html struct {
+// markup is a page in the making.
+type markup struct {
 	bytes.Buffer
 	full bool
 }
 
 // put writes markup with values in the places of "{}": as text, or as the whole of an attribute in double quotes. Both
 // are escaped in the same way. Once a page is full, nothing more is written.
-func (h *html) put(markup literal, values ...string) {
+func (h *markup) put(markup literal, values ...string) {
 	rest := string(markup)
 	for _, v := range values {
 		before, after, ok := strings.Cut(rest, "{}")
@@ -41,7 +41,7 @@ func (h *html) put(markup literal, values ...string) {
 	h.write(rest)
 }
 
-func (h *html) write(s string) {
+func (h *markup) write(s string) {
 	if h.full = h.full || h.Len()+len(s) > maxPage; !h.full {
 		h.WriteString(s)
 	}
@@ -61,6 +61,6 @@ func (d *drawing) Write(b []byte) (int, error) {
 }
 
 // draw puts a finished picture on the page.
-func (h *html) draw(d *drawing) { h.write(d.svg.String()) }
+func (h *markup) draw(d *drawing) { h.write(d.svg.String()) }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD", "\r", "&#13;")

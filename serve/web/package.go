@@ -22,6 +22,8 @@ type view struct {
 	deprecated map[declcfg.Reference]string
 	versions   map[string]declcfg.VersionRelease
 	in         map[string][]string // the channels of bundles
+	there      map[string]bool     // bundles
+	heads      map[string]string   // by channel
 }
 
 // view reads a package without manifests.
@@ -44,6 +46,8 @@ func (p *page) view(name string) (*view, error) {
 		deprecated: map[declcfg.Reference]string{},
 		versions:   map[string]declcfg.VersionRelease{},
 		in:         map[string][]string{},
+		there:      map[string]bool{},
+		heads:      map[string]string{},
 	}
 	for _, d := range c.Deprecations {
 		for _, e := range d.Entries {
@@ -55,12 +59,14 @@ func (p *page) view(name string) (*view, error) {
 		}
 	}
 	for i := range c.Bundles {
+		v.there[c.Bundles[i].Name] = true
 		if version, err := c.Bundles[i].VersionRelease(); err == nil {
 			v.versions[c.Bundles[i].Name] = version
 		}
 	}
 	slices.SortStableFunc(c.Bundles, func(a, b declcfg.Bundle) int { return v.newer(a.Name, b.Name) })
-	for _, ch := range c.Channels {
+	for i, ch := range c.Channels {
+		v.heads[ch.Name] = head(&c.Channels[i])
 		for _, e := range ch.Entries {
 			v.in[e.Name] = append(v.in[e.Name], ch.Name)
 		}
@@ -68,7 +74,7 @@ func (p *page) view(name string) (*view, error) {
 	slices.SortStableFunc(c.Channels, func(a, b declcfg.Channel) int {
 		return cmp.Or(
 			-compareBool(a.Name == v.pkg.DefaultChannel, b.Name == v.pkg.DefaultChannel),
-			v.newer(head(&a), head(&b)),
+			v.newer(v.heads[a.Name], v.heads[b.Name]),
 			cmp.Compare(a.Name, b.Name))
 	})
 	return v, nil
@@ -135,11 +141,11 @@ func packagePage(p *page) error {
 	p.channels(v)
 	p.put(`</div><aside aria-label="Facts"><dl class="facts">`)
 	p.fact("Default channel", func() {
-		p.put(`<a href="{}">{}</a>`, link("channel", "package", s.name, "name", s.defaultChannel), name(s.defaultChannel))
+		p.channelLinks(v, []string{s.defaultChannel})
 	})
 	if s.head != "" {
 		p.fact("Newest there", func() {
-			p.put(`<a href="{}">{}</a>`, link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
+			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
 		})
 	}
 	p.csvFacts(&facts)
@@ -180,7 +186,7 @@ func channelPage(p *page) error {
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th><th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
 	entries := slices.Clone(ch.Entries)
 	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
-	first := head(ch)
+	first := v.heads[ch.Name]
 	for i, e := range entries {
 		if !p.roomy() {
 			p.put(`<tr><td colspan="5">{} more entries are not shown.</td></tr>`, strconv.Itoa(len(entries)-i))
@@ -223,10 +229,10 @@ func (p *page) skips(v *view, skips []string) {
 func (p *page) bundleLink(v *view, bundle string) {
 	switch {
 	case bundle == "":
-	case p.c.first(v.summary.name, declcfg.SchemaBundle, bundle) == nil:
+	case !v.there[bundle]:
 		p.put(`<span class="faint">{}</span>`, name(bundle))
 	default:
-		p.put(`<a href="{}">{}</a>`, link("bundle", "package", v.summary.name, "name", bundle), name(bundle))
+		p.a(link("bundle", "package", v.summary.name, "name", bundle), name(bundle))
 	}
 	if _, old := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: bundle}]; old {
 		p.put(` <span class="tag old">deprecated</span>`)
@@ -277,14 +283,19 @@ func (p *page) channels(v *view) {
 <thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
-		p.put(`<tr><th scope="row"><a href="{}">{}</a>`, link("channel", "package", v.summary.name, "name", ch.Name), name(ch.Name))
+		if !p.roomy() {
+			p.put(`<tr><td colspan="4">{} more channels are not shown.</td></tr>`, strconv.Itoa(len(v.Channels)-i))
+			break
+		}
+		p.put(`<tr><th scope="row">`)
+		p.channelLinks(v, []string{ch.Name})
 		if ch.Name == v.pkg.DefaultChannel {
 			p.put(` <span class="tag main">default</span>`)
 		}
 		if message, ok := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaChannel, Name: ch.Name}]; ok {
 			p.put(` <span class="tag old">deprecated</span><span class="why">{}</span>`, lines(clip(message, 400)))
 		}
-		first := head(ch)
+		first := v.heads[ch.Name]
 		p.put(`</th><td class="v">{}</td><td>`, v.version(first))
 		p.bundleLink(v, first)
 		p.put(`</td><td class="n">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
@@ -358,7 +369,7 @@ func (p *page) channelLinks(v *view, channels []string) {
 		if i > 0 {
 			p.put(", ")
 		}
-		p.put(`<a href="{}">{}</a>`, link("channel", "package", v.summary.name, "name", ch), name(ch))
+		p.a(link("channel", "package", v.summary.name, "name", ch), name(ch))
 	}
 }
 
@@ -376,7 +387,9 @@ func (p *page) others(v *view) {
 			p.put(`<li>{} more</li>`, strconv.Itoa(len(v.Others)-i))
 			break
 		}
-		p.put(`<li><a href="{}">{}</a> <code>{}</code></li>`+"\n", link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name), name(cmp.Or(m.Name, m.Schema)), name(m.Schema))
+		p.put(`<li>`)
+		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name), name(cmp.Or(m.Name, m.Schema)))
+		p.put(" <code>{}</code></li>\n", name(m.Schema))
 	}
 	p.put("</ul></section>\n")
 }

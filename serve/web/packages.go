@@ -61,8 +61,9 @@ func (s *packageSummary) matches(wanted string) bool {
 func (p *page) card(s *packageSummary) {
 	p.put(`<li class="card" data-text="{}">`, lines(s.search))
 	p.icon(s, 48)
-	p.put(`<div class="body"><h2><a href="{}">{}</a></h2>`, link("package", "name", s.name), s.heading())
-	p.put(`<p class="id">{}`, name(s.name))
+	p.put(`<div class="body"><h2>`)
+	p.a(link("package", "name", s.name), s.heading())
+	p.put(`</h2><p class="id">{}`, name(s.name))
 	if s.provider != "" {
 		p.put(` <span class="by">by {}</span>`, name(s.provider))
 	}
@@ -91,8 +92,8 @@ func (s *packageSummary) heading() string {
 
 // icon shows the picture of a package or, where there is none, a letter.
 func (p *page) icon(s *packageSummary, size int) {
-	if s.hasIcon {
-		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, link("icon", "package", s.name), strconv.Itoa(size), strconv.Itoa(size))
+	if address := link("icon", "package", s.name); s.hasIcon && len(address) <= maxLink {
+		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address, strconv.Itoa(size), strconv.Itoa(size))
 		return
 	}
 	letter := "?"

@@ -16,7 +16,7 @@ import (
 
 // page is a page that is being made for a request.
 type page struct {
-	html
+	markup
 	ctx   context.Context
 	c     *Content
 	site  string // what the catalog is called
@@ -47,7 +47,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 		switch {
 		case errors.Is(err, errNotFound):
 			code = http.StatusNotFound
-			p.html = html{}
+			p.markup = markup{}
 			p.notFound()
 		case ctx.Err() != nil:
 			busy(w)
@@ -151,10 +151,22 @@ func (p *page) open(title string, way ...crumb) {
 func (p *page) close(raw string) {
 	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {} in <span class=\"source\">{}</span>. ",
 		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
-	if raw != "" {
+	if raw != "" && len(raw) <= maxLink {
 		p.put(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
 	}
 	p.put("</p></div></footer>\n</body>\n</html>\n")
+}
+
+// maxLink is the longest address that is linked to, in bytes: browsers and servers have limits of their own.
+const maxLink = 4 << 10
+
+// a is a link, or just the text where the address would be too long.
+func (p *page) a(address, text string) {
+	if len(address) > maxLink {
+		p.put("{}", text)
+		return
+	}
+	p.put(`<a href="{}">{}</a>`, address, text)
 }
 
 func (p *page) notFound() {
