@@ -9,6 +9,26 @@ import (
 	"github.com/operator-bindery/bindery/serve/web"
 )
 
+// openSite offers over HTTP what there will be, where that is asked for: catalogd's API, and pages. Until there is a catalog
+// its answers say so.
+func (r *running) openSite(ctx context.Context) (err error) {
+	if r.HTTPAddr == "" && r.HTTPListener == nil {
+		return nil
+	}
+	r.site = web.NewSite(r.loader.src.name, r.Log)
+	r.loader.site = r.site
+	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.site, r.Log)
+	return err
+}
+
+// closeSite lets open answers end, for a bounded time, and gives everything back.
+func (r *running) closeSite() {
+	r.http.close()
+	if r.site != nil {
+		r.site.Close()
+	}
+}
+
 // siteLoad makes the content of a site while a catalog is loaded. Its methods are called in the order in which they stand
 // here; abort takes the place of finish where the loading failed.
 type siteLoad struct {
