@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // errChanged is a catalog that was replaced while it was read, so that parts of two may be in what was read.
@@ -21,6 +23,8 @@ type catalogLoader struct {
 	metrics loadMetrics
 	// use hands a catalog over to who answers.
 	use func(held)
+	// site gets the catalog's content; nil where nothing is offered over HTTP.
+	site *web.Site
 
 	seen  fingerprint // at the last look
 	tried fingerprint // of the last catalog that was loaded or could not be
@@ -29,15 +33,41 @@ type catalogLoader struct {
 // held is what was loaded of a source. It is closed by who does not hand it over.
 type held struct {
 	Store
-	src Source
+	content *web.Content // nil where nothing is offered over HTTP
+	src     Source
 }
 
-func (h held) Close() error { return errors.Join(h.Store.Close(), h.src.Close()) }
+func (h held) Close() error { return errors.Join(h.drop(), h.src.Close()) }
+
+// drop closes what was loaded, but not its source.
+func (h held) drop() error {
+	err := h.Store.Close()
+	if h.content != nil {
+		// The site has closed it already where it was handed over.
+		err = errors.Join(err, h.content.Close())
+	}
+	return err
+}
 
 // read makes everything of a source that is served.
 func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
-	store, err := Load(ctx, src, c.options)
-	return held{store, src}, err
+	if c.site == nil {
+		store, err := Load(ctx, src, c.options)
+		return held{Store: store, src: src}, err
+	}
+	l, err := newSiteLoad(src)
+	if err != nil {
+		return held{}, err
+	}
+	store, err := Load(ctx, l.source(), c.options)
+	if err != nil {
+		return held{}, errors.Join(err, l.abort())
+	}
+	content, err := l.finish(ctx, c.site.Content())
+	if err != nil {
+		return held{}, errors.Join(err, store.Close())
+	}
+	return held{store, content, src}, nil
 }
 
 // once loads a source as it is, and closes it when that fails. The error is [errChanged] when something has changed
@@ -66,7 +96,7 @@ func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error
 		if after, _ := src.fingerprint(); !after.same(before) {
 			c.metrics.torn.Add(1)
 			if err == nil {
-				err = h.Store.Close()
+				err = h.drop()
 			}
 			return held{}, errors.Join(errChanged, err)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // DefaultPort is the port on which clients expect a catalog.
@@ -89,6 +91,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 	r := &running{Options: o, profiles: profiles, listener: l}
 	if err := r.open(ctx, src); err != nil {
 		r.metrics.close()
+		r.closeSite()
 		return errors.Join(err, l.Close(), src.Close())
 	}
 	return r.serve(ctx)
@@ -103,6 +106,8 @@ type running struct {
 	server   *Server
 	loader   *catalogLoader
 	metrics  *endpoint
+	site     *web.Site // with its endpoint; nil where nothing is offered over HTTP
+	http     *endpoint
 }
 
 // open opens everything that can fail before the catalog is loaded.
@@ -119,6 +124,9 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 		src: src, every: r.ReloadEvery, log: r.Log, use: r.use,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
 	}
+	if err := r.openSite(ctx); err != nil {
+		return err
+	}
 	if r.MetricsAddr != "" || r.MetricsListener != nil {
 		h := &exposition{server: r.server, loads: &r.loader.metrics, cert: r.cert, version: r.Version}
 		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h, r.Log); err != nil {
@@ -129,7 +137,13 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 }
 
 // use serves a catalog instead of the one before. Calls that are under way keep theirs.
-func (r *running) use(h held) { r.server.SetStore(h) }
+func (r *running) use(h held) {
+	if r.site != nil {
+		// First: the store before closes its content, which must not be the site's any more then.
+		r.site.SetContent(h.content)
+	}
+	r.server.SetStore(h)
+}
 
 func (r *running) serve(ctx context.Context) error {
 	stop, cancel := context.WithCancel(ctx)
@@ -141,8 +155,18 @@ func (r *running) serve(ctx context.Context) error {
 		cancel()
 		served <- err
 	}()
-	// The metrics are there until the last call has ended.
+	// The metrics are there until the last call has ended. What is offered over HTTP drains while gRPC does.
 	defer r.metrics.close()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		<-stop.Done()
+		r.closeSite()
+	}()
+	defer func() {
+		cancel()
+		<-drained
+	}()
 	h, err := r.loader.first(stop)
 	if err != nil {
 		asked := ctx.Err() != nil

@@ -22,6 +22,7 @@ func serverFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Usage: "look for changes of a directory, a database and the TLS files at this `INTERVAL`; 0 means never"},
 		&cli.StringFlag{Name: "tls-cert", Usage: "serve with TLS and the certificate in `FILE` (PEM), which is loaded again when it changes"},
 		&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of the key of that certificate (PEM)"},
+		&cli.StringFlag{Name: "http-addr", Usage: "offer the catalog over HTTP at `ADDRESS`: pages for people, and the API of OLM v1's catalogd"},
 		&cli.StringFlag{Name: "metrics-addr", Usage: "offer metrics for Prometheus over plain HTTP at `ADDRESS`, under /metrics"},
 		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "hold at most `N` connections open"},
 		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "let each of them have at most `N` calls open"},
@@ -33,7 +34,7 @@ func serverFlags() []cli.Flag {
 func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	o := serve.Options{
 		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log, Version: version.Release,
-		MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"), TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
+		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"), TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
 		Limits: serve.Limits{Connections: c.Int("max-connections"), Streams: c.Int("max-streams")},
 	}
 	switch {

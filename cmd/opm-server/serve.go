@@ -32,6 +32,7 @@ func (c *common) define(p *parser) {
 	p.DurationVar(&c.ReloadEvery, "reload-every", serve.DefaultReloadEvery, "")
 	p.stringVar(&c.TLSCert, "tls-cert", "", "")
 	p.stringVar(&c.TLSKey, "tls-key", "", "")
+	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
 	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
 	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
 	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")

@@ -34,6 +34,7 @@ Flags:
 	usageCommon = `      --reload-every duration      how often to look for changes of the catalog and the TLS files; 0 means never (default 10s)
       --tls-cert string            file of a certificate (PEM): serve with TLS; loaded again when it changes
       --tls-key string             file of its key (PEM)
+      --http-addr string           address of pages for people and of catalogd's API (default none)
       --metrics-addr string        address of metrics for Prometheus, under /metrics (default none)
       --max-connections int        how many connections may be open (default 4096)
       --max-streams int            how many calls each of them may have open (default 100)
