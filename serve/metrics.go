@@ -36,6 +36,7 @@ type exposition struct {
 	server  *Server
 	loads   *loadMetrics
 	cert    *certificate // nil without TLS
+	http    *httpMetrics // nil where nothing is offered over HTTP
 	version string
 }
 
@@ -64,6 +65,9 @@ func (e *exposition) text() []byte {
 	writeCallMetrics(t, e.server.calls)
 	e.server.writeMetrics(t)
 	e.writeLoads(t)
+	if e.http != nil {
+		e.http.write(t)
+	}
 	writeRuntime(t)
 	writeProcess(t)
 	t.family("bindery_build_info", "gauge", "The program that serves; always 1.")

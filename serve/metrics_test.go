@@ -159,6 +159,27 @@ func checkStatus(t *testing.T, method, url string, want int) {
 	}
 }
 
+func TestMetricsOfHTTP(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/catalog.yaml", sampleA)
+	l, site := listenLocally(t), listenLocally(t)
+	start(t, directory(t, dir), Options{MetricsListener: l, HTTPListener: site})
+	for path, want := range map[string]int{"/api/v1/all": http.StatusOK, "/nosuch/page": http.StatusNotFound} {
+		if code, _ := get(t, "http://"+site.Addr().String()+path); code != want {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	m := scrape(t, "http://"+l.Addr().String()+"/metrics")
+	for class, want := range map[string]float64{"2xx": 1, "3xx": 0, "4xx": 1, "5xx": 0} {
+		if got := m.value(t, "bindery_http_requests_total", "code", class); got != want {
+			t.Errorf("%s: %v requests, want %v", class, got, want)
+		}
+	}
+	if got := m.value(t, "bindery_http_sent_bytes_total"); got <= 0 {
+		t.Errorf("%v bytes were sent", got)
+	}
+}
+
 // Every gauge and counter is there before there is a catalog, too.
 func TestMetricsBeforeCatalog(t *testing.T) {
 	e := &exposition{server: New(Limits{}, nil), loads: &loadMetrics{}}

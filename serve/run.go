@@ -108,6 +108,7 @@ type running struct {
 	metrics  *endpoint
 	site     *web.Site // with its endpoint; nil where nothing is offered over HTTP
 	http     *endpoint
+	requests httpMetrics // of http
 }
 
 // open opens everything that can fail before the catalog is loaded.
@@ -129,6 +130,9 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	}
 	if r.MetricsAddr != "" || r.MetricsListener != nil {
 		h := &exposition{server: r.server, loads: &r.loader.metrics, cert: r.cert, version: r.Version}
+		if r.site != nil {
+			h.http = &r.requests
+		}
 		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h, r.Log); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	}
 	r.site = web.NewSite(r.loader.src.name, r.Log)
 	r.loader.site = r.site
-	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.site, r.Log)
+	r.http, err = openEndpoint(ctx, "http-addr", r.HTTPAddr, r.HTTPListener, r.cert.config(), r.requests.count(r.site), r.Log)
 	return err
 }
 

@@ -160,14 +160,13 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 	write(t, dir+"/catalog/a.yaml", sampleA)
 	makeCertificate(t, dir, 1)
 	write(t, dir+"/large", strings.Repeat("x", maxCertificateFile+1))
-	do(t, syscall.Mkfifo(dir+"/fifo", 0o600))
 	for name, c := range map[string]struct{ cert, key, want string }{
 		"no key":         {dir + "/tls.crt", "", "go together"},
 		"no certificate": {"", dir + "/tls.key", "go together"},
 		"not there":      {dir + "/nosuch", dir + "/tls.key", "nosuch"},
 		"swapped":        {dir + "/tls.key", dir + "/tls.crt", "tls.key"},
 		"too large":      {dir + "/large", dir + "/tls.key", "larger"},
-		"a FIFO":         {dir + "/tls.crt", dir + "/fifo", "not a regular file"},
+		"a directory":    {dir + "/tls.crt", dir + "/catalog", "not a regular file"},
 	} {
 		l := listenLocally(t)
 		err := Run(context.Background(), directory(t, dir+"/catalog"), Options{Listener: l, TLSCert: c.cert, TLSKey: c.key})

@@ -158,7 +158,11 @@ func TestServeAndProbe(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(strings.ReplaceAll(catalog, "1.0.0", "2.0.0")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+	self, findErr := os.FindProcess(os.Getpid())
+	if findErr != nil {
+		t.Fatal(findErr)
+	}
+	if err := self.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, &err, `"level":"ERROR","msg":"the catalog cannot be loaded again: the one before is served until it changes"`)
