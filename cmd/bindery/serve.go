@@ -27,8 +27,8 @@ func (p *program) serveCommand() *cli.Command {
 			"before is served; if it cannot be loaded, that one stays. With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not\n" +
 			"match the catalog is built anew, and one that cannot be written is replaced by a temporary one." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
-				"bindery serve catalog -p 50054 --http-addr localhost:8080",
-				"bindery serve catalog -p 50053 --metrics-addr localhost:9090 --reload-every 1m",
+				"bindery serve catalog -p 50051 --http-addr localhost:8080",
+				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
 				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
 		Flags: append(append(serverFlags(), readFlags()...),
 			&cli.StringFlag{Name: "cache-dir", Usage: "keep the serve cache in `DIR`"},
