@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -243,7 +242,25 @@ func (r random) metadata() declcfg.Property {
 // order that they have there.
 func (r random) write(t testing.TB, dir string, c *declcfg.Catalog) {
 	t.Helper()
-	layout := r.IntN(4)
+	r.writeAs(t, dir, c, r.IntN(4), r.one(".yaml", ".json"))
+	if r.often(1, 4) {
+		write(t, filepath.Join(dir, ".indexignore"), "*.md\n/ignored\n")
+		write(t, filepath.Join(dir, "README.md"), "# not a catalog: {")
+	}
+}
+
+// Layouts of catalogs.
+const (
+	oneFile = iota
+	filePerPackage
+	filesPerPackage
+	anyFiles
+)
+
+// writeAs writes a catalog in one layout. The files have one extension, so that the order of their names without it is that of
+// the files.
+func (r random) writeAs(t testing.TB, dir string, c *declcfg.Catalog, layout int, extension string) {
+	t.Helper()
 	parts := map[string][]declcfg.Blob{}
 	files := 1 + r.IntN(5)
 	for b, err := range c.Blobs() {
@@ -256,20 +273,18 @@ func (r random) write(t testing.TB, dir string, c *declcfg.Catalog) {
 		}
 		name := ""
 		switch layout {
-		case 0:
+		case oneFile:
 			name = "catalog"
-		case 1:
+		case filePerPackage:
 			name = pkg + "/catalog"
-		case 2:
+		case filesPerPackage:
 			name = fmt.Sprintf("%s/%d/x", pkg, r.IntN(3))
-		case 3:
+		case anyFiles:
 			name = fmt.Sprintf("%d", r.IntN(files))
 		}
 		parts[name] = append(parts[name], b)
 	}
 	c.Others = nil
-	// The files of one directory have one extension, so that the order of these names is that of the files.
-	extension := r.one(".yaml", ".json")
 	names := make([]string, 0, len(parts))
 	for name := range parts {
 		names = append(names, name+extension)
@@ -283,31 +298,15 @@ func (r random) write(t testing.TB, dir string, c *declcfg.Catalog) {
 			if m, ok := b.(*declcfg.Meta); ok {
 				c.Others = append(c.Others, *m)
 			}
-			r.blob(t, &text, b, extension == ".yaml")
+			format := declcfg.FormatJSON
+			if extension == ".yaml" {
+				format = declcfg.FormatYAML
+			}
+			if err := declcfg.NewEncoder(&text, format).Encode(b); err != nil {
+				t.Fatal(err)
+			}
 		}
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r.often(1, 4) {
-		write(t, filepath.Join(dir, ".indexignore"), "*.md\n/ignored\n")
-		write(t, filepath.Join(dir, "README.md"), "# not a catalog: {")
-	}
-}
-
-func (r random) blob(t testing.TB, w io.Writer, b declcfg.Blob, yaml bool) {
-	t.Helper()
-	format := declcfg.FormatJSON
-	if yaml {
-		format = declcfg.FormatYAML
-	}
-	e := declcfg.NewEncoder(w, format)
-	if err := e.Encode(b); err != nil {
-		t.Fatal(err)
+		write(t, filepath.Join(dir, filepath.FromSlash(name)), text.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -38,8 +39,11 @@ type question struct {
 }
 
 func (q question) String() string {
-	return fmt.Sprintf("%s{%.300v} acknowledged %v", q.method, q.request, q.acknowledged)
+	return fmt.Sprintf("%s{%s} acknowledged %v", q.method, clip(q.request), q.acknowledged)
 }
+
+// clip is the begin of a value's text.
+func clip(v any) string { return fmt.Sprintf("%.300s", fmt.Sprint(v)) }
 
 // newAnswer is an empty answer of a method.
 func newAnswer(method string) proto.Message {
@@ -137,9 +141,9 @@ func (c client) differs(ctx context.Context, m model, q question) string {
 		if len(got) == 1 && slices.ContainsFunc(want.answers, func(w proto.Message) bool { return same(got[0], w) }) {
 			return ""
 		}
-		return fmt.Sprintf("%v\n got %.2000v\nwant one of %.2000v", q, got, want.answers)
+		return fmt.Sprintf("%v\n got %s\nwant one of %s", q, clip(got), clip(want.answers))
 	case len(got) != len(want.answers):
-		return fmt.Sprintf("%v: %d answers, want %d\n got %.2000v\nwant %.2000v", q, len(got), len(want.answers), got, want.answers)
+		return fmt.Sprintf("%v: %d answers, want %d\n got %s\nwant %s", q, len(got), len(want.answers), clip(got), clip(want.answers))
 	}
 	for i := range got {
 		if !same(got[i], want.answers[i]) {
@@ -196,7 +200,7 @@ func (m model) questions() (list []question) {
 			}
 		}
 	}
-	for n := range names {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
 		add("GetChannelEntriesThatReplace", &api.GetAllReplacementsRequest{CsvName: n})
 	}
 	gvks := map[string]bool{}
@@ -218,6 +222,17 @@ func (m model) questions() (list []question) {
 		}
 	}
 	return list
+}
+
+// summary are calls that show every blob of a catalog.
+func (m model) summary() []question {
+	return slices.DeleteFunc(m.questions(), func(q question) bool {
+		switch strings.TrimPrefix(q.method, registryService) {
+		case "ListPackages", "ListBundles", "GetPackage", "GetBundleForChannel", customMethod:
+			return false
+		}
+		return true
+	})
 }
 
 // question is a random call: about what there is, or about what is nearly that.
@@ -261,7 +276,7 @@ func (r random) near(name string, others ...string) string {
 	case 6:
 		return "\u200e" + name + "%s%!d\n\"'"
 	case 7:
-		return strings.Repeat("日", 5000)
+		return strings.Repeat("日", 2000)
 	}
 	if len(others) > 0 && r.often(1, 4) {
 		return r.one(others...)
