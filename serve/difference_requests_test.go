@@ -272,7 +272,7 @@ func (r random) near(name string, others ...string) string {
 	case 4:
 		return r.one(oddNames...)
 	case 5:
-		return strings.Repeat(name+"x", 200)
+		return strings.Repeat("x", 10_000) + name
 	case 6:
 		return "\u200e" + name + "%s%!d\n\"'"
 	case 7:
