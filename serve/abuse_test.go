@@ -123,6 +123,15 @@ func (c *rawClient) outcome(stream uint32) string {
 	}
 }
 
+// verdict is what is to come of a call.
+type verdict int
+
+const (
+	refused verdict = iota
+	answered
+	tolerated // answered or refused: the rules let the receiver be patient
+)
+
 // Calls and connections that break the rules end with a clear refusal and nothing more: the connection of another client
 // has its answers meanwhile and afterwards.
 func TestProtocolAbuse(t *testing.T) {
@@ -151,11 +160,10 @@ func TestProtocolAbuse(t *testing.T) {
 	setting := func(id http2.SettingID, v uint32) func(c *rawClient) error {
 		return frame(http2.FrameSettings, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(id)), v))
 	}
-	const answered, refused = true, false
 	cases := []struct {
 		name string
 		do   func(c *rawClient) error
-		want bool
+		want verdict
 	}{
 		{"a call", call(usual(get), good), answered},
 		{"a call in many pieces", func(c *rawClient) error {
@@ -167,9 +175,13 @@ func TestProtocolAbuse(t *testing.T) {
 		}, answered},
 		{"no message", func(c *rawClient) error { return c.open(1, true, usual(get)...) }, refused},
 		{"no message of a list", func(c *rawClient) error { return c.open(1, true, usual(list)...) }, refused},
+		{"no end and no message", func(c *rawClient) error { return c.open(1, false, usual(list)...) }, refused},
+		{"half a message and no end", func(c *rawClient) error {
+			return errors.Join(c.open(1, false, usual(list)...), c.WriteData(1, false, good[:len(good)-1]))
+		}, refused},
 		{"half a message", call(usual(get), good[:len(good)-1]), refused},
 		{"half a length", call(usual(get), good[:3]), refused},
-		{"two messages", call(usual(get), slices.Concat(good, good)), refused},
+		{"two messages", call(usual(get), slices.Concat(good, good)), tolerated},
 		{"length of 4 GiB", call(usual(get), framed(0, 1<<32-1, request)), refused},
 		{"length of 10 MiB", call(usual(list), framed(0, 10<<20, request)), refused},
 		{"compressed, without saying how", call(usual(get), framed(1, len(request), request)), refused},
@@ -213,17 +225,17 @@ func TestProtocolAbuse(t *testing.T) {
 		{"settings of odd length", frame(http2.FrameSettings, 0, 0, []byte{1, 2, 3}), refused},
 		{"settings of a stream", frame(http2.FrameSettings, 0, 1, make([]byte, 6)), refused},
 		{"window of 4 GiB", setting(http2.SettingInitialWindowSize, 1<<32-1), refused},
-		{"frames of no size", setting(http2.SettingMaxFrameSize, 0), refused},
+		{"frames of no size", setting(http2.SettingMaxFrameSize, 0), tolerated},
 		{"table of 4 GiB", setting(http2.SettingHeaderTableSize, 1<<32-1), answered},
 		{"table of nothing", setting(http2.SettingHeaderTableSize, 0), answered},
 		{"unknown setting", setting(0x1234, 7), answered},
-		{"push that is neither", setting(http2.SettingEnablePush, 7), refused},
+		{"push that is neither", setting(http2.SettingEnablePush, 7), tolerated},
 		{"windows that overflow", func(c *rawClient) error {
 			return errors.Join(c.open(1, false, usual(list)...), c.WriteWindowUpdate(1, 1<<31-1), c.WriteWindowUpdate(1, 1<<31-1), c.WriteData(1, true, framed(0, 0, nil)))
-		}, refused},
+		}, tolerated},
 		{"ping of odd length", frame(http2.FramePing, 0, 0, []byte("x")), refused},
 		{"answer to no ping", frame(http2.FramePing, http2.FlagPingAck, 0, make([]byte, 8)), answered},
-		{"push promise", frame(http2.FramePushPromise, http2.FlagPushPromiseEndHeaders, 1, make([]byte, 8)), refused},
+		{"push promise", frame(http2.FramePushPromise, http2.FlagPushPromiseEndHeaders, 1, make([]byte, 8)), tolerated},
 		{"continuation of nothing", frame(http2.FrameContinuation, 0, 1, []byte("x")), refused},
 		{"unknown frame", frame(0xee, 0xff, 0, make([]byte, 1000)), answered},
 		{"frame larger than was agreed", frame(http2.FrameData, 0, 1, make([]byte, 1<<20)), refused},
@@ -233,7 +245,7 @@ func TestProtocolAbuse(t *testing.T) {
 	m := model{theCatalog()}
 	dir := t.TempDir()
 	newRandom(3).writeAs(t, dir, m.catalog, filePerPackage, ".json")
-	server := serve.New(serve.Limits{}, nil)
+	server := serve.New(serve.Limits{Request: 300 * time.Millisecond}, nil)
 	server.SetStore(load(t, directory(t, dir), serve.LoadOptions{}))
 	other := startServer(t, server)
 	summary := m.summary()
@@ -246,12 +258,42 @@ func TestProtocolAbuse(t *testing.T) {
 			}
 			// The server may hang up while this is being written.
 			writeErr := c.do(r)
-			if got := r.outcome(1); (got == "answered") != c.want || got == "no answer" {
+			got := r.outcome(1)
+			if got == "no answer" || c.want != tolerated && (got == "answered") != (c.want == answered) {
 				t.Errorf("%s (%v)", got, writeErr)
 			}
 			if d := other.differs(t.Context(), m, summary[i%len(summary)]); d != "" {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// Beyond the limit of connections those have to go whose clients have said nothing for long, also when they began well. A client
+// that says something keeps its connection.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	m := model{theCatalog()}
+	dir := t.TempDir()
+	newRandom(3).writeAs(t, dir, m.catalog, filePerPackage, ".json")
+	server := serve.New(serve.Limits{Connections: 20, Handshake: 500 * time.Millisecond}, nil)
+	server.SetStore(load(t, directory(t, dir), serve.LoadOptions{}))
+	first := startServer(t, server)
+	list := question{method: registryService + "ListPackages", request: &api.ListPackageRequest{}}
+	for i := range 60 {
+		if err := first.raw(t).greet(); err != nil {
+			t.Fatal(err)
+		}
+		if i%5 == 0 {
+			if d := first.differs(t.Context(), m, list); d != "" {
+				t.Fatal(d)
+			}
+		}
+	}
+	start := time.Now()
+	if d := dial(t, first.conn.Target()).differs(t.Context(), m, list); d != "" {
+		t.Error(d)
+	}
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("a new client has waited for %s", took)
 	}
 }
