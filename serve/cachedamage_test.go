@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -442,12 +444,24 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 	server := serve.New(serve.Limits{}, nil)
 	client := startServer(t, server)
 	good := newScene(t)
+	// The answers of the undamaged cache are those of the model, and all later ones are those.
+	server.SetStore(load(t, directory(t, good.catalog), serve.LoadOptions{CacheDir: good.cache}))
 	questions := good.m.summary()
+	want := make([][]proto.Message, len(questions))
+	for i, q := range questions {
+		if d := client.differs(t.Context(), good.m, q); d != "" {
+			t.Fatal(d)
+		}
+		var err error
+		if want[i], err = client.ask(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
 	right := func(t *testing.T) {
 		t.Helper()
-		for _, q := range questions {
-			if d := client.differs(t.Context(), good.m, q); d != "" {
-				t.Error(d)
+		for i, q := range questions {
+			if got, err := client.ask(t.Context(), q); err != nil || !slices.EqualFunc(got, want[i], proto.Equal) {
+				t.Errorf("%s: %v: got %s, want %s", q, err, clip(got), clip(want[i]))
 			}
 		}
 	}

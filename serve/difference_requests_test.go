@@ -126,8 +126,12 @@ func (c client) ask(ctx context.Context, q question) ([]proto.Message, error) {
 
 // differs asks the server and the model and tells in what the answers differ; empty where they do not.
 func (c client) differs(ctx context.Context, m model, q question) string {
-	want := m.ask(q.method, q.request, q.acknowledged)
 	got, err := c.ask(ctx, q)
+	return m.differs(q, got, err)
+}
+
+func (m model) differs(q question, got []proto.Message, err error) string {
+	want := m.ask(q.method, q.request, q.acknowledged)
 	s := status.Convert(err)
 	switch {
 	case s.Code() != want.code || s.Message() != want.text:
