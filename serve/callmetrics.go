@@ -109,6 +109,7 @@ func messageSize(m any) uint64 {
 }
 
 func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	requestCame(ctx)
 	done := s.observe(ctx, info.FullMethod)
 	var sent, size uint64
 	defer func() { done(err, sent, size) }()
@@ -121,7 +122,7 @@ func (s *Server) observeUnary(ctx context.Context, req any, info *grpc.UnaryServ
 }
 
 func (s *Server) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	counted := &countedStream{ServerStream: stream}
+	counted := &countedStream{ServerStream: timedStream{stream}}
 	done := s.observe(stream.Context(), info.FullMethod)
 	defer func() { done(err, counted.messages, counted.bytes) }()
 	defer s.recover(info.FullMethod, &err)

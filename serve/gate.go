@@ -28,6 +28,7 @@ type gate struct {
 
 	mu      sync.Mutex
 	waiting *list.List // of *gatedConn, the one that waits longest first
+	greeted map[*gatedConn]struct{}
 	closed  chan struct{}
 	err     error
 }
@@ -39,6 +40,7 @@ func newGate(l net.Listener, connections int, wait time.Duration) *gate {
 		slots:    make(chan struct{}, connections),
 		ready:    make(chan net.Conn),
 		waiting:  list.New(),
+		greeted:  map[*gatedConn]struct{}{},
 		closed:   make(chan struct{}),
 	}
 	go g.run()
@@ -46,19 +48,12 @@ func newGate(l net.Listener, connections int, wait time.Duration) *gate {
 }
 
 // run accepts connections. Beyond the limit the client that has been silent for longest has to go; where none is silent,
-// the kernel's queue holds new connections until one is closed.
+// the kernel's queue holds new connections until one is or is closed.
 func (g *gate) run() {
 	delay := 5 * time.Millisecond
 	for {
-		select {
-		case g.slots <- struct{}{}:
-		default:
-			g.evict()
-			select {
-			case g.slots <- struct{}{}:
-			case <-g.closed:
-				return
-			}
+		if !g.slot() {
+			return
 		}
 		conn, err := g.Listener.Accept()
 		if err != nil {
@@ -84,15 +79,49 @@ func (g *gate) run() {
 	}
 }
 
-// evict closes the connection that has waited longest for its client's first bytes.
+// slot waits for a place for one more connection; false when the gate is closed.
+func (g *gate) slot() bool {
+	const again = 100 * time.Millisecond
+	for {
+		select {
+		case g.slots <- struct{}{}:
+			return true
+		default:
+			g.evict()
+		}
+		select {
+		case g.slots <- struct{}{}:
+			return true
+		case <-g.closed:
+			return false
+		case <-time.After(again):
+		}
+	}
+}
+
+// evict closes the connection that has waited longest for its client's first bytes, or else the one that has heard nothing of its
+// client for longest, if that is as long as a client may take for its first bytes. Clients that live connect again when
+// they have a question.
 func (g *gate) evict() {
+	if victim := g.silent(time.Now()); victim != nil {
+		g.evicted.Add(1)
+		victim.Close()
+	}
+}
+
+func (g *gate) silent(now time.Time) (victim *gatedConn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if oldest := g.waiting.Front(); oldest != nil {
-		g.waiting.Remove(oldest)
-		g.evicted.Add(1)
-		oldest.Value.(*gatedConn).Close()
+		return g.waiting.Remove(oldest).(*gatedConn)
 	}
+	heard := now.Add(-g.wait).UnixNano()
+	for c := range g.greeted {
+		if at := c.heard.Load(); at <= heard {
+			victim, heard = c, at
+		}
+	}
+	return victim
 }
 
 // greet waits for the first bytes of a client.
@@ -107,8 +136,10 @@ func (g *gate) greet(c *gatedConn) {
 	g.mu.Unlock()
 	c.SetReadDeadline(time.Now().Add(g.wait))
 	_, err := io.ReadFull(c.Conn, c.first)
+	c.heard.Store(time.Now().UnixNano())
 	g.mu.Lock()
 	g.waiting.Remove(place)
+	g.greeted[c] = struct{}{}
 	g.mu.Unlock()
 	if err != nil {
 		c.Close()
@@ -139,14 +170,19 @@ func (g *gate) Close() error {
 
 func (g *gate) fail(err error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	if g.err != nil {
+		g.mu.Unlock()
 		return
 	}
 	g.err = err
 	close(g.closed)
+	var waiting []*gatedConn
 	for e := g.waiting.Front(); e != nil; e = e.Next() {
-		e.Value.(*gatedConn).Close()
+		waiting = append(waiting, e.Value.(*gatedConn))
+	}
+	g.mu.Unlock()
+	for _, c := range waiting {
+		c.Close()
 	}
 }
 
@@ -155,6 +191,7 @@ type gatedConn struct {
 	net.Conn
 	gate  *gate
 	first []byte
+	heard atomic.Int64 // when the client has said something last, in nanoseconds since 1970
 	once  sync.Once
 }
 
@@ -164,12 +201,19 @@ func (c *gatedConn) Read(b []byte) (int, error) {
 		c.first = c.first[n:]
 		return n, nil
 	}
-	return c.Conn.Read(b)
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.heard.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 func (c *gatedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
+		c.gate.mu.Lock()
+		delete(c.gate.greeted, c)
+		c.gate.mu.Unlock()
 		c.gate.open.Add(-1)
 		<-c.gate.slots
 	})

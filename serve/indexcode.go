@@ -196,6 +196,9 @@ func decodeIndex(b []byte, records uint64) (*index, error) {
 	if r.err == nil && r.pos != len(r.s) {
 		r.fail("%d bytes after its end", len(r.s)-r.pos)
 	}
+	if !x.hasPackage && (x.defaultChannel != "" || x.pkg.length > 0 || len(x.bundles)+len(x.channels)+len(x.gvks) > 0) {
+		r.fail("parts of a package that is not there")
+	}
 	r.checkPlaces(x)
 	if r.err != nil {
 		return nil, r.err

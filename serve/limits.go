@@ -23,6 +23,7 @@ type Limits struct {
 	AnswerMemory  int           // of all answers that are being sent, in bytes; default 32 MiB
 	AnswerWait    time.Duration // for a share of AnswerMemory; default 10 s
 	Handshake     time.Duration // until a new connection has said that it is HTTP/2; default 10 s
+	Request       time.Duration // from the begin of a call until its request is there; default 30 s
 	Idle          time.Duration // of a connection without calls; default 15 min
 	Age           time.Duration // of a connection, after which it takes no more calls; default 2 h
 	AgeGrace      time.Duration // for the calls of a connection of that age; default 10 min
@@ -45,6 +46,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.AnswerMemory, defaultAnswerMemory)
 	orDefault(&l.AnswerWait, 10*time.Second)
 	orDefault(&l.Handshake, 10*time.Second)
+	orDefault(&l.Request, 30*time.Second)
 	orDefault(&l.Idle, 15*time.Minute)
 	orDefault(&l.Age, 2*time.Hour)
 	orDefault(&l.AgeGrace, 10*time.Minute)
@@ -63,6 +65,7 @@ func (l Limits) serverOptions() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(l.RequestSize),
 		grpc.MaxHeaderListSize(uint32(min(l.HeaderSize, math.MaxUint32))),
 		grpc.ConnectionTimeout(l.Handshake),
+		grpc.InTapHandle(l.awaitRequest),
 		grpc.ReadBufferSize(bufferSize),
 		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{

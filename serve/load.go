@@ -329,10 +329,22 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	if err != nil {
 		return err
 	}
+	check.dropLiars(packages)
 	if writable {
 		return l.removeStale(cache, check, packages)
 	}
 	return nil
+}
+
+// dropLiars drops the packages of the cache that claim to be made of a file in which, now that it has been read, there is
+// nothing of them: no builder has written that.
+func (c *cacheCheck) dropLiars(built []*Package) {
+	for name, p := range c.fresh {
+		if slices.ContainsFunc(p.sources, func(s SourceFile) bool { return c.dirty[s.Name] }) &&
+			!slices.ContainsFunc(built, func(b *Package) bool { return b.name == name }) {
+			delete(c.fresh, name)
+		}
+	}
 }
 
 // tell logs why something has to be built.

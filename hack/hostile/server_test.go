@@ -194,7 +194,7 @@ func serving(t *testing.T) (*box, *server) {
 	return b, s
 }
 
-// Ten thousand connections that say nothing, little, or begin well and stay silent take little memory, and others are
+// Ten thousand connections that say nothing, little, nonsense, or begin well and stay silent take little memory, and others are
 // served meanwhile.
 func TestManyConnections(t *testing.T) {
 	var l syscall.Rlimit
@@ -219,7 +219,7 @@ func TestManyConnections(t *testing.T) {
 			break // the queue is full
 		}
 		conns = append(conns, c)
-		switch i % 4 {
+		switch i % 5 {
 		case 1:
 			_, _ = io.WriteString(c, http2.ClientPreface[:10]) // the server may hang up at any time
 		case 2:
@@ -227,6 +227,8 @@ func TestManyConnections(t *testing.T) {
 		case 3:
 			conf := &tls.Config{InsecureSkipVerify: true}
 			go func() { _ = tls.Client(c, conf).Handshake() }() // no answer is expected
+		case 4:
+			_, _ = io.WriteString(c, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00") // with empty settings
 		}
 	}
 	start := time.Now()
