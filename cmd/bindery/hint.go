@@ -55,6 +55,8 @@ func (p *program) withHint(err error) error {
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
+	case errors.Is(err, images.ErrStore):
+		text = "without a store: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":
@@ -135,8 +137,8 @@ func (p *program) hasFlag(name string) bool {
 
 // withOutputHint tells who may not write to the working directory how to write elsewhere.
 func withOutputHint(c *cli.Context, err error) error {
-	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") {
+	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push and --output the image is written to the working directory", Err: err}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
 }
