@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
 // How long a command may take to end after a signal: a server has to let its clients finish.
@@ -30,6 +31,9 @@ const (
 )
 
 func main() {
+	if fullbuild.Init() {
+		return // this was one process of a RUN
+	}
 	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
 		os.Setenv("HOME", home)
 	}
