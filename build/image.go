@@ -100,6 +100,8 @@ const (
 	LayerManifests LayerKind = "manifests"
 	LayerMetadata  LayerKind = "metadata"
 	LayerTests     LayerKind = "tests"
+	// LayerBuilt is a layer of an image that was built elsewhere, or of that image's base.
+	LayerBuilt LayerKind = "built"
 )
 
 // Totals sum up an image's layers. Sizes are in bytes.
