@@ -22,6 +22,7 @@ import (
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 	"go.podman.io/storage/pkg/archive"
+	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,10 +48,21 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 	if err := r.foreign(); err != nil {
 		return nil, err
 	}
+	sys := types.SystemContext{}
+	if r.System != nil {
+		sys = *r.System
+	}
+	credentials(&sys, unshare.GetRootlessUID())
+	r.System = &sys
 	policy, err := r.policyFile()
 	if err != nil {
 		return nil, err
 	}
+	restore, err := r.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, restore()) }()
 	store, err := openStore(r.Dir)
 	if err != nil {
 		return nil, err
@@ -82,11 +94,9 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 func (r Request) options(policy string) define.BuildOptions {
 	created := r.created()
 	jobs := 1
-	sys := types.SystemContext{}
-	if r.System != nil {
-		sys = *r.System
-	}
-	sys.SignaturePolicyPath = policy
+	sys := *r.System
+	sys.SignaturePolicyPath, sys.BigFilesTemporaryDir = policy, os.Getenv("TMPDIR")
+	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // what is remembered would be of no use: the store is new
 	o := define.BuildOptions{
 		ContextDirectory: r.Context,
 		IgnoreFile:       r.IgnoreFile,
