@@ -14,7 +14,6 @@ import (
 	"time"
 
 	rspec "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/sirupsen/logrus"
 	"go.podman.io/buildah"
 	"go.podman.io/buildah/define"
 	"go.podman.io/buildah/imagebuildah"
@@ -42,9 +41,6 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 	if r.Log == nil {
 		r.Log = io.Discard
 	}
-	// The library writes its own messages to the global logger.
-	logrus.SetOutput(r.Log)
-	logrus.SetLevel(logrus.WarnLevel)
 	if err := r.foreign(); err != nil {
 		return nil, err
 	}

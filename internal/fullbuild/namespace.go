@@ -22,15 +22,22 @@ import (
 // enteredEnv marks the process that [Enter] has started.
 const enteredEnv = "_BINDERY_FULLBUILD_ENTERED"
 
+// entered is true in the process that Enter has started.
+var entered bool
+
 // Enter gives the program what a build needs: mounts of its own, and, for those who are not root, the ids that the system
 // has set aside for the user. A process cannot give itself these: the program is started once more, with the same
 // arguments and standard streams, and done is true with its status when that has ended: the caller has nothing left to do then
 // but to end with the status. It must be called before anything is read from standard input or written. A context that ends
 // asks the other process to end, which is killed when this one is.
 //
-// In the process that was started, and where there is already all that is needed, done is false.
+// In the process that was started done is false, however often it is called.
 func Enter(ctx context.Context) (status int, done bool, err error) {
+	if entered {
+		return 0, false, nil
+	}
 	if os.Getenv(enteredEnv) != "" {
+		entered = true
 		os.Unsetenv(enteredEnv) // for the commands of the build
 		return 0, false, private()
 	}
