@@ -224,14 +224,18 @@ func (c *Client) admit(ctx context.Context, n sourceName, name string, top diges
 
 // source opens a source of this package for a name.
 func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, error) {
-	ref, err := n.reference()
-	if err != nil {
-		return nil, err
-	}
 	if n.transport == Docker {
+		ref, err := n.reference()
+		if err != nil {
+			return nil, err
+		}
 		return c.remote.open(ctx, ref, n.repository)
 	}
-	return openLocal(ctx, n, ref, c.o.Limits.withDefaults(), c.o.Temp)
+	temp := c.o.Temp
+	if n.transport == Store {
+		temp = c.scratch.path // the library takes another place than $TMPDIR
+	}
+	return openHere(ctx, n, c.o.Limits.withDefaults(), temp)
 }
 
 // pin gives a repository's name a digest in place of its tag. A name that has another digest already is in conflict.

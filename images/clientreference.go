@@ -44,7 +44,7 @@ func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemCon
 	}
 	text, _, err := src.GetManifest(ctx, nil)
 	if err == nil {
-		err = r.c.admit(ctx, n, r.name, digest.FromBytes(text))
+		err = r.c.admit(ctx, n, r.name, identityOf(src, text))
 	}
 	if err != nil {
 		return nil, errors.Join(err, src.Close())

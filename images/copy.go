@@ -85,7 +85,8 @@ type Result struct {
 	Traffic *Traffic   `json:"traffic,omitempty"`
 }
 
-// Copy writes the image to all destinations. Files and directories are first prepared beside their places, then
+// Copy writes the image to all destinations. Files and directories are first prepared beside their places, and stores get the
+// image without its name, then
 // registries get blobs and manifests, then the names there, and at last everything prepared is put in place by renames: if
 // a step fails, no later one has begun, and no registry's tag names an incomplete image. Errors of the last two steps can
 // leave some destinations done; the results tell which. Errors do not show credentials.
@@ -114,7 +115,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		return nil, err
 	}
 
-	outputs := make([]*output, len(dests))
+	outputs := make([]prepared, len(dests))
 	results = make([]Result, len(dests))
 	p, err := c.newPusher(ctx, dests, results)
 	if err != nil {
@@ -132,9 +133,11 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		if !d.local() {
 			continue
 		}
-		if outputs[i], err = c.prepare(ctx, d, &results[i]); err != nil {
+		out, err := c.prepareLocal(ctx, d, &results[i])
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
+		outputs[i] = out
 	}
 	var done []Result
 	named, err := p.push(ctx)
@@ -157,12 +160,32 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	return done, nil
 }
 
+// prepared is a local destination that has everything but its name.
+type prepared interface {
+	// commit gives it the name.
+	commit(ctx context.Context) error
+	// discard tidies up, also after commit.
+	discard() error
+}
+
+// prepareLocal prepares a destination that is in no registry.
+func (c *copier) prepareLocal(ctx context.Context, d Destination, r *Result) (prepared, error) {
+	if d.Transport == Store {
+		return c.prepareStored(ctx, d, r)
+	}
+	out, err := c.prepare(ctx, d, r)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // checkDistinct refuses two images in one file: the second would replace the first.
 func checkDistinct(dests []Destination) error {
 	seen := map[string]bool{}
 	for _, d := range dests {
 		key := d.String()
-		if d.local() && d.Transport != OCI {
+		if d.local() && d.Transport != OCI && d.Transport != Store {
 			key = d.Path
 		}
 		if seen[key] {

@@ -23,12 +23,13 @@ const (
 	OCIArchive    Transport = "oci-archive"
 	DockerArchive Transport = "docker-archive"
 	Directory     Transport = "dir"
+	Store         Transport = "containers-storage"
 )
 
 // Destination is a place that an image can be written to. Make it with [Parse].
 type Destination struct {
 	Transport Transport
-	// Path is the directory or file of a local transport.
+	// Path is the directory or file of a local transport, or where the store of images is that is not the user's own.
 	Path string
 	// Name is the repository and tag of a registry, or what follows the path of the others. It may be empty for these.
 	Name string
@@ -41,6 +42,7 @@ type Destination struct {
 //	oci-archive:FILE[:TAG]
 //	docker-archive:FILE[:REPOSITORY[:TAG]]
 //	dir:DIR
+//	containers-storage:[[DRIVER@ROOT+RUNROOT:OPTIONS]]REPOSITORY[:TAG]
 //
 // It looks at the text only; whether the place can be written is found out by [Copy].
 func Parse(text string) (Destination, error) {
@@ -59,6 +61,11 @@ func Parse(text string) (Destination, error) {
 		d.Path, d.Name = splitPath(rest)
 	case Directory:
 		d.Path = rest
+	case Store:
+		var err error
+		if d.Path, d.Name, err = splitStore(rest); err != nil {
+			return Destination{}, fmt.Errorf("destination %q: %w", text, err)
+		}
 	default:
 		return Destination{}, fmt.Errorf("destination %q: unknown transport %q, want one of %s", text, name, transportNames)
 	}
@@ -68,7 +75,7 @@ func Parse(text string) (Destination, error) {
 	return d, nil
 }
 
-const transportNames = "docker://, oci:, oci-archive:, docker-archive:, dir:"
+const transportNames = "docker://, oci:, oci-archive:, docker-archive:, dir:, containers-storage:"
 
 // splitPath cuts off what follows the path, leaving the colon of a Windows drive alone.
 func splitPath(rest string) (path, name string) {
@@ -80,6 +87,10 @@ func splitPath(rest string) (path, name string) {
 func (d Destination) check() error {
 	if d.Transport == Docker {
 		_, err := docker.ParseReference("//" + d.Name)
+		return err
+	}
+	if d.Transport == Store {
+		_, err := storeTag(d.Name)
 		return err
 	}
 	if d.Path == "" {
@@ -117,14 +128,21 @@ func (d Destination) String() string {
 	switch {
 	case d.Transport == Docker:
 		return "docker://" + d.Name
+	case d.Transport == Store && d.Path != "":
+		return string(d.Transport) + ":[" + d.Path + "]" + d.Name
+	case d.Transport == Store:
+		return string(d.Transport) + ":" + d.Name
 	case d.Name == "":
 		return string(d.Transport) + ":" + d.Path
 	}
 	return string(d.Transport) + ":" + d.Path + ":" + d.Name
 }
 
-// local tells whether the destination is in the file system.
+// local tells whether the destination is in the file system, and not in a registry.
 func (d Destination) local() bool { return d.Transport != Docker }
+
+// InFiles tells whether Path is the file or directory that the image goes to: it is neither in a registry nor in a store.
+func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
 // reference is the library's reference to the destination with another path in place of its own.
 func (d Destination) reference(path string) (types.ImageReference, error) {

@@ -33,7 +33,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 	if err != nil {
 		return "", notThere(err)
 	}
-	return digest.FromBytes(text), nil
+	return identityOf(src, text), nil
 }
 
 // notThere is nil for an error that says that there is no such image.

@@ -82,13 +82,9 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 		return nil, err
 	}
 	if n.transport == Docker {
-		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive: and dir: can be opened here")
+		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be opened here")
 	}
-	ref, err := n.reference()
-	if err != nil {
-		return nil, err
-	}
-	src, err := openLocal(ctx, n, ref, Limits{}.withDefaults(), "")
+	src, err := openHere(ctx, n, Limits{}.withDefaults(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +134,14 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 		}
 		img.MediaType = kind
 		if !manifest.MIMETypeIsMultiImage(kind) {
-			return img, img.readManifest(ctx, text)
+			if err := img.readManifest(ctx, text); err != nil {
+				return nil, err
+			}
+			if depth == 0 {
+				img.Digest = identityOf(src, text)
+				img.Top = img.Digest
+			}
+			return img, nil
 		}
 		if want, err = choose(text, o.Platform, o.AnyPlatform); err != nil {
 			return nil, err
@@ -211,10 +214,36 @@ func manifestKind(text []byte, kind string) (string, error) {
 
 // expectedDescriptor is what a source knows of its manifest before that is read.
 func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
-	if local, ok := src.(*localSource); ok {
+	if local, ok := src.(interface {
+		topDescriptor() (v1.Descriptor, bool)
+	}); ok {
 		return local.topDescriptor()
 	}
 	return v1.Descriptor{}, false
+}
+
+// identityOf is the digest that an image is known by, whose manifest is given: that of the manifest, unless the source had to make it.
+func identityOf(src types.ImageSource, text []byte) digest.Digest {
+	if s, ok := src.(interface{ identity() digest.Digest }); ok {
+		return s.identity()
+	}
+	return digest.FromBytes(text)
+}
+
+// openHere opens an image on this machine.
+func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (types.ImageSource, error) {
+	if n.transport == Store {
+		return openStored(ctx, n, temp)
+	}
+	ref, err := n.reference()
+	if err != nil {
+		return nil, err
+	}
+	src, err := openLocal(ctx, n, ref, limits, temp)
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
 }
 
 // choose picks the image for the platform. Of several the first is taken; if there is none, any for Linux where that will do.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/userns"
 )
 
 // Registry says how to talk to registries. The zero value is the library's defaults.
@@ -61,7 +63,7 @@ func (r Registry) Env(getenv func(string) string) Registry {
 	if run != "" {
 		run = filepath.Join(run, "containers")
 	} else if runtime.GOOS == "linux" {
-		run = fmt.Sprintf("/run/containers/%d", os.Getuid())
+		run = fmt.Sprintf("/run/containers/%d", userns.UID())
 	}
 	if r.AuthFiles == nil {
 		for _, place := range [][2]string{{run, "auth.json"}, {config, "containers/auth.json"}, {dockerConfig, "config.json"}, {home, ".dockercfg"}} {

@@ -17,7 +17,8 @@ import (
 // sourceName is the name of an image that is to be read, parsed.
 type sourceName struct {
 	transport Transport
-	// path is the directory or file of a local transport, and name what follows it: a tag, a reference, "@" and a number.
+	// path is the directory or file of a local transport, or the place of a store of images, and name what follows it: a tag, a
+	// reference, "@" and a number.
 	path, name string
 	// repository has the tag or digest of an image in a registry.
 	repository reference.Named
@@ -35,6 +36,15 @@ func parseSourceName(text string) (sourceName, error) {
 		n.path, n.name = splitPath(rest)
 	case Directory:
 		n.path = rest
+	case Store:
+		var err error
+		if n.path, n.name, err = splitStore(rest); err != nil {
+			return sourceName{}, err
+		}
+		if n.name == "" {
+			return sourceName{}, errors.New("the image has no name: want containers-storage:NAME[:TAG]")
+		}
+		return n, nil
 	case Docker:
 		named, ok := strings.CutPrefix(rest, "//")
 		if !ok {
@@ -86,6 +96,8 @@ func (n sourceName) reference() (types.ImageReference, error) {
 		return archive.ParseReference(details)
 	case Directory:
 		return directory.NewReference(n.path)
+	case Store:
+		return n.storeReference()
 	}
 	return docker.NewReference(n.repository)
 }

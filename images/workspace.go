@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +11,14 @@ import (
 // Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
 // lies in that layout's file system, so that finished blobs get there by a hard link and are written to the disk once.
 type Workspace struct {
-	stage *stage
-	made  []string
+	stage  *stage
+	made   []string
+	stores []*heldStore
 }
 
 // NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
-// lies in temp, or in the system's directory for temporary files if temp is empty. The caller must close it.
+// lies in temp, or in the system's directory for temporary files if temp is empty. Stores among the destinations are opened, so that
+// one that cannot be used is known before the work. The caller must close it.
 func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Workspace, error) {
 	dir := temp
 	if dir == "" {
@@ -42,7 +45,18 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		removeEmpty(made)
 		return nil, fmt.Errorf("making a workspace: %w", err)
 	}
-	return &Workspace{stage: s, made: made}, nil
+	w := &Workspace{stage: s, made: made}
+	for _, d := range dests {
+		if d.Transport != Store {
+			continue
+		}
+		store, err := holdStore(ctx, d.Path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", d, err), w.Close())
+		}
+		w.stores = append(w.stores, store)
+	}
+	return w, nil
 }
 
 func first(dests []Destination, t Transport) (Destination, bool) {
@@ -77,6 +91,9 @@ func (w *Workspace) Dir() string { return w.stage.path }
 // Close removes the workspace, and the directories that were made for it unless they are in use by now.
 func (w *Workspace) Close() error {
 	err := w.stage.close()
+	for _, store := range w.stores {
+		err = errors.Join(err, store.release())
+	}
 	removeEmpty(w.made)
 	return err
 }

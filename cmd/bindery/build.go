@@ -49,7 +49,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
 		ArgsUsage: "DIR|DB",
-		Description: "The catalog is validated, packed one layer a package, and written wherever --push and --output say; without\n" +
+		Description: "The catalog is validated, packed one layer a package, and written wherever --push, --load and --output say; without\n" +
 			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
 			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
 			"that was written, the last one is the image's name with its digest.\n\n" +

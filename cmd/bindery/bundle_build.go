@@ -42,7 +42,7 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		ArgsUsage: "DIR",
 		Description: "DIR has the directories manifests and metadata, or it has the manifests and stands beside metadata. A bundle without\n" +
 			"metadata/annotations.yaml gets one, in the image only, from --package, --channels and --default or from package.yaml in the\n" +
-			"directory above. The bundle is validated, and written wherever --push and --output say; without them an OCI layout named after\n" +
+			"directory above. The bundle is validated, and written wherever --push, --load and --output say; without them an OCI layout named after\n" +
 			"the image (NAME.oci) is written to the working directory. The same bundle gives the same digest on any machine. Each line of\n" +
 			"standard output is a place that was written, the last one is the image's name with its digest." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
@@ -62,8 +62,8 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	case builder == "":
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cliutil.Usagef("%s is not supported image builder", builder)
-	case !c.Bool("push") && !c.IsSet("output") && !c.Bool("dry-run"):
-		p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry", builder))
+	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
+		p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry and --load to the store of podman", builder))
 	}
 	o, err := p.buildOptions(c)
 	if err != nil {

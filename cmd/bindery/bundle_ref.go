@@ -15,7 +15,7 @@ import (
 
 // imageTransports are what may stand before the colon of an image's name.
 func imageTransports() []string {
-	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive), string(images.Directory)}
+	return []string{string(images.Docker), string(images.OCI), string(images.OCIArchive), string(images.DockerArchive), string(images.Directory), string(images.Store)}
 }
 
 // imageName refuses what is no full name of an image. Most are misspelled paths: a short name is not looked for in any

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/userns"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/list"
 )
@@ -32,7 +33,7 @@ func noCacheFlag() cli.Flag {
 func cacheDir() (string, bool) {
 	return images.DefaultCacheDir(func(name string) string {
 		value := os.Getenv(name)
-		if name == "HOME" && value == "/" && os.Getuid() != 0 {
+		if name == "HOME" && value == "/" && userns.UID() != 0 {
 			return "" // what users without a home directory are given
 		}
 		return value

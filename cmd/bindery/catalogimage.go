@@ -15,7 +15,7 @@ func catalogFlags(own ...[]cli.Flag) []cli.Flag {
 
 // makesImage tells whether the command says where an image is to go.
 func makesImage(c *cli.Context) bool {
-	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push")
+	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push") || c.Bool("load")
 }
 
 // checkNoImage refuses the flags about an image where none is made. --platform is one of bundles as well.

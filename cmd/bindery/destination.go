@@ -20,8 +20,9 @@ func destinationFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`NAME` of the image, as REGISTRY/REPOSITORY:TAG", Category: "where to"},
 		&cli.BoolFlag{Name: "push", Usage: "write it to the registry of each name", Category: "where to"},
+		&cli.BoolFlag{Name: "load", Usage: "write it to the store of podman, buildah and CRI-O under each name", Category: "where to"},
 		&cli.StringFlag{Name: "if-digest", Usage: "write to a registry only if the name stands for `DIGEST` there until then, or for no image at all (DIGEST|none)", Category: "where to"},
-		&cli.StringSliceFlag{Name: "output", Usage: "write it to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://", Category: "where to"},
+		&cli.StringSliceFlag{Name: "output", Usage: "write it to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:", Category: "where to"},
 	}
 }
 
@@ -46,7 +47,7 @@ type target struct {
 	destinations []images.Destination
 }
 
-// readTarget reads [destinationFlags]. Without --push and --output the image goes to an OCI layout in the working
+// readTarget reads [destinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the working
 // directory.
 func readTarget(c *cli.Context) (target, error) {
 	outputs, err := cliutil.List(c.StringSlice("output"))
@@ -63,7 +64,7 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	if t.names, err = cliutil.List(c.StringSlice("tag")); err != nil {
 		return t, err
 	}
-	if len(t.names) == 0 && (len(outputs) == 0 || c.Bool("push")) {
+	if len(t.names) == 0 && (len(outputs) == 0 || c.Bool("push") || c.Bool("load")) {
 		e := cliutil.Usagef("required flag(s) \"tag\" not set")
 		e.Hint = "name the image with -t NAME"
 		return t, e
@@ -74,6 +75,9 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 		}
 		if c.Bool("push") {
 			outputs = append(outputs, "docker://"+t.names[i])
+		}
+		if c.Bool("load") {
+			outputs = append(outputs, images.InStore(t.names[i]).String())
 		}
 	}
 	if len(outputs) == 0 {

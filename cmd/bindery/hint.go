@@ -135,8 +135,8 @@ func (p *program) hasFlag(name string) bool {
 
 // withOutputHint tells who may not write to the working directory how to write elsewhere.
 func withOutputHint(c *cli.Context, err error) error {
-	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") {
+	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push and --output the image is written to the working directory", Err: err}
+	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
 }

@@ -156,7 +156,7 @@ func (p *program) indexEdit(c *cli.Context, make func() (change.Edit, error)) er
 		return p.generateIndex(c, i)
 	}
 	if !c.IsSet("tag") {
-		if c.Bool("push") {
+		if c.Bool("push") || c.Bool("load") {
 			e := cliutil.Usagef("required flag(s) \"tag\" not set")
 			e.Hint = "name the image with -t NAME"
 			return e

@@ -59,10 +59,10 @@ func (p *program) checkTools(c *cli.Context) error {
 	}
 	slices.Sort(named)
 	tools := strings.Join(slices.Compact(named), " and ")
-	if c.Bool("generate") || c.Bool("push") || c.IsSet("output") || c.Bool("dry-run") {
+	if c.Bool("generate") || c.Bool("push") || c.Bool("load") || c.IsSet("output") || c.Bool("dry-run") {
 		p.log.Info(tools + ": no tool is needed, images are read and made by the program itself")
 		return nil
 	}
-	p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry", tools))
+	p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry and --load to the store of podman", tools))
 	return nil
 }

@@ -21,7 +21,7 @@ const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
-	for _, flag := range []string{"push", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
+	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
 			return cliutil.Usagef("--generate makes no image: it does not go with --%s", flag)
 		}

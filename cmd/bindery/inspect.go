@@ -99,7 +99,7 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 		return nil, err
 	case kind != render.Image:
 		e := cliutil.Usagef("%q is a %s and no image", ref, kind)
-		e.Object, e.Hint = ref, "an image is named by REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE or dir:DIR"
+		e.Object, e.Hint = ref, "an image is named by REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, dir:DIR or containers-storage:NAME"
 		return nil, e
 	}
 	if err := render.CheckName(ref); err != nil {

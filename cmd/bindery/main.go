@@ -31,11 +31,14 @@ const (
 )
 
 func main() {
-	if fullbuild.Init() {
-		return // this was one process of a RUN
+	if fullbuild.Init() || storeHelper() {
+		return // this was one process of a RUN, or of unpacking a layer
 	}
 	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
 		os.Setenv("HOME", home)
+	}
+	if status, entered := enterStore(os.Args[1:], os.Environ()); entered {
+		os.Exit(status)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50) // a tenth less memory for a tenth more processor time
@@ -66,6 +69,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// These have been parts of opm, and answer as it does.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cliutil.NewLogger(stderr, p.logFormat(""), 0)
+	p.tellLibraries()
 	app := newApp(p)
 	if tool := toolNames[p.name]; tool != nil {
 		args = slices.Concat([]string{app.Name}, tool, args[1:])

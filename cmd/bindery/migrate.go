@@ -19,7 +19,7 @@ func (p *program) migrateCommand() *cli.Command {
 	const many = "many migrations"
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
-			Usage: "`FORMAT` of the catalog (json|yaml); or TRANSPORT:PATH to write an image to: oci:, oci-archive:, docker-archive:, dir:, docker://"},
+			Usage: "`FORMAT` of the catalog (json|yaml); or TRANSPORT:PATH to write an image to: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
 		migrateLevelFlag(""),
 		&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
 		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
@@ -79,7 +79,7 @@ func (p *program) migrate(c *cli.Context) error {
 	m.o.Format, m.outputs = format, outputs
 	m.o.Verify = c.Bool("verify")
 	list := c.IsSet("from-file")
-	imaged := c.IsSet("tag") || len(outputs) > 0 || c.Bool("push")
+	imaged := c.IsSet("tag") || len(outputs) > 0 || c.Bool("push") || c.Bool("load")
 	if err := p.migratePlatform(c, imaged || list); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		return nil, nil, err
 	}
 	for _, d := range dests {
-		if d.Transport == images.Docker || out == "" {
+		if !d.InFiles() || out == "" {
 			continue
 		}
 		if err := errors.Join(checkApart(out, d.Path), checkApart(d.Path, out)); err != nil {

@@ -136,7 +136,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// destinations are the places of an image that a line names, as -t, --push and --output say them for one migration.
+// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one migration.
 func (l *migrationList) destinations(names []string, given []images.Destination) ([]string, []images.Destination, error) {
 	t := target{}
 	for _, name := range names {
@@ -148,6 +148,9 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 	}
 	out := slices.Clone(given)
 	for _, name := range t.names {
+		if l.c.Bool("load") {
+			out = append(out, images.InStore(name))
+		}
 		switch {
 		case l.c.Bool("push"):
 			d, err := images.Parse("docker://" + name)
@@ -155,7 +158,7 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 				return nil, nil, err
 			}
 			out = append(out, d)
-		case len(given) == 0:
+		case len(given) == 0 && !l.c.Bool("load"):
 			_, tag := splitName(name)
 			out = append(out, images.Destination{Transport: images.OCI, Path: filepath.Join(l.c.String("out-dir"), layoutName(name)), Name: tag})
 		}

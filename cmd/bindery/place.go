@@ -33,7 +33,7 @@ func checkApart(in, out string) error {
 // checkDestinations is [checkApart] for the places of an image.
 func checkDestinations(in string, dests []images.Destination) error {
 	for _, d := range dests {
-		if d.Transport == images.Docker {
+		if !d.InFiles() {
 			continue
 		}
 		if err := checkApart(in, d.Path); err != nil {

@@ -3,20 +3,19 @@
 package fullbuild
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"go.podman.io/storage/pkg/unshare"
 	"golang.org/x/sys/unix"
+
+	"github.com/operator-bindery/bindery/internal/userns"
 )
 
 // enteredEnv marks the process that [Enter] has started.
@@ -28,11 +27,11 @@ var entered bool
 // Enter gives the program what a build needs: mounts of its own, and, for those who are not root, the ids that the system
 // has set aside for the user. A process cannot give itself these: the program is started once more, with the same
 // arguments and standard streams, and done is true with its status when that has ended: the caller has nothing left to do then
-// but to end with the status. It must be called before anything is read from standard input or written. A context that ends
-// asks the other process to end, which is killed when this one is.
+// but to end with the status. It must be called before anything is read from standard input or written. Signals
+// are passed on, and the other process is killed when this one is.
 //
 // In the process that was started done is false, however often it is called.
-func Enter(ctx context.Context) (status int, done bool, err error) {
+func Enter() (status int, done bool, err error) {
 	if entered {
 		return 0, false, nil
 	}
@@ -56,7 +55,7 @@ func Enter(ctx context.Context) (status int, done bool, err error) {
 		cmd.UnshareFlags |= syscall.CLONE_NEWUSER
 		cmd.UseNewuidmap, cmd.UseNewgidmap, cmd.GidMappingsEnableSetgroups = true, true, true
 	}
-	return start(ctx, cmd)
+	return start(cmd)
 }
 
 // private keeps the mounts of this process from its parent's.
@@ -68,16 +67,17 @@ func private() error {
 }
 
 // start runs the command until it ends.
-func start(ctx context.Context, cmd *unshare.Cmd) (int, bool, error) {
+func start(cmd *unshare.Cmd) (int, bool, error) {
 	// The kernel sends the signal of a parent's death when the thread ends that has started the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	to, stop := userns.Relay()
 	if err := cmd.Start(); err != nil {
-		return 0, false, fmt.Errorf("starting the build in a namespace of its own: %w%s", err, usernsHint())
+		stop()
+		return 0, false, fmt.Errorf("starting the build in a namespace of its own: %w%s", err, hint())
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
-	defer stop()
+	to(cmd.Process)
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	switch {
@@ -90,6 +90,14 @@ func start(ctx context.Context, cmd *unshare.Cmd) (int, bool, error) {
 		return 128 + int(w.Signal()), true, nil
 	}
 	return exit.ExitCode(), true, nil
+}
+
+// hint is what may keep this machine from giving a namespace.
+func hint() string {
+	if reason := userns.Restricted(); reason != "" {
+		return " (" + reason + ")"
+	}
+	return ""
 }
 
 // subordinate are the maps of a user namespace with the user as root and the ids that are set aside for the user.
@@ -123,18 +131,4 @@ func withSelf(id int, others []specs.LinuxIDMapping) []specs.LinuxIDMapping {
 		next += m.Size
 	}
 	return out
-}
-
-// usernsHint names the settings that forbid user namespaces, if one does.
-func usernsHint() string {
-	for file, forbids := range map[string]string{
-		"/proc/sys/user/max_user_namespaces":                     "0",
-		"/proc/sys/kernel/unprivileged_userns_clone":             "0",
-		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1",
-	} {
-		if text, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(text)) == forbids {
-			return " (" + strings.ReplaceAll(strings.TrimPrefix(file, "/proc/sys/"), "/", ".") + " is " + strconv.Quote(forbids) + ")"
-		}
-	}
-	return ""
 }

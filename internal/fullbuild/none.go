@@ -12,7 +12,7 @@ const Available = false
 func Init() bool { return false }
 
 // Enter gives the program what a build needs: see the twin of this function in full builds.
-func Enter(context.Context) (status int, done bool, err error) { return 0, false, ErrUnavailable }
+func Enter() (status int, done bool, err error) { return 0, false, ErrUnavailable }
 
 // Build refuses.
 func Build(context.Context, Request) (*Result, error) { return nil, ErrUnavailable }

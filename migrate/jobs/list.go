@@ -60,7 +60,7 @@ const (
 const arrow = "->"
 
 // transports begin the name of an image that says where it is.
-var transports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:"}
+var transports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
 // ProblemsError has everything that is wrong with a list.
 type ProblemsError struct {
@@ -220,7 +220,7 @@ func hasTransport(text string) bool {
 
 // within puts a local image below the directory for outputs.
 func within(d images.Destination, outDir string) (images.Destination, error) {
-	if d.Transport == images.Docker {
+	if !d.InFiles() {
 		return d, nil
 	}
 	var err error

@@ -127,7 +127,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 		path := l.Source
 		if hasTransport(path) {
 			d, err := images.Parse(path)
-			if err != nil || d.Transport == images.Docker || d.Transport == images.OCI { // a layout can hold both
+			if err != nil || !d.InFiles() || d.Transport == images.OCI { // a layout can hold both
 				continue
 			}
 			path = d.Path
@@ -183,7 +183,7 @@ func places(l *Line, r resolver, p *problems) []place {
 	}
 	for _, d := range l.Destinations {
 		switch d.Transport {
-		case images.Docker:
+		case images.Docker, images.Store:
 			out = append(out, place{line: l.Number, text: d.String()})
 		case images.OCI:
 			local(d.String(), d.Path, "tag "+d.Name)

@@ -1,0 +1,71 @@
+//go:build linux && !nobuildah
+
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+	"go.podman.io/storage/pkg/reexec"
+
+	"github.com/operator-bindery/bindery/internal/fullbuild"
+	"github.com/operator-bindery/bindery/internal/userns"
+)
+
+// storeHelper does the work of a process that the library for stores starts this program as, and tells whether this is one: it
+// unpacks a layer, in a root directory of its own.
+func storeHelper() bool { return reexec.Init() }
+
+// enterStore starts the program again in a user namespace if the command line or a variable of ours names a store of images and
+// this process could not use it. Where that cannot be, the command goes on until it needs the store, which then says why.
+func enterStore(args, environ []string) (status int, entered bool) {
+	if !namesStore(args, environ) {
+		return 0, false
+	}
+	// Where RUN can be run, the ids that are set aside for the user are of use for both.
+	if fullbuild.Available && userns.Needed() {
+		if status, entered, err := fullbuild.Enter(); err == nil {
+			return status, entered
+		}
+	}
+	return userns.Enter()
+}
+
+// namesStore looks for names of stores in whatever stands on the command line: taking one that is none costs a process.
+func namesStore(args, environ []string) bool {
+	for _, arg := range args {
+		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && name == "load" {
+			return true
+		}
+		if strings.Contains(arg, storePrefix) {
+			return true
+		}
+	}
+	for _, v := range environ {
+		if strings.HasPrefix(v, "BINDERY_") && strings.Contains(v, storePrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+const storePrefix = "containers-storage:"
+
+// tellLibraries has what the libraries for images tell by themselves told as everything else is.
+func (p *program) tellLibraries() {
+	logrus.SetOutput(io.Discard)
+	logrus.SetLevel(logrus.WarnLevel)
+	logrus.AddHook(libraryLog{p})
+}
+
+type libraryLog struct{ p *program }
+
+func (l libraryLog) Levels() []logrus.Level {
+	return []logrus.Level{logrus.WarnLevel, logrus.ErrorLevel}
+}
+
+func (l libraryLog) Fire(e *logrus.Entry) error {
+	l.p.log.Warn(e.Message)
+	return nil
+}

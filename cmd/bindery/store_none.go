@@ -1,0 +1,12 @@
+//go:build !linux || nobuildah
+
+package main
+
+// storeHelper is false: there are no stores of images here.
+func storeHelper() bool { return false }
+
+// enterStore does nothing: there are no stores of images here.
+func enterStore(args, environ []string) (status int, entered bool) { return 0, false }
+
+// tellLibraries does nothing: the libraries that are here return errors.
+func (p *program) tellLibraries() {}

@@ -1,0 +1,39 @@
+//go:build !linux || nobuildah
+
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"go.podman.io/image/v5/types"
+)
+
+// ErrStore is the class of errors about stores of images that cannot be used here.
+var ErrStore = errors.New("the store of images cannot be used")
+
+// errNoStore says why this program has no stores of images.
+func errNoStore() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("%w: containers-storage: is on Linux only; --output oci-archive:FILE and \"podman load -i FILE\" do the same", ErrStore)
+	}
+	return fmt.Errorf("%w: this bindery was built without containers-storage: (tag nobuildah); use the full one, or --output oci-archive:FILE and \"podman load -i FILE\"", ErrStore)
+}
+
+type heldStore struct{}
+
+func holdStore(context.Context, string) (*heldStore, error) { return nil, errNoStore() }
+
+func (h *heldStore) release() error { return nil }
+
+func (n sourceName) storeReference() (types.ImageReference, error) { return nil, errNoStore() }
+
+func (c *copier) prepareStored(context.Context, Destination, *Result) (prepared, error) {
+	return nil, errNoStore()
+}
+
+func openStored(context.Context, sourceName, string) (types.ImageSource, error) {
+	return nil, errNoStore()
+}

@@ -1,0 +1,111 @@
+//go:build linux && !nobuildah
+
+package images
+
+import (
+	"context"
+	"errors"
+
+	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/image"
+	transport "go.podman.io/image/v5/storage"
+	"go.podman.io/image/v5/types"
+)
+
+// storeReference is the name of an image in a store that is opened when it is needed. The library's own references are of stores
+// that are open.
+type storeReference struct{ n sourceName }
+
+func (n sourceName) storeReference() (types.ImageReference, error) {
+	if _, err := parseStoreSpec(n.path); err != nil {
+		return nil, err
+	}
+	return &storeReference{n}, nil
+}
+
+func (r *storeReference) Transport() types.ImageTransport { return transport.Transport }
+
+func (r *storeReference) StringWithinTransport() string {
+	if r.n.path == "" {
+		return r.n.name
+	}
+	return "[" + r.n.path + "]" + r.n.name
+}
+
+func (r *storeReference) DockerReference() reference.Named {
+	named, err := reference.ParseNormalizedNamed(r.n.name)
+	if err != nil {
+		return nil // an identity
+	}
+	return reference.TagNameOnly(named)
+}
+
+// inStore calls a function with the library's reference. The store is open when policies ask: the image has been found.
+func (r *storeReference) inStore(ctx context.Context, f func(types.ImageReference)) error {
+	store, err := holdStore(ctx, r.n.path)
+	if err != nil {
+		return err
+	}
+	ref, err := transport.Transport.ParseStoreReference(store.Store, r.n.name)
+	if err == nil {
+		f(ref)
+	}
+	return errors.Join(err, store.release())
+}
+
+// PolicyConfigurationIdentity is what policies call the image; nothing where the store cannot be opened, which is an error elsewhere.
+func (r *storeReference) PolicyConfigurationIdentity() (id string) {
+	if r.inStore(context.Background(), func(ref types.ImageReference) { id = ref.PolicyConfigurationIdentity() }) != nil {
+		return ""
+	}
+	return id
+}
+
+// PolicyConfigurationNamespaces are the wider names that policies have for the image.
+func (r *storeReference) PolicyConfigurationNamespaces() (names []string) {
+	if r.inStore(context.Background(), func(ref types.ImageReference) { names = ref.PolicyConfigurationNamespaces() }) != nil {
+		return nil
+	}
+	return names
+}
+
+// NewImageSource opens the library's source, which has signatures.
+func (r *storeReference) NewImageSource(ctx context.Context, sys *types.SystemContext) (types.ImageSource, error) {
+	store, err := holdStore(ctx, r.n.path)
+	if err != nil {
+		return nil, err
+	}
+	temp := ""
+	if sys != nil {
+		temp = sys.BigFilesTemporaryDir
+	}
+	src, err := r.n.findStored(ctx, store, temp)
+	if err != nil {
+		return nil, errors.Join(err, store.release())
+	}
+	return &heldSource{src, store}, nil
+}
+
+func (r *storeReference) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
+	src, err := r.NewImageSource(ctx, sys)
+	if err != nil {
+		return nil, err
+	}
+	return image.FromSource(ctx, sys, src)
+}
+
+var errReadOnly = errors.New("images are written into stores by Copy")
+
+func (r *storeReference) NewImageDestination(context.Context, *types.SystemContext) (types.ImageDestination, error) {
+	return nil, errReadOnly
+}
+
+func (r *storeReference) DeleteImage(context.Context, *types.SystemContext) error { return errReadOnly }
+
+// heldSource keeps the store open as long as the source is.
+type heldSource struct {
+	types.ImageSource
+	store *heldStore
+}
+
+func (s *heldSource) Close() error { return errors.Join(s.ImageSource.Close(), s.store.release()) }

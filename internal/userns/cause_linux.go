@@ -1,0 +1,64 @@
+package userns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Error says why no user namespace can be had.
+type Error struct {
+	// Reason is a sentence about this machine.
+	Reason string
+	Err    error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("no user namespace can be had: %s (%v)", e.Reason, e.Err)
+}
+func (e *Error) Unwrap() error { return e.Err }
+
+// restriction is a setting of the kernel that takes user namespaces away.
+type restriction struct {
+	file, value, reason string
+}
+
+var restrictions = []restriction{
+	{"/proc/sys/user/max_user_namespaces", "0", "the sysctl user.max_user_namespaces is 0"},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "the sysctl kernel.unprivileged_userns_clone is 0"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+		"AppArmor keeps programs without a profile of their own from using one (sysctl kernel.apparmor_restrict_unprivileged_userns)"},
+}
+
+// cause finds out what keeps the kernel from giving a namespace.
+func cause(err error) error { return causeOf(err, os.ReadFile) }
+
+func causeOf(err error, read func(string) ([]byte, error)) error {
+	for _, r := range restrictions {
+		if text, e := read(r.file); e == nil && strings.TrimSpace(string(text)) == r.value {
+			return &Error{r.reason, err}
+		}
+	}
+	e := &Error{"the kernel refuses", err}
+	switch {
+	case errors.Is(err, syscall.EPERM):
+		e.Reason = "a seccomp filter, as that of most containers, or a security module forbids it, or the process is in a chroot"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS):
+		e.Reason = "there are as many as the sysctl user.max_user_namespaces allows, or they are nested too deep"
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOSYS):
+		e.Reason = "the kernel was built without them"
+	}
+	return e
+}
+
+// Restricted is the reason why a namespace that was made may not be of use; empty where none is known.
+func Restricted() string {
+	for _, r := range restrictions {
+		if text, err := os.ReadFile(r.file); err == nil && strings.TrimSpace(string(text)) == r.value {
+			return r.reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package userns
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Needed tells whether this process lacks what a namespace would give: it is not root, or root without the right to mount,
+// as in most containers. In "podman unshare" it lacks nothing.
+func Needed() bool {
+	return os.Geteuid() != 0 || !mayAdminister("/proc/self/status")
+}
+
+// mayAdminister looks for CAP_SYS_ADMIN among the capabilities in effect. Where they cannot be read it is assumed: what fails then
+// says so itself.
+func mayAdminister(status string) bool {
+	f, err := os.Open(status)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if mask, ok := strings.CutPrefix(lines.Text(), "CapEff:"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return err != nil || bits&(1<<unix.CAP_SYS_ADMIN) != 0
+		}
+	}
+	return true
+}
+
+// SingleID tells whether the process is in a user namespace with one identity, in which files cannot have other owners.
+func SingleID() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	fields := strings.Fields(string(text))
+	return err == nil && len(fields) == 3 && fields[2] == "1"
+}
+
+// Enter starts the program again in a namespace and waits until it has ended. Where started is false there is no second
+// process and this one goes on: because it is the second one, because nothing is lacking, or because no namespace can be
+// had; [Err] tells the cause.
+//
+// Call it in the main goroutine: the second process is killed when the thread that started it ends.
+func Enter() (status int, started bool) {
+	if Started() || !Needed() {
+		return 0, false
+	}
+	runtime.LockOSThread()
+	// From here on no signal ends the first process, which would be the end of the second one, without a chance to tidy up.
+	to, stop := Relay()
+	p, err := start()
+	if err != nil {
+		stop()
+		runtime.UnlockOSThread()
+		err = cause(err)
+		failure.Store(&err)
+		return 0, false
+	}
+	to(p)
+	state, err := p.Wait()
+	if err != nil {
+		return 1, true
+	}
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), true
+	}
+	return state.ExitCode(), true
+}
+
+// Relay keeps signals from this process from now on, and sends them to another one when that is there: those that it has not
+// got itself from the terminal. Without another process, stop gives them back.
+func Relay() (to func(*os.Process), stop func()) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
+	to = func(p *os.Process) {
+		go func() {
+			for s := range signals {
+				if !alsoTyped(s) {
+					p.Signal(s) // an error says that it has ended
+				}
+			}
+		}()
+	}
+	return to, func() { signal.Stop(signals) }
+}
+
+// start starts the program with the same arguments, streams and environment.
+func start() (*os.Process, error) {
+	env := append(os.Environ(), startedEnv+"=1", configuredEnv+"=done")
+	if os.Getenv(uidEnv) == "" { // those of the outermost namespace count
+		env = append(env, fmt.Sprintf("%s=%d", uidEnv, os.Geteuid()), fmt.Sprintf("%s=%d", gidEnv, os.Getegid()))
+	}
+	files := inherited("/proc/self/fd")
+	defer func() {
+		for _, f := range files[3:] {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}()
+	return os.StartProcess("/proc/self/exe", os.Args, &os.ProcAttr{
+		Env:   env,
+		Files: files,
+		Sys: &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+			Pdeathsig:   unix.SIGKILL,
+		},
+	})
+}
+
+// maxInherited is the highest descriptor that is handed on. Shells use some up to 63 for "<(command)".
+const maxInherited = 255
+
+// inherited are the streams, and whatever else the program was started with, at their places.
+func inherited(dir string) []*os.File {
+	files := []*os.File{os.Stdin, os.Stdout, os.Stderr}
+	names, _ := os.ReadDir(dir)
+	for _, n := range names {
+		fd, err := strconv.Atoi(n.Name())
+		if err != nil || fd < 3 || fd > maxInherited {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
+			continue // opened here
+		}
+		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, maxInherited+1)
+		if err != nil {
+			continue
+		}
+		for len(files) <= fd {
+			files = append(files, nil)
+		}
+		files[fd] = os.NewFile(uintptr(copied), n.Name())
+	}
+	return files
+}
+
+// alsoTyped tells whether a signal that keys of a terminal send was sent by them: then both processes have got it, and a
+// second one would mean that the user is impatient.
+func alsoTyped(s os.Signal) bool {
+	if s != unix.SIGINT && s != unix.SIGQUIT {
+		return false
+	}
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
