@@ -91,7 +91,7 @@ func (i *Image) addDirectory(dir string, f Format, sizes map[digest.Digest]int64
 			continue
 		}
 		i.files[l.Digest] = filepath.Join(dir, l.Digest.Encoded())
-		i.Layers = append(i.Layers, Layer{Kind: LayerBuilt, MediaType: l.MediaType, Digest: l.Digest, DiffID: config.RootFS.DiffIDs[n], Size: l.Size})
+		i.Layers = append(i.Layers, Layer{Kind: LayerFiles, MediaType: l.MediaType, Digest: l.Digest, DiffID: config.RootFS.DiffIDs[n], Size: l.Size})
 	}
 	pi := PlatformImage{Platform: config.Platform, Digest: digest.FromBytes(text), Config: about.Digest}
 	i.Platforms = append(i.Platforms, pi)

@@ -25,7 +25,7 @@ func enterStore(args, environ []string) (status int, entered bool) {
 	}
 	// Where RUN can be run, the ids that are set aside for the user are of use for both.
 	if fullbuild.Available && userns.Needed() {
-		if status, entered, err := fullbuild.Enter(); err == nil {
+		if status, entered, err := fullbuild.Enter(nil); err == nil {
 			return status, entered
 		}
 	}

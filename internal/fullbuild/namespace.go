@@ -5,6 +5,7 @@ package fullbuild
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -26,12 +27,12 @@ var entered bool
 
 // Enter gives the program what a build needs: mounts of its own, and, for those who are not root, the ids that the system
 // has set aside for the user. A process cannot give itself these: the program is started once more, with the same
-// arguments and standard streams, and done is true with its status when that has ended: the caller has nothing left to do then
+// arguments and standard streams (but stdin, unless that is nil), and done is true with its status when that has ended: the caller has nothing left to do then
 // but to end with the status. It must be called before anything is read from standard input or written. Signals
 // are passed on, and the other process is killed when this one is.
 //
 // In the process that was started done is false, however often it is called.
-func Enter() (status int, done bool, err error) {
+func Enter(stdin io.Reader) (status int, done bool, err error) {
 	if entered {
 		return 0, false, nil
 	}
@@ -42,6 +43,9 @@ func Enter() (status int, done bool, err error) {
 	}
 	cmd := unshare.Command(os.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
 	cmd.Env = append(os.Environ(), enteredEnv+"=1")
 	cmd.UnshareFlags = syscall.CLONE_NEWNS
 	admin, err := unshare.HasCapSysAdmin()

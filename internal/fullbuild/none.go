@@ -2,7 +2,10 @@
 
 package fullbuild
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // Available tells whether this program can run commands.
 const Available = false
@@ -12,7 +15,7 @@ const Available = false
 func Init() bool { return false }
 
 // Enter gives the program what a build needs: see the twin of this function in full builds.
-func Enter() (status int, done bool, err error) { return 0, false, ErrUnavailable }
+func Enter(io.Reader) (status int, done bool, err error) { return 0, false, ErrUnavailable }
 
 // Build refuses.
 func Build(context.Context, Request) (*Result, error) { return nil, ErrUnavailable }

@@ -14,7 +14,7 @@ func TestUnavailable(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "make build-full") || Available {
 		t.Errorf("got %v", err)
 	}
-	if _, done, err := Enter(); done || !errors.Is(err, ErrUnavailable) {
+	if _, done, err := Enter(nil); done || !errors.Is(err, ErrUnavailable) {
 		t.Errorf("got %t, %v", done, err)
 	}
 }
