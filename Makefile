@@ -31,7 +31,12 @@ SERVER_LDFLAGS := $(LDFLAGS) -X main.version=$(RELEASE)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
 
-.PHONY: help build servers server test race lint bench fuzz demo acceptance hostile cross image generate clean install FORCE
+# The build that runs the commands of Containerfiles has C in it, and is one static file all the same: no names of users and hosts are
+# looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
+FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
+FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
+
+.PHONY: help build build-full build-small servers server test race lint bench fuzz demo acceptance hostile cross image generate clean install FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -40,6 +45,15 @@ build: servers ## build dist/bindery with the servers of all platforms inside
 	$(GO) build -trimpath -tags=$(TAGS),embedserver -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery ./cmd/bindery
 	for name in opm grpc_health_probe initializer registry-server; do ln -sf bindery $(DIST)/$$name; done
 	@ls -l $(DIST)/bindery | awk '{printf "$(DIST)/bindery: %.1f MB\n", $$5/1e6}'
+
+build-full: servers ## build dist/bindery-full, which runs RUN as well; needs linux and a C compiler with a static libc
+	$(FULL_ENV) $(GO) build -trimpath -tags=$(FULL_TAGS) -ldflags '$(LDFLAGS) $(STAMP) -linkmode external -extldflags -static' -o $(DIST)/bindery-full ./cmd/bindery
+	@if readelf -l $(DIST)/bindery-full | grep -q INTERP; then echo "$(DIST)/bindery-full is not static"; exit 1; fi
+	@ls -l $(DIST)/bindery-full | awk '{printf "$(DIST)/bindery-full: %.1f MB\n", $$5/1e6}'
+
+build-small: servers ## build dist/bindery-small, without Containerfiles and the podman store
+	$(GO) build -trimpath -tags=$(TAGS),embedserver,nobuildah -ldflags '$(LDFLAGS) $(STAMP)' -o $(DIST)/bindery-small ./cmd/bindery
+	@ls -l $(DIST)/bindery-small | awk '{printf "$(DIST)/bindery-small: %.1f MB\n", $$5/1e6}'
 
 servers: $(SERVERS) ## build the small server programs that go into images
 

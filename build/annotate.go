@@ -24,9 +24,10 @@ const (
 	AnnotationContent = "io.github.operator-bindery.layer.content"
 )
 
-// annotations are those of the layer's descriptor; nil for a layer of a base.
+// annotations are those of the layer's descriptor; nil for a layer of a base, and for one of which nothing is known but that
+// it has files.
 func (l Layer) annotations() map[string]string {
-	if l.Kind == LayerBase {
+	if l.Kind == LayerBase || l.Kind == LayerFiles {
 		return nil
 	}
 	a := map[string]string{AnnotationKind: string(l.Kind)}

@@ -100,6 +100,8 @@ const (
 	LayerManifests LayerKind = "manifests"
 	LayerMetadata  LayerKind = "metadata"
 	LayerTests     LayerKind = "tests"
+	// LayerFiles is a layer of an image that is not thought out here. See [Assemble].
+	LayerFiles LayerKind = "files"
 )
 
 // Totals sum up an image's layers. Sizes are in bytes.

@@ -34,7 +34,9 @@ type Image struct {
 	Digest    digest.Digest
 	MediaType string
 	Config    v1.Image
-	Layers    []v1.Descriptor
+	// ConfigText is the text of the configuration: images of docker's format have more in it than Config.
+	ConfigText []byte
+	Layers     []v1.Descriptor
 	// ConfigDescriptor is what the manifest says of the configuration.
 	ConfigDescriptor v1.Descriptor
 	// Annotations are those of that manifest.
@@ -309,6 +311,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	i.ConfigText = config
 	if err := json.Unmarshal(config, &i.Config); err != nil {
 		return fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
 	}

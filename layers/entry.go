@@ -30,8 +30,13 @@ type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
 	Name string
 	Kind Kind
-	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize].
+	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize]. Files that are taken over as they are
+	// may have all three special bits.
 	Mode fs.FileMode
+	// UID and GID own the entry, if it is not to belong to those of [Options].
+	UID, GID int
+	// Xattrs are extended attributes by their names, for entries that are taken over as they are.
+	Xattrs map[string]string
 	// Size is the exact length of a file's content in bytes.
 	Size int64
 	// Link is the target of a link: any path for a symbolic link, a Name of the same layer for a hard link.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -117,6 +118,14 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 		k.text(e.Name, e.Link)
 		k.number(e.Size)
 		k.text(e.Digest.String())
+		if e.UID != 0 || e.GID != 0 || len(e.Xattrs) > 0 {
+			// Others are encoded as they were when there was none of this. The number cannot be taken for the kind of the next
+			// entry, which begins with one.
+			k.number(-1, int64(e.UID), int64(e.GID), int64(len(e.Xattrs)))
+			for _, name := range slices.Sorted(maps.Keys(e.Xattrs)) {
+				k.text(name, e.Xattrs[name])
+			}
+		}
 	}
 	return digest.NewDigest(digest.SHA256, k.h), nil
 }

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 const bufferSize = 128 << 10
 
 // writeTar writes the ordered entries as a tar archive. Headers are USTAR; a name that USTAR cannot hold gets one PAX
-// record and nothing else does.
+// record, as does each extended attribute, and nothing else does.
 func writeTar(ctx context.Context, w io.Writer, entries []Entry, o Options) error {
 	tw := tar.NewWriter(w)
 	buf := make([]byte, bufferSize)
@@ -38,20 +39,31 @@ func writeTar(ctx context.Context, w io.Writer, entries []Entry, o Options) erro
 	return tw.Close()
 }
 
+// specialBits are the modes that are no permissions, as archives have them.
+var specialBits = map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
+
 func (e Entry) header(o Options) *tar.Header {
 	h := &tar.Header{
 		Name:    e.Name,
 		Mode:    int64(e.Mode.Perm()),
-		Uid:     o.UID,
-		Gid:     o.GID,
+		Uid:     cmp.Or(e.UID, o.UID),
+		Gid:     cmp.Or(e.GID, o.GID),
 		ModTime: o.time(),
+	}
+	for bit, as := range specialBits {
+		if e.Mode&bit != 0 {
+			h.Mode |= as
+		}
+	}
+	for name, value := range e.Xattrs {
+		if h.PAXRecords == nil {
+			h.PAXRecords = map[string]string{}
+		}
+		h.PAXRecords["SCHILY.xattr."+name] = value
 	}
 	switch e.Kind {
 	case KindDir:
 		h.Typeflag, h.Name = tar.TypeDir, e.Name+"/"
-		if e.Mode&fs.ModeSticky != 0 {
-			h.Mode |= 0o1000
-		}
 	case KindSymlink:
 		h.Typeflag, h.Linkname = tar.TypeSymlink, e.Link
 	case KindHardlink:

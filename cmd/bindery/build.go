@@ -23,7 +23,7 @@ func (p *program) buildCommand() *cli.Command {
 		Name:        "build",
 		Usage:       "build images",
 		Action:      p.group,
-		Subcommands: []*cli.Command{p.buildCatalogCommand(), p.buildBundleCommand("build bundle"), p.buildComposeCommand()},
+		Subcommands: []*cli.Command{p.buildCatalogCommand(), p.buildBundleCommand("build bundle"), p.buildComposeCommand(), p.buildContainerfileCommand()},
 	}
 }
 

@@ -21,7 +21,7 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 	flags := destinationFlags()
 	flags = append(flags,
 		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "what"})
-	flags = append(append(flags, metadataFlags("what")...),
+	flags = append(append(append(flags, bundleContainerfileFlags()...), metadataFlags("what")...),
 		&cli.BoolFlag{Name: "plain", Usage: "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed", Category: "what"},
 		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it", Category: "what"},
 		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "what"},
@@ -47,13 +47,17 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 			"standard output is a place that was written, the last one is the image's name with its digest." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output docker-archive:etcd.tar",
-				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run"),
+				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
+				"bindery "+path+" bundle --containerfile bundle.Dockerfile -t acme/etcd:v1 --dry-run"),
 		Flags:  append(append(flags, resultFlags()...), registryFlags()...),
 		Action: p.buildBundle,
 	}
 }
 
 func (p *program) buildBundle(c *cli.Context) (err error) {
+	if c.String("containerfile") != "" {
+		return p.buildBundleContainerfile(c)
+	}
 	dir, err := argumentOr(c, "directory")
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
 // How long a command may take to end after a signal: a server has to let its clients finish.
@@ -31,8 +32,8 @@ const (
 )
 
 func main() {
-	if storeHelper() {
-		return
+	if fullbuild.Init() || storeHelper() {
+		return // this was one process of a RUN, or of unpacking a layer
 	}
 	if home, ok := homeOf(os.Getenv, user.LookupId); !ok {
 		os.Setenv("HOME", home)

@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.podman.io/storage/pkg/reexec"
 
+	"github.com/operator-bindery/bindery/internal/fullbuild"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -21,6 +22,12 @@ func storeHelper() bool { return reexec.Init() }
 func enterStore(args, environ []string) (status int, entered bool) {
 	if !namesStore(args, environ) {
 		return 0, false
+	}
+	// Where RUN can be run, the ids that are set aside for the user are of use for both.
+	if fullbuild.Available && userns.Needed() {
+		if status, entered, err := fullbuild.Enter(nil); err == nil {
+			return status, entered
+		}
 	}
 	return userns.Enter()
 }

@@ -54,23 +54,16 @@ func Enter() (status int, started bool) {
 	}
 	runtime.LockOSThread()
 	// From here on no signal ends the first process, which would be the end of the second one, without a chance to tidy up.
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
+	to, stop := Relay()
 	p, err := start()
 	if err != nil {
-		signal.Stop(signals)
+		stop()
 		runtime.UnlockOSThread()
 		err = cause(err)
 		failure.Store(&err)
 		return 0, false
 	}
-	go func() {
-		for s := range signals {
-			if !alsoTyped(s) {
-				p.Signal(s) // an error says that it has ended
-			}
-		}
-	}()
+	to(p)
 	state, err := p.Wait()
 	if err != nil {
 		return 1, true
@@ -79,6 +72,23 @@ func Enter() (status int, started bool) {
 		return 128 + int(w.Signal()), true
 	}
 	return state.ExitCode(), true
+}
+
+// Relay keeps signals from this process from now on, and sends them to another one when that is there: those that it has not
+// got itself from the terminal. Without another process, stop gives them back.
+func Relay() (to func(*os.Process), stop func()) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
+	to = func(p *os.Process) {
+		go func() {
+			for s := range signals {
+				if !alsoTyped(s) {
+					p.Signal(s) // an error says that it has ended
+				}
+			}
+		}()
+	}
+	return to, func() { signal.Stop(signals) }
 }
 
 // start starts the program with the same arguments, streams and environment.

@@ -1,0 +1,183 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Custom is the image of one platform that somebody else has thought out: [Assemble] knows nothing of what is in it.
+type Custom struct {
+	Platform v1.Platform
+	// Base is put below everything else; nil means an empty root.
+	Base types.ImageReference
+	// Layers lie above the base, from the bottom up. One that several images have, by its address, is written once.
+	Layers []*layers.Layer
+	// Config makes the text of the configuration. ids are the diffIDs of all layers, those of the base first, and history is
+	// what the base has, with an entry for each of its layers at least.
+	Config func(ids []digest.Digest, history []v1.History) ([]byte, error)
+}
+
+// Assemble makes an image of what all says, an index where that is more than one. Of the options those count that are
+// about layers, format, annotations and what is told meanwhile. The caller must close the image, and keep o.Dir until it has
+// been copied.
+func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error) {
+	o.Servers, o.Cache, o.Base, o.BaseServer, o.ServerOf = nil, nil, nil, false, nil
+	if err := o.normalize(); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, errors.New("an image is for one platform at least")
+	}
+	bases := make([]*base, len(all))
+	defer func() {
+		if err != nil {
+			for _, b := range bases {
+				if b != nil {
+					err = errors.Join(err, b.src.Close())
+				}
+			}
+		}
+	}()
+	for i, c := range all {
+		if c.Base == nil {
+			continue
+		}
+		if bases[i], err = openBase(ctx, c.Base, o.System, c.Platform, o.Format, o.Compression == layers.Zstd); err != nil {
+			return nil, fmt.Errorf("base image %s: %w", c.Base.StringWithinTransport(), err)
+		}
+		if n := len(bases[i].layers) + len(c.Layers); n > o.MaxLayers {
+			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+		}
+	}
+	if o.Compression != CompressionAuto {
+		return assembleCustom(ctx, &o, all, bases)
+	}
+	var twins [2]*Image
+	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
+		one := o
+		one.Compression = c
+		if twins[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
+			return nil, err
+		}
+	}
+	return merge(&o, twins[0], twins[1])
+}
+
+// assembleCustom makes the image in one compression.
+func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base) (*Image, error) {
+	mediaType, err := layerType(o.Format, o.Compression)
+	if err != nil {
+		return nil, err
+	}
+	store := layers.NewStore(o.Dir)
+	written, err := writeCustom(ctx, o, all, store, mediaType)
+	if err != nil {
+		return nil, err
+	}
+	img := &Image{
+		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
+		bases: map[digest.Digest]*base{},
+	}
+	seen := map[digest.Digest]bool{}
+	sizes := map[digest.Digest]int64{}
+	for i, c := range all {
+		var ls []Layer
+		var history []v1.History
+		if b := bases[i]; b != nil {
+			ls = append(ls, b.layers...)
+			history = b.history()
+			for _, l := range b.layers {
+				img.bases[l.Digest] = b
+			}
+			img.closers = append(img.closers, b.src)
+		}
+		for _, l := range c.Layers {
+			ls = append(ls, written[l])
+			img.files[written[l].Digest] = store.Path(written[l].Digest)
+		}
+		ids := make([]digest.Digest, len(ls))
+		for i, l := range ls {
+			ids[i] = l.DiffID
+			if !seen[l.Digest] {
+				seen[l.Digest] = true
+				img.Layers = append(img.Layers, l)
+			}
+		}
+		config, err := c.Config(ids, history)
+		if err != nil {
+			return nil, err
+		}
+		text, err := imageManifest(o.Format, config, ls, o.annotations(nil))
+		if err != nil {
+			return nil, err
+		}
+		p := PlatformImage{Platform: c.Platform, Digest: digest.FromBytes(text), Config: digest.FromBytes(config)}
+		img.Platforms = append(img.Platforms, p)
+		img.manifests[p.Digest], img.configs[p.Config], sizes[p.Digest] = text, config, int64(len(text))
+	}
+	only := img.Platforms[0]
+	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
+	if len(img.Platforms) > 1 {
+		text, err := index(o.Format, img.Platforms, sizes, o.annotations(nil))
+		if err != nil {
+			return nil, err
+		}
+		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
+	}
+	img.sum()
+	return img, nil
+}
+
+// writeCustom writes every layer once.
+func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.Store, mediaType string) (map[*layers.Layer]Layer, error) {
+	written := map[*layers.Layer]Layer{}
+	var order []*layers.Layer
+	var todo []layers.Layer
+	for _, c := range all {
+		for _, l := range c.Layers {
+			if _, known := written[l]; !known {
+				written[l] = Layer{}
+				order, todo = append(order, l), append(todo, *l)
+			}
+		}
+	}
+	_, err := store.WriteAll(ctx, todo, o.layerOptions(), o.Jobs, func(n int, b layers.Blob) {
+		l := Layer{Kind: LayerFiles, MediaType: mediaType, Digest: b.Digest, DiffID: b.DiffID, Size: b.Size, Uncompressed: b.Uncompressed}
+		written[order[n]] = l
+		if o.Events != nil {
+			o.Events(l)
+		}
+	})
+	return written, err
+}
+
+// DivideCatalog is the catalog in a directory as an image would have it: divided into packages, with blobs of several packages taken
+// apart. The files of the result are in dir or in the directory; release is called when they are no longer needed.
+func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCatalog, release func() error, err error) {
+	if err := in.check(); err != nil {
+		return WholeCatalog{}, nil, err
+	}
+	s, err := newSpool(dir)
+	if err != nil {
+		return WholeCatalog{}, nil, err
+	}
+	contents, err := in.plan(ctx, &Options{}, s)
+	if err == nil {
+		err = s.flush()
+	}
+	if err != nil {
+		return WholeCatalog{}, nil, errors.Join(err, s.Close())
+	}
+	whole := WholeCatalog{Dir: dir}
+	for _, c := range contents {
+		whole.Packages = append(whole.Packages, PackageFiles{c.pkg, c.entries})
+	}
+	return whole, s.Close, nil
+}

@@ -1,0 +1,271 @@
+//go:build !nobuildah
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/containerfile"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/fullbuild"
+)
+
+// buildContainerfileCommand is "build containerfile".
+func (p *program) buildContainerfileCommand() *cli.Command {
+	flags := append(destinationFlags(),
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"})
+	flags = append(append(flags, containerfileFlags()...),
+		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index (default linux and this machine's)", Category: "what"},
+		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
+		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		inCategory(jobsFlag(), "work"),
+	)
+	return &cli.Command{
+		Name:      "containerfile",
+		Usage:     "build an image from a Containerfile (Dockerfile)",
+		ArgsUsage: "CONTEXT",
+		Description: "The file is parsed as buildah does it, and what it says is done without running anything: no daemon, no root, no user\n" +
+			"namespace. Every instruction is known but RUN, of which opm's own is done all the same: \"opm serve DIR --cache-dir=DIR\n" +
+			"--cache-only\" makes the cache that it would make. COPY and ADD take files of CONTEXT but those that .containerignore or\n" +
+			".dockerignore names, links never lead out of it, and each stage makes one layer. The same input gives the same digest on any\n" +
+			"machine; times are those of SOURCE_DATE_EPOCH, or 1970. Without --push and --output an OCI layout named after the image\n" +
+			"(NAME.oci) is written to the working directory. Each line of standard output is a place that was written, the last one is\n" +
+			"the image's name with its digest." +
+			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
+				"bindery build containerfile . -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1",
+				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
+		Flags:  append(append(flags, resultFlags()...), imageFlags()...),
+		Action: exactly(1, p.buildContainerfile),
+	}
+}
+
+// containerfileFlags say what a Containerfile is evaluated with.
+func containerfileFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "build-arg", Usage: "`NAME=VALUE` of an ARG; NAME alone takes it from the environment", Category: "what"},
+		&cli.StringSliceFlag{Name: "build-context", Usage: "`NAME=DIR` that --from knows by this name", Category: "what"},
+		&cli.StringFlag{Name: "target", Usage: "the `STAGE` that becomes the image (default the last)", Category: "what"},
+		&cli.StringSliceFlag{Name: "secret", Usage: "`id=ID,src=FILE` for RUN --mount=type=secret; nothing else can see it", Category: "what"},
+	}
+}
+
+// ofContainerfile is one run of a build of a Containerfile.
+type ofContainerfile struct {
+	file *containerfile.File
+	text []byte // of the file
+	o    containerfile.Options
+}
+
+// readContainerfile reads the file, and the flags of [containerfileFlags].
+func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
+	if dir == "-" {
+		return nil, cliutil.Usagef("CONTEXT is a directory: an archive on standard input is not taken")
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory that COPY and ADD take files of"}
+	}
+	if !info.IsDir() {
+		return nil, cliutil.Usagef("CONTEXT %q is not a directory", dir)
+	}
+	b := &ofContainerfile{}
+	b.o.Context, b.o.Target = dir, c.String("target")
+	if b.o.Args, err = buildArgs(c); err != nil {
+		return nil, err
+	}
+	if b.o.Contexts, err = cliutil.Pairs("build-context", c.StringSlice("build-context")); err != nil {
+		return nil, err
+	}
+	if len(c.StringSlice("secret")) > 0 && !fullbuild.Available {
+		p.log.Warn("--secret is for RUN, and nothing is run: it is not used")
+	}
+	if b.o.Limits, err = imageLimits(c); err != nil {
+		return nil, err
+	}
+	b.o.Warn = func(text string) { p.log.Warn(text) }
+	text, name, err := p.containerfileText(name, dir)
+	if err != nil {
+		return nil, err
+	}
+	b.text = text
+	if name != "-" {
+		b.o.IgnoreBeside = name
+	}
+	if b.file, err = containerfile.Parse(name, text); err != nil {
+		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: name, Err: err}
+	}
+	return b, nil
+}
+
+// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not there.
+func buildArgs(c *cli.Context) (map[string]string, error) {
+	args := map[string]string{}
+	for _, text := range c.StringSlice("build-arg") {
+		name, value, ok := strings.Cut(text, "=")
+		if name == "" {
+			return nil, cliutil.Usagef("invalid --build-arg value, expected NAME=VALUE")
+		}
+		if !ok {
+			if value, ok = os.LookupEnv(name); !ok {
+				continue
+			}
+		}
+		args[name] = value
+	}
+	return args, nil
+}
+
+// containerfileText reads the file that is named, or the one that the context has.
+func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
+	if name == "-" {
+		text, err := io.ReadAll(io.LimitReader(p.stdin, containerfile.MaxText+1))
+		return text, name, err
+	}
+	tries := []string{filepath.Join(dir, "Containerfile"), filepath.Join(dir, "Dockerfile")}
+	if name != "" {
+		tries = []string{name}
+		if !filepath.IsAbs(name) {
+			tries = append(tries, filepath.Join(dir, name))
+		}
+	}
+	for _, path := range tries {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, path, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, path, fmt.Errorf("%s is not a regular file", path)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, path, err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, containerfile.MaxText+1))
+		return text, path, errors.Join(err, f.Close())
+	}
+	if name == "" {
+		name = tries[0]
+	}
+	return nil, name, &cliutil.Error{Class: cliutil.ClassLocal, Object: name, Err: fmt.Errorf("%s: %w", name, fs.ErrNotExist),
+		Hint: "-f FILE names the Containerfile; it is looked for in the working directory and in CONTEXT"}
+}
+
+func (p *program) buildContainerfile(c *cli.Context) error {
+	b, err := p.readContainerfile(c, c.String("file"), c.Args().First())
+	if err != nil {
+		return err
+	}
+	of, err := platforms(c)
+	if err != nil {
+		return err
+	}
+	o, err := p.buildOptions(c)
+	if err != nil {
+		return err
+	}
+	err = p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) { return p.evaluate(c, b, o, of, nil) })
+	if errors.Is(err, containerfile.ErrRun) && fullbuild.Available {
+		return p.runContainerfile(c, b, o, of)
+	}
+	return err
+}
+
+// evaluate makes the image of a Containerfile. see, unless nil, is shown what the image of the first platform is, before
+// anything is written.
+func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see func(context.Context, *containerfile.Stage) error) (_ *build.Image, err error) {
+	client, err := p.client(c)
+	if err != nil {
+		return nil, err
+	}
+	eo := b.o
+	eo.Dir, eo.Labels, eo.Format, eo.Created = o.Dir, o.Labels, o.Format, o.Created
+	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
+		return client.OpenPlatform(ctx, name, platform)
+	}
+	eo.Cache = p.fillCache(o.Dir)
+	start := time.Now()
+	e, err := containerfile.NewEvaluator(b.file, eo)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if err := p.checkRuns(e, of); err != nil {
+		return nil, err
+	}
+	var all []build.Custom
+	for i, platform := range of {
+		s, err := e.Evaluate(c.Context, platform)
+		if err != nil {
+			return nil, containerfileError(err)
+		}
+		if i == 0 && see != nil {
+			if err := see(c.Context, s); err != nil {
+				return nil, err
+			}
+		}
+		custom := build.Custom{Platform: s.Platform, Layers: s.Layers, Config: s.ConfigText}
+		if s.Base != "" {
+			if custom.Base, err = client.Reference(s.Base); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, custom)
+	}
+	image, err := p.assemble(&o, func() (*build.Image, error) { return build.Assemble(c.Context, all, o) })
+	if err != nil {
+		return nil, err
+	}
+	p.log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.file.Name, layerCount(image), cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	return image, nil
+}
+
+// checkRuns refuses, before anything is fetched, what cannot be done without running it.
+func (p *program) checkRuns(e *containerfile.Evaluator, of []v1.Platform) error {
+	for _, platform := range of {
+		runs, err := e.Runs(platform)
+		if err == nil && len(runs) > 0 {
+			err = runs
+		}
+		if err != nil {
+			return containerfileError(err)
+		}
+	}
+	return nil
+}
+
+// containerfileError tells what helps.
+func containerfileError(err error) error {
+	var problems containerfile.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	e := &cliutil.Error{Class: cliutil.ClassInput, Object: problems[0].File, Err: err}
+	if errors.Is(err, containerfile.ErrRun) {
+		e.Hint = "this build runs no commands but \"opm serve DIR --cache-dir=DIR --cache-only\", which it does itself; that of \"make build-full\" (linux, cgo) does, " +
+			"and what RUN makes can be made beforehand and be copied"
+	}
+	if network := cliutil.Classify(errors.Join(problems.Unwrap()...)); network == cliutil.ClassNetwork || network == cliutil.ClassIntegrity || network == cliutil.ClassLimit {
+		e.Class = network
+	}
+	return e
+}

@@ -1,0 +1,63 @@
+//go:build !nobuildah
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/containerfile"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// bundleContainerfileFlags are what "build bundle" has for Containerfiles.
+func bundleContainerfileFlags() []cli.Flag {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "containerfile", Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the argument as its context", Category: "what"},
+	}
+	return append(flags, containerfileFlags()...)
+}
+
+// buildBundleContainerfile builds the image of a Containerfile, and checks that it is one of a bundle.
+func (p *program) buildBundleContainerfile(c *cli.Context) error {
+	for _, flag := range []string{"package", "channels", "default", "overwrite", "output-dir"} {
+		if c.IsSet(flag) {
+			return cliutil.Usagef("--%s is not for --containerfile, which says what is in the image", flag)
+		}
+	}
+	if c.IsSet("base") {
+		return cliutil.Usagef("--base is not for --containerfile: its FROM names the base")
+	}
+	dir, err := argumentOr(c, "directory")
+	if err != nil {
+		return err
+	}
+	b, err := p.readContainerfile(c, c.String("containerfile"), dir)
+	if err != nil {
+		return err
+	}
+	o, err := p.buildOptions(c)
+	if err != nil {
+		return err
+	}
+	platform, err := parsePlatform(c.String("platform"))
+	if err != nil {
+		return err
+	}
+	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
+		return p.evaluate(c, b, o, []v1.Platform{platform}, func(ctx context.Context, s *containerfile.Stage) error {
+			if c.Bool("skip-validation") {
+				return nil
+			}
+			v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: s.Config.Labels}
+			if err := p.validBundle(ctx, b.file.Name, s.FS(ctx), v); err != nil {
+				return fmt.Errorf("the image is no valid bundle: %w", err)
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,93 @@
+//go:build !nobuildah
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/containerfile"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/opmcache"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+// fillCache makes the serve caches of Containerfiles, in a directory for temporary files.
+func (p *program) fillCache(temp string) func(context.Context, fs.FS, string, containerfile.CacheKind) ([]layers.Entry, error) {
+	return func(ctx context.Context, configs fs.FS, dir string, kind containerfile.CacheKind) ([]layers.Entry, error) {
+		if kind == containerfile.CacheNative {
+			return p.fillNative(ctx, configs, temp, dir)
+		}
+		return fillOPM(ctx, configs, temp, dir)
+	}
+}
+
+// fillOPM makes opm's cache in the format that opm has by default.
+func fillOPM(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
+	c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := declcfg.Validate(c); err != nil {
+		return nil, err
+	}
+	files, err := build.FilesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	whole, release, err := build.DivideCatalog(ctx, build.CatalogInput{FS: configs, Files: files}, temp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	entries, err := opmTop(opmcache.PogrebTop)(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	var moved []layers.Entry
+	for _, e := range entries {
+		switch below, ok := strings.CutPrefix(e.Name, opmcache.Dir+"/"); {
+		case ok:
+			e.Name = path.Join(dir, below)
+		case e.Name == opmcache.Dir:
+			e.Name = dir
+		default: // on the way there
+			continue
+		}
+		moved = append(moved, e)
+	}
+	return moved, nil
+}
+
+// fillNative makes the cache of the server of this project, as that would.
+func (p *program) fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
+	at, err := os.MkdirTemp(temp, "cache-")
+	if err != nil {
+		return nil, err
+	}
+	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true, Log: p.log})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	root := os.DirFS(at)
+	entries := []layers.Entry{layers.Dir(dir, 0o755)}
+	list, err := fs.ReadDir(root, ".")
+	for _, f := range list {
+		var e layers.Entry
+		if e, err = layers.File(path.Join(dir, f.Name()), root, f.Name()); err != nil {
+			break
+		}
+		e.Mode = 0o644
+		entries = append(entries, e)
+	}
+	return entries, err
+}

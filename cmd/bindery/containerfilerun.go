@@ -1,0 +1,95 @@
+//go:build !nobuildah
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/fullbuild"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// runContainerfile builds the image of a Containerfile with commands that have to be run. It is in full builds only; the
+// program starts itself once more for it.
+func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform) (err error) {
+	if o.Compression == build.CompressionAuto {
+		return cliutil.Usagef("--compression auto is not for files with RUN: what is run twice need not give the same files")
+	}
+	var stdin io.Reader
+	if c.String("file") == "-" {
+		stdin = bytes.NewReader(b.text) // which has been read
+	}
+	status, done, err := fullbuild.Enter(stdin)
+	if err != nil {
+		return &cliutil.Error{Class: cliutil.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN are built by every user"}
+	}
+	if done {
+		if status == 0 {
+			return nil
+		}
+		return &cliutil.ExitStatus{Status: status}
+	}
+	// Not beside the destination: the store of the build wants a file system that can have one.
+	work, err := images.NewWorkspace(c.Context, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	r := fullbuild.Request{
+		File: b.file.Name, Context: b.o.Context, Contexts: b.o.Contexts, Target: b.o.Target, Args: b.o.Args,
+		Platforms: of, Secrets: c.StringSlice("secret"), Labels: pairs(o.Labels), Annotations: pairs(o.Annotations),
+		Format: fullbuild.Format(o.Format), Zstd: o.Compression == layers.Zstd, Created: o.Created,
+		Dir: filepath.Join(work.Dir(), "build"), Policy: c.String("policy"), Retries: c.Int("retries"), Log: p.stderr,
+	}
+	if r.Log = p.stderr; p.quiet {
+		r.Log = io.Discard
+	}
+	if err := os.Mkdir(r.Dir, 0o700); err != nil {
+		return err
+	}
+	if c.String("file") == "-" {
+		r.File = filepath.Join(work.Dir(), "Containerfile")
+		if err := os.WriteFile(r.File, b.text, 0o600); err != nil {
+			return err
+		}
+	}
+	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
+		start := time.Now()
+		r.System = o.System
+		result, err := fullbuild.Build(c.Context, r)
+		var exit *fullbuild.ExitError
+		if errors.As(err, &exit) {
+			return nil, &cliutil.ExitStatus{Status: exit.Status, Err: &cliutil.Error{Class: cliutil.ClassInput, Object: b.file.Name, Err: err}}
+		}
+		if err != nil {
+			return nil, err
+		}
+		image, err := build.Directories(c.Context, result.Dirs, o)
+		if err == nil {
+			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image), cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+		}
+		return image, err
+	})
+}
+
+// pairs are a map's entries as flags have them, sorted.
+func pairs(m map[string]string) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// What an archive that ADD unpacks may have.
+const (
+	maxArchive        = 8 << 30 // bytes uncompressed
+	maxArchiveEntries = 200_000
+	maxRatio          = 1000 // times as long uncompressed, beyond ratioBeyond
+	ratioBeyond       = 64 << 20
+)
+
+// errLimit is an archive that is larger than it may be.
+var errLimit = errors.New("limit exceeded")
+
+// archive unpacks a file if it is an archive, tar without compression or with gzip, bzip2, xz or zstd.
+func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
+	r, err := openArchive(c.ctx, f.n)
+	if err != nil || r == nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	h, err := r.tar.Next()
+	if errors.Is(err, layers.ErrChanged) || errors.Is(err, errLimit) {
+		return false, err
+	}
+	if err != nil {
+		return false, nil // no archive, or nothing in it: a file like others
+	}
+	at, err := walk(c.ctx, c.x.root, dest, true, c.newDir)
+	if err != nil {
+		return false, err
+	}
+	if !at.node().isDir() {
+		return false, fmt.Errorf("destination %.200q is there and is not a directory", dest)
+	}
+	u := &unpacking{c: c, root: at.node(), base: at.path(), made: map[*node]bool{}}
+	for ; err == nil; h, err = r.tar.Next() {
+		if err := u.entry(h, r.tar); err != nil {
+			return true, fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	if err != io.EOF {
+		return true, fmt.Errorf("%s: %w", f.path, err)
+	}
+	c.count++
+	return true, nil
+}
+
+// archiveReader reads an archive within limits.
+type archiveReader struct {
+	tar    *tar.Reader
+	closes []func() error
+}
+
+func (r *archiveReader) close() error {
+	var err error
+	for i := len(r.closes) - 1; i >= 0; i-- {
+		err = errors.Join(err, r.closes[i]())
+	}
+	return err
+}
+
+// openArchive is nil for a file that cannot be an archive.
+func openArchive(ctx context.Context, n *node) (_ *archiveReader, err error) {
+	if n.data == nil || n.size < 16 {
+		return nil, nil
+	}
+	if err := fetchAll(ctx, []*node{n}); err != nil {
+		return nil, err
+	}
+	raw, err := n.data.open()
+	if err != nil {
+		return nil, err
+	}
+	r := &archiveReader{closes: []func() error{raw.Close}}
+	in := bufio.NewReaderSize(ctxio.Reader{Ctx: ctx, R: raw}, 64<<10)
+	plain, err := r.decompress(in)
+	if err != nil {
+		return nil, r.close() // it only begins like something compressed
+	}
+	r.tar = tar.NewReader(&bounded{r: plain, compressed: n.size})
+	return r, nil
+}
+
+func (r *archiveReader) decompress(in *bufio.Reader) (io.Reader, error) {
+	head, err := in.Peek(6)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		r.closes = append(r.closes, z.Close)
+		return z, nil
+	case bytes.HasPrefix(head, []byte("BZh")):
+		return bzip2.NewReader(in), nil
+	case bytes.HasPrefix(head, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
+		return xz.ReaderConfig{DictCap: 64 << 20}.NewReader(in)
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, err
+		}
+		r.closes = append(r.closes, func() error { z.Close(); return nil })
+		return z, nil
+	}
+	return in, nil
+}
+
+// bounded enforces the limits of an archive.
+type bounded struct {
+	r             io.Reader
+	compressed, n int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.n += int64(n); b.n > maxArchive {
+		return 0, fmt.Errorf("%w: the archive has more than %d bytes", errLimit, int64(maxArchive))
+	}
+	if b.n > ratioBeyond && b.n/maxRatio > b.compressed {
+		return 0, fmt.Errorf("%w: the archive is more than %d times as long as it is compressed", errLimit, maxRatio)
+	}
+	return n, err
+}
+
+// unpacking puts the entries of an archive into a directory of the stage.
+type unpacking struct {
+	c    *copying
+	root *node
+	base string         // its path in the stage
+	made map[*node]bool // links that the archive has made
+	n    int
+}
+
+func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
+	if u.n++; u.n > maxArchiveEntries {
+		return fmt.Errorf("%w: more than %d entries", errLimit, maxArchiveEntries)
+	}
+	name := h.Name
+	for _, part := range strings.Split(name, "/") {
+		if part == ".." {
+			return fmt.Errorf("entry %.200q leads out of the archive", name)
+		}
+	}
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return fmt.Errorf("entry %.200q has an invalid name", name)
+	}
+	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+	if clean == "" {
+		return nil
+	}
+	dir, err := u.dir(path.Dir(clean))
+	if err != nil {
+		return fmt.Errorf("entry %.200q: %w", name, err)
+	}
+	n := &node{mode: modeOf(h.Mode), uid: h.Uid, gid: h.Gid, xattrs: xattrs(h)}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		n.kind, n.children = layers.KindDir, map[string]*node{}
+	case tar.TypeReg:
+		n.kind, n.size = layers.KindFile, h.Size
+		if n.data, err = u.c.x.e.spool.add(u.c.ctx, data, h.Size); err != nil {
+			return fmt.Errorf("entry %.200q: %w", name, err)
+		}
+	case tar.TypeSymlink:
+		n.kind, n.mode, n.link = layers.KindSymlink, fs.ModePerm, h.Linkname
+		u.made[n] = true
+	case tar.TypeLink:
+		to, err := u.linked(h.Linkname)
+		if err != nil {
+			return fmt.Errorf("entry %.200q: %w", name, err)
+		}
+		same := *to
+		n = &same
+	case tar.TypeXGlobalHeader:
+		return nil
+	default:
+		return fmt.Errorf("entry %.200q is neither a file, a directory nor a link", name)
+	}
+	return put(u.c.ctx, dir, path.Base(clean), n)
+}
+
+// dir is the directory of an entry. It may lie behind links that the image has, but not behind those of the archive.
+func (u *unpacking) dir(name string) (*node, error) {
+	for at, c := range name + "/" {
+		if c != '/' {
+			continue
+		}
+		p, err := walk(u.c.ctx, u.c.x.root, u.base+"/"+name[:at], false, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if u.made[p.node()] {
+			return nil, fmt.Errorf("%.200q is a link in the same archive", name[:at])
+		}
+	}
+	p, err := walk(u.c.ctx, u.c.x.root, u.base+"/"+name, true, u.c.newDir)
+	if err != nil {
+		return nil, err
+	}
+	if !p.node().isDir() {
+		return nil, fmt.Errorf("%.200q is not a directory", name)
+	}
+	return p.node(), nil
+}
+
+// linked is the file that a hard link names, which is in the archive.
+func (u *unpacking) linked(name string) (*node, error) {
+	at := u.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(path.Clean("/"+name), "/"), "/") {
+		if at = at.children[part]; at == nil { // what the archive has put there is loaded
+			return nil, fmt.Errorf("there is no %.200q to link to", name)
+		}
+	}
+	if at.kind != layers.KindFile {
+		return nil, fmt.Errorf("%.200q is not a file to link to", name)
+	}
+	return at, nil
+}

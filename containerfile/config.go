@@ -1,0 +1,138 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	docker "github.com/fsouza/go-dockerclient"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Stage is what a Containerfile makes for one platform.
+type Stage struct {
+	Platform v1.Platform
+	// Base is the name of the image below everything, with its digest where it is in a registry; empty for none.
+	Base string
+	// Layers are those of the stages, from the bottom up. Stages of several platforms share those with the same content.
+	Layers []*layers.Layer
+	// Config is what the image is configured to.
+	Config v1.ImageConfig
+
+	s *stage
+	e *Evaluator
+}
+
+// health is a health check as docker's format has it.
+type health struct {
+	Test          []string      `json:",omitempty"`
+	Interval      time.Duration `json:",omitempty"`
+	Timeout       time.Duration `json:",omitempty"`
+	StartPeriod   time.Duration `json:",omitempty"`
+	StartInterval time.Duration `json:",omitempty"`
+	Retries       int           `json:",omitempty"`
+}
+
+// dockerConfig is what docker's format has besides.
+type dockerConfig struct {
+	v1.ImageConfig
+	Healthcheck *health  `json:",omitempty"`
+	OnBuild     []string `json:",omitempty"`
+	Shell       []string `json:",omitempty"`
+}
+
+// baseConfig reads the configuration of an image.
+func baseConfig(text []byte) (c docker.Config, author string, err error) {
+	var base struct {
+		Author string       `json:"author"`
+		Config dockerConfig `json:"config"`
+	}
+	if err := json.Unmarshal(text, &base); err != nil {
+		return c, "", fmt.Errorf("configuration: %w", err)
+	}
+	of := base.Config
+	c = docker.Config{
+		User: of.User, Env: slices.Clone(of.Env), Cmd: of.Cmd, Entrypoint: of.Entrypoint, WorkingDir: of.WorkingDir, StopSignal: of.StopSignal,
+		Labels: cloneMap(of.Labels), Volumes: cloneMap(of.Volumes), ExposedPorts: map[docker.Port]struct{}{}, OnBuild: of.OnBuild, Shell: of.Shell,
+	}
+	for port := range of.ExposedPorts {
+		c.ExposedPorts[docker.Port(port)] = struct{}{}
+	}
+	if h := of.Healthcheck; h != nil {
+		c.Healthcheck = &docker.HealthConfig{
+			Test: h.Test, Interval: h.Interval, Timeout: h.Timeout, StartPeriod: h.StartPeriod, StartInterval: h.StartInterval, Retries: h.Retries,
+		}
+	}
+	return c, base.Author, nil
+}
+
+// finish makes the result of the stage that was wanted.
+func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
+	c := s.ib.RunConfig
+	labels := cloneMap(c.Labels)
+	maps.Copy(labels, v.o.Labels)
+	out := &Stage{Platform: s.platform, Layers: s.layers, s: s, e: v.Evaluator, Config: v1.ImageConfig{
+		User: c.User, Env: s.allEnv(), Cmd: c.Cmd, Entrypoint: c.Entrypoint, WorkingDir: c.WorkingDir, StopSignal: c.StopSignal,
+		Labels: labels, Volumes: c.Volumes,
+	}}
+	if len(c.ExposedPorts) > 0 {
+		out.Config.ExposedPorts = map[string]struct{}{}
+		for port := range c.ExposedPorts {
+			out.Config.ExposedPorts[string(port)] = struct{}{}
+		}
+	}
+	if s.image != nil {
+		out.Base = s.image.image.Reference()
+	} else if len(out.Layers) == 0 {
+		// Not every reader takes an image without any.
+		out.Layers = []*layers.Layer{{Name: "empty"}}
+		if len(s.history) == 0 {
+			created := v.o.created()
+			s.history = append(s.history, v1.History{Created: &created, CreatedBy: "/bin/sh"})
+		}
+		s.markLayer()
+	}
+	if v.o.Format != build.FormatDocker {
+		for _, lost := range []struct {
+			name  string
+			there bool
+		}{{"HEALTHCHECK", c.Healthcheck != nil}, {"ONBUILD", len(c.OnBuild) > 0}, {"SHELL", len(c.Shell) > 0}} {
+			if lost.there {
+				v.warn(lost.name + " is left out: the oci format has no place for it, the docker format has")
+			}
+		}
+	}
+	return out, nil
+}
+
+// ConfigText is the text of the configuration of an image with the layers' diffIDs and the history of its base.
+func (s *Stage) ConfigText(ids []digest.Digest, history []v1.History) ([]byte, error) {
+	created := s.e.o.created()
+	img := v1.Image{
+		Created: &created, Author: s.s.author, Platform: s.Platform, Config: s.Config,
+		RootFS: v1.RootFS{Type: "layers", DiffIDs: ids}, History: append(slices.Clone(history), s.s.history...),
+	}
+	if s.s.ib.Author != "" {
+		img.Author = s.s.ib.Author
+	}
+	if s.e.o.Format != build.FormatDocker {
+		return json.Marshal(img)
+	}
+	c := dockerConfig{ImageConfig: s.Config, OnBuild: s.s.ib.RunConfig.OnBuild, Shell: s.s.ib.RunConfig.Shell}
+	if h := s.s.ib.RunConfig.Healthcheck; h != nil {
+		c.Healthcheck = &health{h.Test, h.Interval, h.Timeout, h.StartPeriod, h.StartInterval, h.Retries}
+	}
+	return json.Marshal(struct {
+		v1.Image
+		Config dockerConfig `json:"config"`
+	}{img, c})
+}

@@ -1,0 +1,81 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// maxDownload is the longest file that ADD fetches, in bytes.
+const maxDownload = 1 << 30
+
+// downloadTime is how long one may take.
+const downloadTime = 10 * time.Minute
+
+func isURL(src string) bool {
+	return strings.HasPrefix(src, "http://") || strings.HasPrefix(src, "https://")
+}
+
+func isGit(src string) bool {
+	return strings.HasPrefix(src, "git://") || strings.HasPrefix(src, "git@") || strings.HasPrefix(src, "ssh://")
+}
+
+// download fetches a file. Without a checksum the image would be another one whenever the server likes, so that there must be one:
+// the bytes are then known, and who sends them does not matter.
+func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node, name string, err error) {
+	u, err := url.Parse(src)
+	if err != nil {
+		return nil, "", errors.New("the URL cannot be understood")
+	}
+	shown := u.Redacted()
+	if strings.HasSuffix(u.Path, ".git") {
+		return nil, "", withMend("check it out beforehand and copy the directory", "%.200q: repositories are not fetched", shown)
+	}
+	want, err := digest.Parse(checksum)
+	if checksum == "" || err != nil || want.Algorithm() != digest.SHA256 {
+		return nil, "", withMend("add --checksum=sha256:... , or put the file into the context", "%.200q: what is fetched must be known beforehand", shown)
+	}
+	if name = path.Base(u.Path); name == "/" || name == "." || name == ".." {
+		name = "index.html"
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, downloadTime, fmt.Errorf("not done within %v", downloadTime))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, src, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("%.200q: invalid URL", shown)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err // it repeats the URL, with what may be secret in it
+		}
+		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, "", fmt.Errorf("%.200q: %s", shown, resp.Status)
+	}
+	h := sha256.New()
+	c, size, err := e.spool.addAll(ctx, io.TeeReader(resp.Body, h), maxDownload)
+	if err != nil {
+		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
+	}
+	if got := digest.NewDigest(digest.SHA256, h); got != want {
+		return nil, "", fmt.Errorf("%.200q: it has the digest %s and not %s", shown, got, want)
+	}
+	return &node{kind: layers.KindFile, mode: 0o600, size: size, data: c}, name, nil
+}

@@ -1,0 +1,114 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// found is what a source names: where it was found, and the node there, which is no link.
+type found struct {
+	path string // as it is written, relative to the root; "." for that
+	n    *node
+}
+
+// glob finds what a source names in a tree, in the order of names. A source that leads out is an error, a link never leads out.
+func glob(ctx context.Context, root *node, source string) ([]found, error) {
+	clean := path.Clean(strings.TrimLeft(source, "/"))
+	if source == "" || clean == "" {
+		return nil, errors.New("a source is empty")
+	}
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return nil, withMend("copy what is needed into the context", "%.200q is outside of the context", source)
+	}
+	if !strings.ContainsAny(clean, `*?[\`) {
+		p, err := walk(ctx, root, clean, true, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no %.200q", source)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []found{{clean, p.node()}}, nil
+	}
+	if _, err := path.Match(clean, ""); err != nil {
+		return nil, fmt.Errorf("%.200q: %w", source, err)
+	}
+	at := []string{"."}
+	for part := range strings.SplitSeq(clean, "/") {
+		var next []string
+		seen := map[string]bool{}
+		for _, dir := range at {
+			names, err := match(ctx, root, dir, part)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				if !seen[name] {
+					seen[name] = true
+					next = append(next, name)
+				}
+			}
+		}
+		at = next
+	}
+	var all []found
+	for _, name := range at {
+		p, err := walk(ctx, root, name, true, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found{name, p.node()})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("nothing matches %.200q", source)
+	}
+	return all, nil
+}
+
+// match are the names in a directory that match a part of a pattern; "**" stands for any directories.
+func match(ctx context.Context, root *node, dir, part string) ([]string, error) {
+	p, err := walk(ctx, root, dir, true, nil)
+	if err != nil || !p.node().isDir() {
+		return nil, ignoreMissing(err)
+	}
+	children, err := p.node().entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	if part == "**" {
+		names = append(names, dir)
+	}
+	for _, name := range sorted(children) {
+		full := path.Join(dir, name)
+		if part == "**" {
+			if children[name].isDir() {
+				below, err := match(ctx, root, full, part)
+				if err != nil {
+					return nil, err
+				}
+				names = append(names, below...)
+			}
+			continue
+		}
+		if ok, err := path.Match(part, name); err != nil {
+			return nil, err
+		} else if ok {
+			names = append(names, full)
+		}
+	}
+	return names, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+)
+
+// maxIgnore is the longest ignore file in bytes.
+const maxIgnore = 1 << 20
+
+// ignorePatterns are those of the file that leaves something of the context out: FILE.containerignore or FILE.dockerignore beside
+// the Containerfile, else .containerignore or .dockerignore in the context. file is empty for a Containerfile that is none.
+func (d *disk) ignorePatterns(file string) ([]string, error) {
+	open := func(name string) (io.ReadCloser, error) { return d.root.Open(name) }
+	tries := []struct {
+		open func(string) (io.ReadCloser, error)
+		name string
+	}{{open, ".containerignore"}, {open, ".dockerignore"}}
+	if file != "" {
+		beside := func(name string) (io.ReadCloser, error) { return os.Open(name) }
+		tries = append([]struct {
+			open func(string) (io.ReadCloser, error)
+			name string
+		}{{beside, file + ".containerignore"}, {beside, file + ".dockerignore"}}, tries...)
+	}
+	for _, t := range tries {
+		f, err := t.open(filepath.FromSlash(t.name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if len(text) > maxIgnore {
+			return nil, fmt.Errorf("%s: longer than %d bytes", t.name, maxIgnore)
+		}
+		return ignorefile.ReadAll(bytes.NewReader(text))
+	}
+	return nil, nil
+}
+
+// ignored tells what of a tree patterns leave out. The nil value leaves nothing out.
+type ignored struct {
+	m *patternmatcher.PatternMatcher
+}
+
+func newIgnored(patterns []string) (*ignored, error) {
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	m, err := patternmatcher.New(patterns)
+	if err != nil {
+		return nil, err
+	}
+	return &ignored{m}, nil
+}
+
+// match tells whether a path is left out. info is of the directory above it, and the result is for what is in it.
+func (i *ignored) match(name string, above patternmatcher.MatchInfo) (bool, patternmatcher.MatchInfo, error) {
+	if i == nil || name == "." {
+		return false, patternmatcher.MatchInfo{}, nil
+	}
+	return i.m.MatchesUsingParentResults(name, above)
+}
+
+// matchAt is match for a path of which nothing is known.
+func (i *ignored) matchAt(name string) (out bool, info patternmatcher.MatchInfo, err error) {
+	if i == nil || name == "." {
+		return false, info, nil
+	}
+	for at, c := range name {
+		if c == '/' {
+			if _, info, err = i.match(name[:at], info); err != nil {
+				return false, info, err
+			}
+		}
+	}
+	return i.match(name, info)
+}
+
+// within tells whether something can be in a directory that is itself left out.
+func (i *ignored) within() bool { return i.m.Exclusions() }

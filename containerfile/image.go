@@ -1,0 +1,232 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// imageTree is the tree of an image. The headers in its layers are read when a path in it is first needed, and the content of
+// files when they are copied: the layers are then read again, which the cache of blobs has by then.
+type imageTree struct {
+	image  *images.Image
+	limits images.Limits
+	spool  *spool
+	node   *node
+}
+
+func newImageTree(img *images.Image, limits images.Limits, s *spool) *imageTree {
+	t := &imageTree{image: img, limits: limits, spool: s}
+	t.node = &node{kind: layers.KindDir, mode: 0o755, load: t.list}
+	return t
+}
+
+// imageFile is a file in a layer of an image. Its bytes are in a spool once it has been fetched.
+type imageFile struct {
+	t     *imageTree
+	layer int
+	entry int // in the layer
+	data  content
+}
+
+func (f *imageFile) id() string {
+	return fmt.Sprintf("%s %d", f.t.image.Layers[f.layer].Digest, f.entry)
+}
+
+func (f *imageFile) open() (io.ReadCloser, error) {
+	if f.data == nil {
+		return nil, errNotReady
+	}
+	return f.data.open()
+}
+
+// list reads the headers of all layers, from the bottom up.
+func (t *imageTree) list(ctx context.Context) (map[string]*node, error) {
+	root := newDir(0o755)
+	r := images.NewLayerReader(t.limits)
+	for n := range t.image.Layers {
+		l := &layerList{t: t, root: root, layer: n, seen: map[*node]bool{}}
+		if _, err := r.Read(ctx, t.image, n, func(name string, h *tar.Header, _ io.Reader) error { return l.add(ctx, name, h) }); err != nil {
+			return nil, fmt.Errorf("image %.300q: %w", t.image.Name, err)
+		}
+	}
+	*t.node = node{kind: layers.KindDir, mode: 0o755, uid: root.uid, gid: root.gid, children: root.children}
+	return root.children, nil
+}
+
+// layerList adds one layer to the tree of those below.
+type layerList struct {
+	t     *imageTree
+	root  *node
+	layer int
+	n     int
+	seen  map[*node]bool // nodes of this layer
+}
+
+func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
+	entry := l.n
+	l.n++
+	if name == "." {
+		return nil
+	}
+	dir, base := path.Split(name)
+	parent, err := l.parent(dir)
+	if err != nil {
+		return err
+	}
+	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
+		switch {
+		case hidden == ".wh..opq":
+			for child, n := range parent.children {
+				if !l.seen[n] {
+					delete(parent.children, child)
+				}
+			}
+		case strings.HasPrefix(hidden, ".wh."), hidden == "", hidden == ".", hidden == "..":
+		case parent.children[hidden] != nil && !l.seen[parent.children[hidden]]:
+			delete(parent.children, hidden)
+		}
+		return nil
+	}
+	n := &node{mode: h.FileInfo().Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), uid: h.Uid, gid: h.Gid, xattrs: xattrs(h)}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		n.kind, n.children = layers.KindDir, map[string]*node{}
+		if was := parent.children[base]; was != nil && was.isDir() {
+			n.children = was.children
+		}
+	case tar.TypeReg:
+		n.kind, n.size, n.data = layers.KindFile, h.Size, &imageFile{t: l.t, layer: l.layer, entry: entry}
+	case tar.TypeSymlink:
+		n.kind, n.mode, n.link = layers.KindSymlink, fs.ModePerm, h.Linkname
+	case tar.TypeLink:
+		to, err := l.find(h.Linkname)
+		if err != nil {
+			return fmt.Errorf("hard link %.200q: %w", name, err)
+		}
+		n = to
+	default:
+		n.kind = special
+	}
+	parent.children[base] = n
+	l.seen[n] = true
+	return nil
+}
+
+// parent is the directory of an entry; what is no directory on the way there makes way, as it does when layers are unpacked. No
+// link is followed: layers that need that are made by nobody.
+func (l *layerList) parent(dir string) (*node, error) {
+	at := l.root
+	for name := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
+		if name == "" || name == "." {
+			continue
+		}
+		next := at.children[name]
+		if next == nil || !next.isDir() {
+			next = newDir(0o755)
+			at.children[name] = next
+			l.seen[next] = true
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// find is the file that a hard link names.
+func (l *layerList) find(name string) (*node, error) {
+	at := l.root
+	for part := range strings.SplitSeq(path.Clean("/" + name)[1:], "/") {
+		if at = at.children[part]; at == nil {
+			return nil, fmt.Errorf("there is no %.200q", name)
+		}
+	}
+	if at.isDir() {
+		return nil, fmt.Errorf("%.200q is a directory", name)
+	}
+	return at, nil
+}
+
+// xattrs are the extended attributes that are copied, as buildah does.
+func xattrs(h *tar.Header) map[string]string {
+	var kept map[string]string
+	for key, value := range h.PAXRecords {
+		name, ok := strings.CutPrefix(key, "SCHILY.xattr.")
+		if !ok || name != "security.capability" && name != "security.ima" && !strings.HasPrefix(name, "user.") {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[name] = value
+	}
+	return kept
+}
+
+// fetchAll fetches the content of those nodes that are files of images, of each image at once.
+func fetchAll(ctx context.Context, nodes []*node) error {
+	wanted := map[*imageTree]map[int]map[int]*imageFile{}
+	for _, n := range nodes {
+		f, ok := n.data.(*imageFile)
+		if !ok || f.data != nil {
+			continue
+		}
+		if wanted[f.t] == nil {
+			wanted[f.t] = map[int]map[int]*imageFile{}
+		}
+		if wanted[f.t][f.layer] == nil {
+			wanted[f.t][f.layer] = map[int]*imageFile{}
+		}
+		wanted[f.t][f.layer][f.entry] = f
+	}
+	for t, of := range wanted {
+		r := images.NewLayerReader(t.limits)
+		var ns []int
+		for n := range of {
+			ns = append(ns, n)
+		}
+		slices.Sort(ns)
+		for _, n := range ns {
+			if err := t.fetchLayer(ctx, r, n, of[n]); err != nil {
+				return fmt.Errorf("image %.300q: %w", t.image.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fetchLayer fetches files of one layer. It is read to its end, where it is known to be what its digest says: the files are not
+// looked at before that.
+func (t *imageTree) fetchLayer(ctx context.Context, r *images.LayerReader, layer int, files map[int]*imageFile) error {
+	got := map[int]content{}
+	entry := 0
+	_, err := r.Read(ctx, t.image, layer, func(_ string, h *tar.Header, data io.Reader) error {
+		f := files[entry]
+		entry++
+		if f == nil {
+			return nil
+		}
+		c, err := t.spool.add(ctx, data, h.Size)
+		got[f.entry] = c
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for n, f := range files {
+		if got[n] == nil {
+			return fmt.Errorf("%w: layer %d is not what it was", images.ErrIntegrity, layer)
+		}
+		f.data = got[n]
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/openshift/imagebuilder"
+	"github.com/openshift/imagebuilder/dockerfile/command"
+	"github.com/openshift/imagebuilder/dockerfile/parser"
+)
+
+// MaxText is the longest Containerfile in bytes.
+const MaxText = 1 << 20
+
+// File is a Containerfile that could be parsed.
+type File struct {
+	// Name is for messages.
+	Name string
+	text []byte
+	// Warnings are what the parser found odd.
+	Warnings []string
+}
+
+// Parse parses the text of a Containerfile. All instructions that there are not are told together; an error is [Problems].
+func Parse(name string, text []byte) (*File, error) {
+	f := &File{Name: name, text: text}
+	switch {
+	case len(text) > MaxText:
+		return nil, Problems{f.asProblem(0, "", fmt.Errorf("longer than %d bytes", MaxText))}
+	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
+		return nil, Problems{f.asProblem(0, "", errors.New("not a text in UTF-8"))}
+	}
+	root, err := f.parse()
+	if err != nil {
+		return nil, Problems{f.asProblem(f.lineOf(err), "", err)}
+	}
+	if err := f.check(root); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// parse makes a new tree: evaluating changes it.
+func (f *File) parse() (*parser.Node, error) {
+	r, err := parser.Parse(bytes.NewReader(f.text))
+	if err != nil {
+		return nil, err
+	}
+	f.Warnings = nil
+	for _, w := range r.Warnings {
+		f.Warnings = append(f.Warnings, strings.TrimPrefix(w, "[WARNING]: "))
+	}
+	if len(r.AST.Children) == 0 {
+		return nil, errors.New("it has no instructions")
+	}
+	return r.AST, nil
+}
+
+// lineOf finds the line that makes the parser fail: it stops at the first, and does not say which.
+func (f *File) lineOf(err error) int {
+	ends := []int{}
+	for i, c := range f.text {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	ends = append(ends, len(f.text))
+	n := sort.Search(len(ends), func(i int) bool {
+		_, e := parser.Parse(bytes.NewReader(f.text[:ends[i]]))
+		return e != nil && e.Error() == err.Error()
+	})
+	if n == len(ends) {
+		return 0
+	}
+	return n + 1
+}
+
+// instructions are those that there are.
+var instructions = []string{
+	command.Add, command.Arg, command.Cmd, command.Copy, command.Entrypoint, command.Env, command.Expose, command.From, command.Healthcheck,
+	command.Label, command.Maintainer, command.Onbuild, command.Run, command.Shell, command.StopSignal, command.User, command.Volume, command.Workdir,
+}
+
+// check finds what is wrong whatever the arguments are.
+func (f *File) check(root *parser.Node) error {
+	var ps Problems
+	from := false
+	for _, n := range root.Children {
+		name := strings.ToLower(n.Value)
+		switch {
+		case !slices.Contains(instructions, name):
+			ps = append(ps, f.asProblem(n.StartLine, "", withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")), "unknown instruction %.40q", n.Value)))
+		case name == command.From:
+			from = true
+		case !from && name != command.Arg:
+			ps = append(ps, f.asProblem(n.StartLine, n.Value, withMend("put FROM before it", "no stage has begun")))
+		}
+		if len(ps) >= maxProblems {
+			return ps
+		}
+	}
+	if !from {
+		ps = append(ps, f.asProblem(0, "", withMend("begin with FROM scratch, or with an image", "it has no FROM")))
+	}
+	if len(ps) > 0 {
+		return ps
+	}
+	return nil
+}
+
+// stages takes the file apart for a set of arguments.
+func (f *File) stages(args, builtin map[string]string) (imagebuilder.Stages, map[*parser.Node]int, error) {
+	root, err := f.parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	froms := []int{}
+	for _, n := range root.Children {
+		if n.Value == command.From {
+			froms = append(froms, n.StartLine)
+		}
+	}
+	b := imagebuilder.NewBuilder(args)
+	for k, v := range builtin {
+		b.BuiltinArgDefaults[k] = v
+	}
+	all, err := imagebuilder.NewStages(root, b)
+	if err != nil {
+		return nil, nil, Problems{f.asProblem(0, "", err)}
+	}
+	lines := map[*parser.Node]int{}
+	for i, s := range all {
+		if i < len(froms) {
+			lines[s.Node] = froms[i]
+		}
+	}
+	return all, lines, nil
+}

@@ -1,0 +1,305 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	docker "github.com/fsouza/go-dockerclient"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/openshift/imagebuilder"
+	"github.com/openshift/imagebuilder/dockerfile/command"
+	"github.com/openshift/imagebuilder/dockerfile/parser"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// stage is a stage that has been evaluated, or is about to be.
+type stage struct {
+	e        *evaluation
+	ib       *imagebuilder.Builder
+	platform v1.Platform
+	image    *imageTree // below everything; nil for scratch
+	layers   []*layers.Layer
+	env      []string // of what the stage is based on
+	root     *node
+	history  []v1.History // of the stages, without that of the image
+	author   string
+
+	ctx  context.Context // of the instruction that is being evaluated
+	line int
+}
+
+// stage evaluates a stage and what it needs. The result is nil if there were problems.
+func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
+	if s := v.done[n]; s != nil {
+		if s.e == nil {
+			return nil, nil // it has failed before
+		}
+		return s, nil
+	}
+	v.done[n] = &stage{}
+	st := v.stages[n]
+	s := &stage{e: v, ib: st.Builder, platform: v.platform, line: v.lines[st.Node]}
+	before := len(v.problems)
+	if err := s.from(ctx, n, st.Node); err != nil {
+		return nil, v.fail(s.line, command.From, err)
+	}
+	for _, child := range st.Node.Children {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		s.line = child.StartLine
+		if err := s.instruction(ctx, child); err != nil {
+			if err := v.fail(s.line, child.Value, err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(v.problems) > before {
+		return nil, nil
+	}
+	if err := s.seal(ctx); err != nil {
+		return nil, err
+	}
+	v.done[n] = s
+	return s, nil
+}
+
+// from begins a stage.
+func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
+	name, err := s.ib.From(node)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(name, "$") || name == "" {
+		return withMend("give the ARG a default, or --build-arg", "%.200q names no image", name)
+	}
+	if text := s.ib.Platform; text != "" {
+		if s.platform, err = parsePlatform(text); err != nil {
+			return err
+		}
+	}
+	config := docker.Config{Image: name}
+	i := s.e.stageNamed(name, n)
+	switch {
+	case name == imagebuilder.NoBaseImageSpecifier:
+		s.root = newDir(0o755)
+	case i >= 0:
+		below, err := s.e.stage(ctx, i)
+		if err != nil || below == nil {
+			if below == nil && err == nil {
+				err = fmt.Errorf("stage %q has problems", name)
+			}
+			return err
+		}
+		s.image, s.platform, s.author = below.image, below.platform, below.author
+		s.layers = append(s.layers, below.layers...)
+		s.history = append(s.history, below.history...)
+		s.root = derive(below.root)
+		config = below.ib.RunConfig
+		config.Env, config.Labels = below.allEnv(), cloneMap(config.Labels)
+		config.Volumes, config.ExposedPorts = cloneMap(config.Volumes), cloneMap(config.ExposedPorts)
+		config.Image = name
+	default:
+		if s.image, err = s.e.tree(ctx, name, s.platform); err != nil {
+			return err
+		}
+		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
+			return withMend("give --platform", "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
+		}
+		s.root = derive(s.image.node)
+		var author string
+		if config, author, err = baseConfig(s.image.image.ConfigText); err != nil {
+			return fmt.Errorf("image %.200q: %w", name, err)
+		}
+		s.author, config.Image = author, name
+	}
+	s.env = config.Env
+	return s.ib.FromImage(&docker.Image{Config: &config}, node)
+}
+
+func cloneMap[K comparable, V any](m map[K]V) map[K]V {
+	out := make(map[K]V, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// allEnv is the environment that the configuration gets.
+func (s *stage) allEnv() []string {
+	all := append([]string{}, s.env...)
+	for _, set := range s.ib.RunConfig.Env {
+		key, _, _ := strings.Cut(set, "=")
+		found := false
+		for i, old := range all {
+			if k, _, _ := strings.Cut(old, "="); k == key {
+				all[i], found = set, true
+			}
+		}
+		if !found {
+			all = append(all, set)
+		}
+	}
+	return all
+}
+
+// instruction evaluates one instruction.
+func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
+	step := s.ib.Step()
+	if err := step.Resolve(n); err != nil {
+		return err
+	}
+	if err := s.precheck(step); err != nil {
+		return err
+	}
+	s.ctx = ctx
+	warnings := len(s.ib.Warnings)
+	if err := s.ib.Run(step, executor{s, strings.ToLower(step.Command)}, true); err != nil {
+		return err
+	}
+	for _, w := range s.ib.Warnings[warnings:] {
+		s.e.warn(fmt.Sprintf("%s:%d: %s", s.e.f.Name, s.line, strings.TrimSpace(w)))
+	}
+	s.told(n)
+	return nil
+}
+
+// precheck refuses what the library would take for something else.
+func (s *stage) precheck(step *imagebuilder.Step) error {
+	for _, f := range step.Flags {
+		switch name, _, ok := strings.Cut(f, "="); {
+		case !ok && (name == "--chown" || name == "--chmod" || name == "--from" || name == "--exclude" || name == "--checksum" || name == "--platform"):
+			return withMend("write "+name+"=VALUE", "%s has no value", name)
+		}
+	}
+	return nil
+}
+
+// executor is how the library gives work to a stage.
+type executor struct {
+	s       *stage
+	command string
+}
+
+func (executor) Preserve(string) error            { return nil }
+func (executor) EnsureContainerPath(string) error { return nil }
+
+// EnsureContainerPathAs makes the working directory. The library asks for it after every instruction: one that a base has
+// already must not cost the reading of its layers.
+func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error {
+	if x.command != command.Workdir || path.Clean(dir) == "/" {
+		return nil
+	}
+	var uid, gid int
+	if user != "" {
+		// Where the user is not known the directory is root's.
+		if u, g, err := owner(x.s.ctx, x.s.root, user); err == nil {
+			uid, gid = u, g
+		} else if isInterrupted(err) {
+			return err
+		}
+	}
+	p, err := walk(x.s.ctx, x.s.root, dir, true, func() *node {
+		d := newDir(0o755)
+		d.own, d.uid, d.gid = true, uid, gid
+		return d
+	})
+	if err == nil && !p.node().isDir() {
+		err = fmt.Errorf("%.200q is there and is not a directory", dir)
+	}
+	return err
+}
+
+func (x executor) Copy(_ []string, copies ...imagebuilder.Copy) error {
+	for _, c := range copies {
+		if c.KeepGitDir {
+			return errors.New("--keep-git-dir: repositories are not fetched")
+		}
+		if err := x.s.copy(x.s.ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x executor) Run(run imagebuilder.Run, _ docker.Config) error { return x.s.run(x.s.ctx, run) }
+
+func (x executor) UnrecognizedInstruction(step *imagebuilder.Step) error {
+	return fmt.Errorf("unknown instruction %.40q", step.Command)
+}
+
+// sourceOf is the tree that --from names, and what of it is left out; the context if it names nothing.
+func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, error) {
+	if from == "" {
+		return s.e.context.node, s.e.patterns, nil
+	}
+	if d := s.e.contexts[from]; d != nil {
+		patterns, err := d.ignorePatterns("")
+		return d.node, patterns, err
+	}
+	own := len(s.e.stages)
+	for i, st := range s.e.stages {
+		if st.Builder == s.ib {
+			own = i
+		}
+	}
+	if i := s.e.stageNamed(from, own); i >= 0 {
+		other, err := s.e.stage(ctx, i)
+		if err == nil && other == nil {
+			err = fmt.Errorf("stage %q has problems", from)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return other.root, nil, nil
+	}
+	t, err := s.e.tree(ctx, from, s.e.platform)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--from=%s is no stage before this one, and no image: %w", from, err)
+	}
+	return t.node, nil, nil
+}
+
+// seal makes the layer of the stage, if it has anything of its own.
+func (s *stage) seal(ctx context.Context) error {
+	entries, id, err := entriesOf(ctx, s.root)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	l := s.e.layers[id]
+	if l == nil {
+		l = &layers.Layer{Name: "files", Entries: entries}
+		s.e.layers[id] = l
+	}
+	s.layers = append(s.layers, l)
+	if n := len(s.history); n > 0 {
+		s.markLayer()
+	}
+	return nil
+}
+
+func parsePlatform(text string) (v1.Platform, error) {
+	parts := strings.Split(text, "/")
+	p := v1.Platform{OS: "linux", Architecture: parts[0]}
+	switch len(parts) {
+	case 1:
+	case 2, 3:
+		p.OS, p.Architecture = parts[0], parts[1]
+		if len(parts) == 3 {
+			p.Variant = parts[2]
+		}
+	default:
+		return p, fmt.Errorf("--platform=%.100s: expected OS/ARCH", text)
+	}
+	if p.OS == "" || p.Architecture == "" {
+		return p, withMend("write OS/ARCH", "--platform=%.100s names no platform", text)
+	}
+	return p, nil
+}

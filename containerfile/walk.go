@@ -1,0 +1,126 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// maxLinks is how many links a path may lead through, as in Linux.
+const maxLinks = 40
+
+// maxDepth is how deep directories may lie in each other.
+const maxDepth = 100
+
+// step is a node on the way and its name.
+type step struct {
+	name string
+	n    *node
+}
+
+// place is where a path leads to.
+type place []step
+
+func (p place) node() *node { return p[len(p)-1].n }
+
+// path is the name without links in it, relative to the root; "." for that.
+func (p place) path() string {
+	names := make([]string, 0, len(p))
+	for _, s := range p[1:] {
+		names = append(names, s.name)
+	}
+	if len(names) == 0 {
+		return "."
+	}
+	return strings.Join(names, "/")
+}
+
+// walk follows a path from the root of a tree, links inside of it, the last one too if follow is true. ".." ends at the root. mkdir,
+// unless nil, makes a directory that lacks.
+func walk(ctx context.Context, root *node, path string, follow bool, mkdir func() *node) (place, error) {
+	at := place{{"", root}}
+	todo := strings.Split(path, "/")
+	links := 0
+	for len(todo) > 0 {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		name := todo[0]
+		todo = todo[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = at[:max(1, len(at)-1)]
+			continue
+		}
+		dir := at.node()
+		if !dir.isDir() {
+			return nil, fmt.Errorf("%.200q is not a directory", "/"+at.path())
+		}
+		children, err := dir.entries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n := children[name]
+		if n == nil {
+			if mkdir == nil {
+				return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+			}
+			n = mkdir()
+			children[name] = n
+		}
+		if n.kind == layers.KindSymlink && (follow || hasName(todo)) {
+			if links++; links > maxLinks {
+				return nil, fmt.Errorf("%.200q leads through more than %d links", path, maxLinks)
+			}
+			if strings.HasPrefix(n.link, "/") {
+				at = at[:1]
+			}
+			todo = append(strings.Split(n.link, "/"), todo...)
+			continue
+		}
+		if at = append(at, step{name, n}); len(at) > maxDepth {
+			return nil, fmt.Errorf("%.200q is more than %d directories deep", path, maxDepth)
+		}
+	}
+	return at, nil
+}
+
+// hasName tells whether there is more of a path than slashes.
+func hasName(todo []string) bool {
+	for _, name := range todo {
+		if name != "" && name != "." {
+			return true
+		}
+	}
+	return false
+}
+
+// put gives a directory of a stage an entry. A directory in the place of a directory takes over its entries.
+func put(ctx context.Context, dir *node, name string, n *node) error {
+	children, err := dir.entries(ctx)
+	if err != nil {
+		return err
+	}
+	was := children[name]
+	children[name] = n
+	n.own = true
+	if was == nil {
+		return nil
+	}
+	n.over = was.over || was.isDir() && !was.own
+	switch {
+	case !n.isDir():
+	case was.isDir():
+		n.children, n.load, n.opaque = was.children, was.load, was.opaque
+	default:
+		n.opaque = n.over
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+//go:build linux && cgo && buildah
+
+package fullbuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	rspec "github.com/opencontainers/runtime-spec/specs-go"
+	"go.podman.io/buildah"
+	"go.podman.io/buildah/define"
+	"go.podman.io/buildah/imagebuildah"
+	"go.podman.io/image/v5/signature"
+	"go.podman.io/image/v5/types"
+	"go.podman.io/storage"
+	"go.podman.io/storage/pkg/archive"
+	"go.podman.io/storage/pkg/unshare"
+	"golang.org/x/sys/unix"
+)
+
+// Available tells whether this program can run commands.
+const Available = true
+
+// Init is to be called first in main. It is true if the program was started by itself for a part of a build, which is done
+// then: main must return.
+func Init() bool { return buildah.InitReexec() }
+
+// Build builds the images of a request, one platform after the other. It needs the process to be what [Enter] makes of it.
+// A command that fails is an [ExitError]. It may be called once at a time.
+func Build(ctx context.Context, r Request) (_ *Result, err error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if r.Log == nil {
+		r.Log = io.Discard
+	}
+	if err := r.foreign(); err != nil {
+		return nil, err
+	}
+	sys := types.SystemContext{}
+	if r.System != nil {
+		sys = *r.System
+	}
+	credentials(&sys, unshare.GetRootlessUID())
+	r.System = &sys
+	policy, err := r.policyFile()
+	if err != nil {
+		return nil, err
+	}
+	restore, err := r.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, restore()) }()
+	store, err := openStore(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if _, e := store.Shutdown(true); e != nil && err == nil {
+			err = fmt.Errorf("closing the store of the build: %w", e)
+		}
+	}()
+	platforms := r.platforms()
+	result := &Result{}
+	for i, p := range platforms {
+		dir := filepath.Join(r.Dir, fmt.Sprintf("image%d", i))
+		options := r.options(policy)
+		options.Output = "dir:" + dir
+		options.Platforms = []struct{ OS, Arch, Variant string }{{p.OS, p.Architecture, p.Variant}}
+		if _, _, err := imagebuildah.BuildDockerfiles(ctx, store, options, r.File); err != nil {
+			if len(platforms) > 1 {
+				err = fmt.Errorf("%s: %w", platformName(p), err)
+			}
+			return nil, failure(ctx, err)
+		}
+		result.Dirs = append(result.Dirs, dir)
+	}
+	return result, nil
+}
+
+// options are the request as the library takes it.
+func (r Request) options(policy string) define.BuildOptions {
+	created := r.created()
+	jobs := 1
+	sys := *r.System
+	sys.SignaturePolicyPath, sys.BigFilesTemporaryDir = policy, os.Getenv("TMPDIR")
+	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // what is remembered would be of no use: the store is new
+	o := define.BuildOptions{
+		ContextDirectory: r.Context,
+		IgnoreFile:       r.IgnoreFile,
+		Target:           r.Target,
+		Args:             map[string]string{},
+		Labels:           r.Labels,
+		Annotations:      r.Annotations,
+		Timestamp:        &created,
+		OutputFormat:     define.OCIv1ImageManifest,
+		Compression:      archive.Gzip,
+		SystemContext:    &sys,
+		// What a policy forbids is forbidden for the bases; the image itself is made here.
+		SignaturePolicyPath: policy,
+		PullPolicy:          define.PullIfMissing,
+		MaxPullPushRetries:  r.Retries,
+		PullPushRetryDelay:  time.Second,
+
+		Isolation:        define.IsolationChroot,
+		NetworkInterface: noNetwork{},
+		// The commands are in the network of the build, as chroot isolation has it.
+		NamespaceOptions: []define.NamespaceOption{{Name: string(rspec.NetworkNamespace), Host: true}},
+		ConfigureNetwork: define.NetworkDefault,
+		IDMappingOptions: &define.IDMappingOptions{HostUIDMapping: true, HostGIDMapping: true},
+		CommonBuildOpts: &define.CommonBuildOptions{
+			HTTPProxy: true,
+			// The version of the library is not a part of what is built.
+			IdentityLabel: types.OptionalBoolFalse,
+			Secrets:       r.Secrets,
+			Ulimit:        ulimits(),
+		},
+		In:           bytes.NewReader(nil),
+		Out:          r.Log,
+		Err:          r.Log,
+		ReportWriter: r.Log,
+
+		Jobs:                    &jobs,
+		NoCache:                 true, // the store is new
+		RemoveIntermediateCtrs:  true,
+		ForceRmIntermediateCtrs: true,
+		CreatedAnnotation:       types.OptionalBoolFalse,
+		AdditionalBuildContexts: map[string]*define.AdditionalBuildContext{},
+	}
+	for k, v := range r.Args {
+		o.Args[k] = v
+	}
+	for name, value := range r.Contexts {
+		o.AdditionalBuildContexts[name] = additionalContext(value)
+	}
+	if r.Format == Docker {
+		o.OutputFormat = define.Dockerv2ImageManifest
+	}
+	if r.Zstd {
+		o.Compression = archive.Zstd
+	}
+	return o
+}
+
+// ulimits are the limits of this process. Without them the library tries to raise them, which fails where the hard limit is
+// lower than what it wants.
+func ulimits() (out []string) {
+	for name, which := range map[string]int{"nofile": unix.RLIMIT_NOFILE, "nproc": unix.RLIMIT_NPROC} {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(which, &l); err != nil {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s=%d:%d", name, int64(l.Cur), int64(l.Max))) // no limit is -1
+	}
+	return out
+}
+
+// openStore opens a store in the directory: overlay where the kernel and the file system can have it, else vfs, which copies
+// every layer. STORAGE_DRIVER decides as it does for podman.
+func openStore(dir string) (storage.Store, error) {
+	drivers := []string{"overlay", "vfs"}
+	if d := os.Getenv("STORAGE_DRIVER"); d != "" {
+		drivers = []string{d}
+	}
+	var errs []error
+	for _, driver := range drivers {
+		root := filepath.Join(dir, "store-"+driver)
+		store, err := storage.GetStore(storage.StoreOptions{
+			GraphDriverName: driver, GraphRoot: filepath.Join(root, "graph"), RunRoot: filepath.Join(root, "run"),
+		})
+		if err == nil {
+			return store, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", driver, err))
+	}
+	return nil, fmt.Errorf("opening a store for the build in %s: %w", dir, errors.Join(errs...))
+}
+
+// acceptAll is the policy of systems that have none (containers-policy.json(5)); the library does not work without.
+const acceptAll = `{"default":[{"type":"insecureAcceptAnything"}]}`
+
+// policyFile is the policy.json to enforce for the bases; empty for the system's.
+func (r Request) policyFile() (string, error) {
+	if r.Policy != "" {
+		return r.Policy, nil
+	}
+	_, err := signature.DefaultPolicy(r.System)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	file := filepath.Join(r.Dir, "policy.json")
+	return file, os.WriteFile(file, []byte(acceptAll), 0o600)
+}
+
+// failure is an error of the library with the status of the command that failed, if one did.
+func failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return &ExitError{Status: exit.ExitCode(), Err: err}
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+//go:build linux && cgo && buildah
+
+package fullbuild
+
+import (
+	"errors"
+
+	"go.podman.io/common/libnetwork/types"
+)
+
+// noNetwork is the network of builds that use that of the process: nothing is set up and nothing taken down. The library
+// looks for the program netavark where it is given none, even if no command is run.
+type noNetwork struct{}
+
+var errNoNetwork = errors.New("a build sets up no network: its commands use this process's")
+
+func (noNetwork) NetworkCreate(types.Network, *types.NetworkCreateOptions) (types.Network, error) {
+	return types.Network{}, errNoNetwork
+}
+func (noNetwork) NetworkUpdate(string, types.NetworkUpdateOptions) error { return errNoNetwork }
+func (noNetwork) NetworkRemove(string) error                             { return errNoNetwork }
+func (noNetwork) NetworkList(...types.FilterFunc) ([]types.Network, error) {
+	return nil, nil
+}
+func (noNetwork) NetworkInspect(string) (types.Network, error) { return types.Network{}, errNoNetwork }
+func (noNetwork) Setup(string, types.SetupOptions) (map[string]types.StatusBlock, error) {
+	return nil, errNoNetwork
+}
+func (noNetwork) Teardown(string, types.TeardownOptions) error { return nil }
+func (noNetwork) RunInRootlessNetns(run func() error) error    { return run() }
+func (noNetwork) Drivers() []string                            { return nil }
+func (noNetwork) DefaultNetworkName() string                   { return "host" }
+func (noNetwork) NetworkInfo() types.NetworkInfo               { return types.NetworkInfo{} }
+func (noNetwork) RootlessNetnsInfo() (*types.RootlessNetnsInfo, error) {
+	return nil, errNoNetwork
+}

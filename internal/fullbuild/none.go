@@ -1,0 +1,21 @@
+//go:build !linux || !cgo || !buildah
+
+package fullbuild
+
+import (
+	"context"
+	"io"
+)
+
+// Available tells whether this program can run commands.
+const Available = false
+
+// Init is to be called first in main. It is true if the program was started by itself for a part of a build, which is done
+// then: main must return.
+func Init() bool { return false }
+
+// Enter gives the program what a build needs: see the twin of this function in full builds.
+func Enter(io.Reader) (status int, done bool, err error) { return 0, false, ErrUnavailable }
+
+// Build refuses.
+func Build(context.Context, Request) (*Result, error) { return nil, ErrUnavailable }

@@ -1,0 +1,20 @@
+//go:build !linux || !cgo || !buildah
+
+package fullbuild
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// A program that cannot run commands says which one can.
+func TestUnavailable(t *testing.T) {
+	_, err := Build(t.Context(), Request{})
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "make build-full") || Available {
+		t.Errorf("got %v", err)
+	}
+	if _, done, err := Enter(nil); done || !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %t, %v", done, err)
+	}
+}

@@ -1,0 +1,74 @@
+package fullbuild
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// binfmtDir is where the kernel tells which programs run those of other machines.
+const binfmtDir = "/proc/sys/fs/binfmt_misc"
+
+// platforms are those to build for.
+func (r Request) platforms() []v1.Platform {
+	if len(r.Platforms) == 0 {
+		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
+	}
+	return r.Platforms
+}
+
+// foreign refuses platforms whose programs this machine cannot run, all of them together.
+func (r Request) foreign() error {
+	var errs []error
+	for _, p := range r.platforms() {
+		errs = append(errs, runnable(p, binfmtDir))
+	}
+	return errors.Join(errs...)
+}
+
+// runnable tells why the commands of an image for the platform cannot be run here.
+func runnable(p v1.Platform, binfmt string) error {
+	if p.OS != "" && p.OS != "linux" {
+		return fmt.Errorf("%s: commands can be run for linux only", platformName(p))
+	}
+	if p.Architecture == "" || p.Architecture == runtime.GOARCH {
+		return nil
+	}
+	if runtime.GOARCH == "amd64" && p.Architecture == "386" {
+		return nil
+	}
+	machine := p.Architecture
+	if name, ok := machines[machine]; ok {
+		machine = name
+	}
+	entries, err := filepath.Glob(filepath.Join(binfmt, "*-"+machine))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if text, err := os.ReadFile(e); err == nil && strings.HasPrefix(string(text), "enabled") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: its commands cannot be run on %s: no emulator is registered in %s (install qemu-user-static, or run the build on such a machine)",
+		platformName(p), runtime.GOARCH, binfmt)
+}
+
+// machines are the names of architectures as emulators have them, where they differ from Go's.
+var machines = map[string]string{
+	"amd64": "x86_64", "386": "i386", "arm64": "aarch64", "ppc64le": "ppc64le", "mips64le": "mips64el", "loong64": "loongarch64",
+}
+
+// platformName is the platform as a flag has it.
+func platformName(p v1.Platform) string {
+	name := p.OS + "/" + p.Architecture
+	if p.Variant != "" {
+		name += "/" + p.Variant
+	}
+	return name
+}
