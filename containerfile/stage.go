@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	docker "github.com/fsouza/go-dockerclient"
@@ -259,6 +260,9 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 			return nil, nil, err
 		}
 		return other.root, nil, nil
+	}
+	if _, err := strconv.Atoi(from); err == nil {
+		return nil, nil, withMend("only stages before this one can be named", "--from=%s: there is no such stage", from)
 	}
 	t, err := s.e.tree(ctx, from, s.e.platform)
 	if err != nil {
