@@ -14,7 +14,7 @@ type Limits struct {
 	Streams       int           // open at once in one connection; default 100
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
-	AnswerMemory  int           // of all answers that are being sent, in bytes; default 32 MiB
+	AnswerMemory  int           // of all answers that are being sent, in bytes; default 16 MiB
 	AnswerWait    time.Duration // for a share of AnswerMemory; default 10 s
 	Handshake     time.Duration // until a new connection has said that it is HTTP/2; default 10 s
 	Idle          time.Duration // of a connection without calls; default 15 min
@@ -36,7 +36,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Streams, 100)
 	orDefault(&l.RequestSize, 64<<10)
 	orDefault(&l.HeaderSize, 8<<10)
-	orDefault(&l.AnswerMemory, 32<<20)
+	orDefault(&l.AnswerMemory, 16<<20)
 	orDefault(&l.AnswerWait, 10*time.Second)
 	orDefault(&l.Handshake, 10*time.Second)
 	orDefault(&l.Idle, 15*time.Minute)
@@ -48,8 +48,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// bufferSize of a connection's reader. Requests are small and there may be thousands of connections.
-const bufferSize = 4 << 10
+const (
+	// bufferSize of a connection's reader. Requests are small and there may be thousands of connections.
+	bufferSize = 1 << 10
+	// windowSize is what a connection and a stream may send ahead, in bytes: the least that HTTP/2 allows. A fixed size
+	// saves the pings that look for a better one, of which requests have no need.
+	windowSize = 64<<10 - 1
+)
 
 func (l Limits) serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
@@ -58,6 +63,8 @@ func (l Limits) serverOptions() []grpc.ServerOption {
 		grpc.MaxHeaderListSize(uint32(min(l.HeaderSize, math.MaxUint32))),
 		grpc.ConnectionTimeout(l.Handshake),
 		grpc.ReadBufferSize(bufferSize),
+		grpc.StaticStreamWindowSize(windowSize),
+		grpc.StaticConnWindowSize(windowSize),
 		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle:     l.Idle,

@@ -7,8 +7,18 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// pageSize is how many bytes of records stand in a page, about: what one client is sent ahead of its reading.
-const pageSize = 32 << 10
+const (
+	// pageSize is how many bytes of records stand in a page, about.
+	pageSize = 8 << 10
+	// leastAhead is how many pages of a call the transport may hold where many calls are open. Its own limit of 64 KiB for
+	// each would let clients that do not read hold messages whose descriptions take more memory than the shared pages.
+	leastAhead = 2
+	// mostAhead is how many it may hold where few are open: as much as the transport takes, because it is slower to wait
+	// for each page to go.
+	mostAhead = 8
+	// allAhead is how many pages all calls may have with the transport before a new one gets less than the most.
+	allAhead = 512
+)
 
 // pages are the answers of ListBundles in pieces, which all calls share: a thousand clients that read as slowly as they
 // like hold the catalog's list once, and not a copy of their part of it each. It is safe for concurrent use.
@@ -17,8 +27,11 @@ type pages struct {
 
 	mu    sync.Mutex
 	used  int
+	calls int // that are open
 	list  []page
-	clock uint64
+	// idle are those in memory that nobody uses. Any of them makes room: a list is asked for from its beginning to its end,
+	// so that of those used least lately the next is always the one that is wanted next.
+	idle map[*page]struct{}
 }
 
 // page is some answers that follow one another.
@@ -32,15 +45,14 @@ type page struct {
 	load sync.Mutex // held while it is read
 
 	// The rest is under the lock of pages.
-	data  []byte // nil while it is not in memory; with room at the end, so that the transport counts its references
+	data  []byte // nil while it is not in memory; its capacity is one of which the transport counts references
 	ends  []int  // of the answers in data
 	users int
-	last  uint64 // use, as the clock of pages says it
 }
 
 // newPages divides the answers of ListBundles. It reads nothing.
 func newPages(c *catalog, limit int) *pages {
-	p := &pages{limit: limit}
+	p := &pages{limit: limit, idle: map[*page]struct{}{}}
 	for i, ref := range c.channels {
 		for j := range ref.channel.entries {
 			b := &ref.pkg.bundles[ref.channel.entries[j].bundle]
@@ -75,21 +87,36 @@ func (c *catalog) entries(g *page, fn func(channelRef, *indexEntry) bool) {
 	}
 }
 
+// begin counts a call and returns how many pages it may have with the transport. The caller ends it.
+func (p *pages) begin() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	return min(max(allAhead/p.calls, leastAhead), mostAhead)
+}
+
+func (p *pages) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls--
+}
+
 // get returns a page's answers as one buffer and where each of them ends. Each reference to the buffer keeps the page
-// in memory; the caller frees its own. It returns nil where there is no room for the page: so many others are being sent.
-func (p *pages) get(ctx context.Context, c *catalog, g *page) (mem.Buffer, []int, error) {
-	if buf, ends := p.use(g); buf != nil {
+// in memory; the caller frees its own, and done is called after the last. It returns nil where there is no room for the
+// page: so many others are being sent.
+func (p *pages) get(ctx context.Context, c *catalog, g *page, done func()) (mem.Buffer, []int, error) {
+	if buf, ends := p.use(g, done); buf != nil {
 		return buf, ends, nil
 	}
 	g.load.Lock()
 	defer g.load.Unlock()
-	if buf, ends := p.use(g); buf != nil {
+	if buf, ends := p.use(g, done); buf != nil {
 		return buf, ends, nil
 	}
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	data := make([]byte, 0, g.size+g.answers*edgesSize+bufferRoom)
+	data := make([]byte, 0, g.size+g.answers*edgesSize+leastBuffer)
 	ends := make([]int, 0, g.answers)
 	var err error
 	c.entries(g, func(ref channelRef, e *indexEntry) bool {
@@ -106,56 +133,53 @@ func (p *pages) get(ctx context.Context, c *catalog, g *page) (mem.Buffer, []int
 	if err != nil {
 		return nil, nil, err
 	}
-	if cap(data)-len(data) < bufferRoom {
-		data = append(make([]byte, 0, len(data)+bufferRoom), data...)
+	if cap(data) > len(data)+len(data)/8 {
+		data = append(make([]byte, 0, max(len(data), leastBuffer)), data...)
 	}
 	if !p.keep(g, data, ends) {
 		return nil, nil, nil
 	}
-	buf, ends := p.use(g)
+	buf, ends := p.use(g, done)
 	return buf, ends, nil
 }
 
 const (
 	// edgesSize is a guess at what the channel adds to an answer.
 	edgesSize = 128
-	// bufferRoom is capacity beyond the transport's threshold, below which it does not give buffers back.
-	bufferRoom = 2 << 10
+	// leastBuffer is a capacity beyond the transport's threshold, below which it does not give buffers back.
+	leastBuffer = 2 << 10
 )
 
 // use counts a user of a page that is in memory.
-func (p *pages) use(g *page) (mem.Buffer, []int) {
+func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g.data == nil {
 		return nil, nil
 	}
-	p.clock++
+	delete(p.idle, g)
 	g.users++
-	g.last = p.clock
-	return mem.NewBuffer(&g.data, pageUse{p, g}), g.ends
+	return mem.NewBuffer(&g.data, pageUse{p, g, done}), g.ends
 }
 
-// keep puts a page into memory, in place of others that nobody uses and that were used least lately.
+// keep puts a page into memory, in place of others that nobody uses. It has no user yet.
 func (p *pages) keep(g *page, data []byte, ends []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.used+cap(data) > p.limit {
-		var oldest *page
-		for i := range p.list {
-			if o := &p.list[i]; o.data != nil && o.users == 0 && (oldest == nil || o.last < oldest.last) {
-				oldest = o
-			}
-		}
-		if oldest == nil {
+		if len(p.idle) == 0 {
 			return false
 		}
-		p.used -= cap(oldest.data)
-		oldest.data, oldest.ends = nil, nil
+		for o := range p.idle {
+			delete(p.idle, o)
+			p.used -= cap(o.data)
+			o.data, o.ends = nil, nil
+			break
+		}
 	}
 	p.used += cap(data)
-	p.clock++
-	g.data, g.ends, g.last = data, ends, p.clock
+	p.idle[g] = struct{}{}
+	g.data, g.ends = data, ends
 	return true
 }
 
@@ -163,12 +187,16 @@ func (p *pages) keep(g *page, data []byte, ends []int) bool {
 type pageUse struct {
 	pages *pages
 	page  *page
+	done  func()
 }
 
 func (u pageUse) Get(n int) *[]byte { b := make([]byte, n); return &b }
 
 func (u pageUse) Put(*[]byte) {
 	u.pages.mu.Lock()
-	u.page.users--
+	if u.page.users--; u.page.users == 0 {
+		u.pages.idle[u.page] = struct{}{}
+	}
 	u.pages.mu.Unlock()
+	u.done()
 }

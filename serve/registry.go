@@ -186,6 +186,9 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 // listBundles sends the pages that all calls share. What is in none, because it is too large or because there is no room
 // for more of them, is read for this call alone.
 func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest, send func(answer) error) error {
+	ahead := make(chan struct{}, c.pages.begin())
+	defer c.pages.end()
+	sent := func() { <-ahead }
 	for i := range c.pages.list {
 		g := &c.pages.list[i]
 		var (
@@ -194,8 +197,16 @@ func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundl
 			err  error
 		)
 		if !g.loose {
-			if buf, ends, err = c.pages.get(ctx, c, g); err != nil {
+			select {
+			case ahead <- struct{}{}:
+			case <-ctx.Done():
+				return status.FromContextError(ctx.Err()).Err()
+			}
+			if buf, ends, err = c.pages.get(ctx, c, g, sent); err != nil {
 				return readError(ctx, err)
+			}
+			if buf == nil {
+				sent()
 			}
 		}
 		if buf == nil {

@@ -52,7 +52,7 @@ func New(limits Limits, log *slog.Logger) *Server {
 // SetStore gives the server a catalog, which it closes when it is done with it, and makes it healthy. Calls that are
 // under way keep the catalog that they began with.
 func (s *Server) SetStore(store Store) {
-	old := s.current.Swap(newCatalog(store, s.limits.AnswerMemory/4))
+	old := s.current.Swap(newCatalog(store, s.limits.AnswerMemory/2))
 	if old != nil {
 		old.retire()
 	}
