@@ -101,10 +101,13 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			}
 			part, found, name = &declcfg.Catalog{}, manifests{}, blob.BlobPackage()
 		}
-		if bundle, ok := blob.(*declcfg.Bundle); ok {
-			if err := found.add(spill, bundle); err != nil {
+		if lent, ok := blob.(*declcfg.Bundle); ok {
+			bundle := *lent
+			bundle.Properties = slices.Clone(lent.Properties)
+			if err := found.add(spill, &bundle); err != nil {
 				return nil, err
 			}
+			blob = &bundle
 		}
 		part.Add(blob)
 	}

@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// pageSize is how many bytes of records stand in a page, about.
-	pageSize = 8 << 10
+	// pageSize is how many bytes a page takes while it is sent, about: its records, and answerCost for each of them, which is
+	// what the transport keeps of a message beside its bytes.
+	pageSize   = 10 << 10
+	answerCost = 256
 	// leastAhead is how many pages of a call the transport may hold where many calls are open. Its own limit of 64 KiB for
 	// each would let clients that do not read hold messages whose descriptions take more memory than the shared pages.
 	leastAhead = 2
@@ -61,7 +63,7 @@ func newPages(c *catalog, limit int) *pages {
 			switch {
 			case !b.hasImage:
 				p.list = append(p.list, page{channel: i, entry: j, answers: 1, loose: true})
-			case last < 0 || p.list[last].loose || p.list[last].size+size > pageSize:
+			case last < 0 || p.list[last].loose || p.list[last].size+size+(p.list[last].answers+1)*answerCost > pageSize:
 				p.list = append(p.list, page{channel: i, entry: j, answers: 1, size: size})
 			default:
 				p.list[last].answers++
