@@ -100,14 +100,14 @@ func measure(ctx context.Context, mode string, o options) (*result, error) {
 	}
 	t := &target{addr: o.addr, pid: o.pid, decode: o.decode}
 	if o.addr == "" {
-		s, err := startServer(ctx, o.server)
+		s, err := startServer(o.server)
 		if err != nil {
 			return nil, err
 		}
 		defer s.stop()
-		t.addr, t.pid = s.addr, s.cmd.Process.Pid
+		t.addr, t.pid = s.addr, s.process.Pid
 		if _, err := t.ready(ctx); err != nil {
-			return nil, fmt.Errorf("%w; the server said: %s", err, s.log.String())
+			return nil, s.failed(err)
 		}
 	}
 	if err := t.findKeys(ctx); err != nil {

@@ -1,29 +1,28 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
 // server is a server process that this program started.
 type server struct {
 	addr    string
-	cmd     *exec.Cmd
-	log     bytes.Buffer // may be read when the process has ended, or is about to be
+	process *os.Process
+	errors  *os.File // what it writes to standard error
 	started time.Time
 }
 
-// startServer starts a program on a free port. It does not wait for it.
-func startServer(ctx context.Context, args []string) (*server, error) {
+// startServer starts a program, of which args[0] is the path, on a free port. It does not wait for it.
+func startServer(args []string) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -31,15 +30,36 @@ func startServer(ctx context.Context, args []string) (*server, error) {
 	addr := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	s := &server{addr: addr, cmd: exec.CommandContext(ctx, args[0], append(slices.Clone(args[1:]), "--port", port)...)}
-	s.cmd.Stderr = &s.log
+	s := &server{addr: addr}
+	if s.errors, err = os.CreateTemp("", "load-server-*"); err != nil {
+		return nil, err
+	}
+	os.Remove(s.errors.Name())
 	s.started = time.Now()
-	return s, s.cmd.Start()
+	s.process, err = os.StartProcess(args[0], append(slices.Clone(args), "--port", port), &os.ProcAttr{Files: []*os.File{nil, nil, s.errors}})
+	if err != nil {
+		s.errors.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
-func (s *server) stop() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+// stop ends the server and returns the CPU seconds that it took.
+func (s *server) stop() float64 {
+	s.process.Kill()
+	state, err := s.process.Wait()
+	s.errors.Close()
+	if err != nil {
+		return 0
+	}
+	return (state.UserTime() + state.SystemTime()).Seconds()
+}
+
+// failed adds to an error what the server has said.
+func (s *server) failed(err error) error {
+	said := make([]byte, 1<<10)
+	n, _ := s.errors.ReadAt(said, 0)
+	return fmt.Errorf("%w; the server said: %s", err, cliutil.Clean(string(said[:n])))
 }
 
 // usage is what /proc says of a process; zeros where it says nothing.
@@ -85,11 +105,11 @@ func starts(ctx context.Context, o options) (*result, error) {
 	r := &result{Mode: "start"}
 	var request *key
 	for run := range o.runs + 1 {
-		s, err := startServer(ctx, o.server)
+		s, err := startServer(o.server)
 		if err != nil {
 			return nil, err
 		}
-		t := &target{addr: s.addr, pid: s.cmd.Process.Pid, decode: true}
+		t := &target{addr: s.addr, pid: s.process.Pid, decode: true}
 		at, err := t.ready(ctx)
 		if err == nil && request == nil {
 			// The first start also finds out what to ask for, and warms the page cache.
@@ -102,9 +122,12 @@ func starts(ctx context.Context, o options) (*result, error) {
 		}
 		answered := time.Since(s.started)
 		u := process(t.pid)
-		used := rusage(s)
 		if err != nil {
-			return nil, fmt.Errorf("%w; the server said: %s", err, s.log.String())
+			err = s.failed(err)
+		}
+		used := s.stop()
+		if err != nil {
+			return nil, err
 		}
 		if run == 0 {
 			continue
@@ -117,16 +140,6 @@ func starts(ctx context.Context, o options) (*result, error) {
 	}
 	r.Listening, r.Serving, r.FirstAnswer, r.StartCPU = median(listening), median(serving), median(answer), median(cpu)
 	return r, nil
-}
-
-// rusage ends a server and returns the CPU seconds that it took.
-func rusage(s *server) float64 {
-	s.stop()
-	u, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
 func median(values []float64) float64 {
