@@ -31,9 +31,7 @@ func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
 	}
 	p.printf("</main>\n")
 	if len(sheets) > 0 {
-		p.printf(`<svg class="upgrades legend" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="What the signs mean">`+"\n", minWidth, legendHeight-20)
-		p.legend(0, 0)
-		p.printf("</svg>\n")
+		p.legendElement()
 	}
 	p.printf("<script>\n%s</script>\n</body>\n</html>\n", script)
 	return out.Flush()
@@ -98,13 +96,11 @@ func (p *page) section(i int, s *sheet) error {
 	if s.pkg != nil && s.pkg.Description != "" {
 		p.printf("<details><summary>Description</summary><p class=\"description\">%s</p></details>\n", escape(visibleLines(s.pkg.Description)))
 	}
-	d := newLayout(s, 4, 0, true)
 	p.printf(`<div class="scroll" tabindex="0" role="region" aria-label="Upgrade graph of %s">`+"\n", name)
-	p.printf(`<svg class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%s">`+"\n", num(d.width), num(d.bottom+4), escape(s.describe()))
-	if err := p.sheet(&d, d.width); err != nil {
+	if err := p.inline(s); err != nil {
 		return err
 	}
-	p.printf("</svg>\n</div>\n")
+	p.printf("</div>\n")
 	if err := p.table(s); err != nil {
 		return err
 	}

@@ -31,8 +31,9 @@ td:last-child{min-width:18rem}
 `
 
 // script lets packages be filtered and lines be followed. Nothing on the page needs it.
-const script = `"use strict";
-for (const svg of document.querySelectorAll("svg.upgrades")) {
+const script = "\"use strict\";\n" + hoverScript + filterScript
+
+const hoverScript = `for (const svg of document.querySelectorAll("svg.upgrades")) {
   const lines = [...svg.querySelectorAll("[data-ends]")].map(e => [e, e.dataset.ends.split(" ")]);
   const rows = [...svg.querySelectorAll("text[data-row]")];
   svg.addEventListener("mouseover", event => {
@@ -50,7 +51,9 @@ for (const svg of document.querySelectorAll("svg.upgrades")) {
   });
   svg.addEventListener("mouseleave", () => svg.classList.remove("hot"));
 }
-const filter = document.getElementById("filter");
+`
+
+const filterScript = `const filter = document.getElementById("filter");
 if (filter) {
   filter.closest("p").hidden = false;
   filter.addEventListener("input", () => {

@@ -64,6 +64,13 @@ func (b *budget) count(client string, size int) {
 	}
 }
 
+// taken returns the bytes that are counted.
+func (b *budget) taken() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
 // get returns a buffer of size bytes and the pool to put it back to.
 func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, error) {
 	if mem.IsBelowBufferPoolingThreshold(size) {

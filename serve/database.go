@@ -12,7 +12,8 @@ import (
 // Database is the catalog in an index database. It is opened when it is loaded and closed again after that: the
 // answers come from cache files like those of any other catalog.
 func Database(ctx context.Context, path string, o sqlite.Options) Source {
-	return Blobs(path, databaseBlobs(ctx, path, o))
+	return Blobs(path, databaseBlobs(ctx, path, o)).Watched(path).
+		Reopened(func(ctx context.Context) (Source, error) { return Database(ctx, path, o), nil })
 }
 
 func databaseBlobs(ctx context.Context, path string, o sqlite.Options) iter.Seq2[declcfg.Blob, error] {

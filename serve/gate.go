@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,9 @@ type gate struct {
 	wait  time.Duration
 	slots chan struct{}
 	ready chan net.Conn
+
+	accepted, evicted atomic.Uint64
+	open              atomic.Int64
 
 	mu      sync.Mutex
 	waiting *list.List // of *gatedConn, the one that waits longest first
@@ -74,7 +78,9 @@ func (g *gate) run() {
 			return
 		}
 		delay = 5 * time.Millisecond
-		go g.greet(&gatedConn{Conn: conn, slots: g.slots, first: make([]byte, greetingSize)})
+		g.accepted.Add(1)
+		g.open.Add(1)
+		go g.greet(&gatedConn{Conn: conn, gate: g, first: make([]byte, greetingSize)})
 	}
 }
 
@@ -84,6 +90,7 @@ func (g *gate) evict() {
 	defer g.mu.Unlock()
 	if oldest := g.waiting.Front(); oldest != nil {
 		g.waiting.Remove(oldest)
+		g.evicted.Add(1)
 		oldest.Value.(*gatedConn).Close()
 	}
 }
@@ -146,7 +153,7 @@ func (g *gate) fail(err error) {
 // gatedConn gives the first bytes back and frees its place when it is closed.
 type gatedConn struct {
 	net.Conn
-	slots chan struct{}
+	gate  *gate
 	first []byte
 	once  sync.Once
 }
@@ -162,6 +169,9 @@ func (c *gatedConn) Read(b []byte) (int, error) {
 
 func (c *gatedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { <-c.slots })
+	c.once.Do(func() {
+		c.gate.open.Add(-1)
+		<-c.gate.slots
+	})
 	return err
 }

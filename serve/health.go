@@ -35,6 +35,11 @@ func (h *health) stop() {
 func (h *health) set(serving bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	select {
+	case <-h.stopped:
+		serving = false // whatever is loaded afterwards
+	default:
+	}
 	if h.serving == serving {
 		return
 	}

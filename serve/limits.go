@@ -8,10 +8,16 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
+// Defaults of [Limits] that commands tell of.
+const (
+	DefaultConnections = 4096
+	DefaultStreams     = 100
+)
+
 // Limits bound what clients can take of a server. The zero value of a field stands for its default.
 type Limits struct {
-	Connections   int           // open at once; default 4096
-	Streams       int           // open at once in one connection; default 100
+	Connections   int           // open at once; default [DefaultConnections]
+	Streams       int           // open at once in one connection; default [DefaultStreams]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
 	AnswerMemory  int           // of all answers that are being sent, in bytes; default 16 MiB
@@ -32,11 +38,11 @@ func orDefault[T int | time.Duration](v *T, d T) {
 }
 
 func (l Limits) withDefaults() Limits {
-	orDefault(&l.Connections, 4096)
-	orDefault(&l.Streams, 100)
+	orDefault(&l.Connections, DefaultConnections)
+	orDefault(&l.Streams, DefaultStreams)
 	orDefault(&l.RequestSize, 64<<10)
 	orDefault(&l.HeaderSize, 8<<10)
-	orDefault(&l.AnswerMemory, 16<<20)
+	orDefault(&l.AnswerMemory, defaultAnswerMemory)
 	orDefault(&l.AnswerWait, 10*time.Second)
 	orDefault(&l.Handshake, 10*time.Second)
 	orDefault(&l.Idle, 15*time.Minute)

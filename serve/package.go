@@ -13,6 +13,7 @@ import (
 type Package struct {
 	index
 	r     io.ReaderAt
+	size  int64 // of the file
 	close func() error
 }
 
@@ -42,7 +43,7 @@ func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Package{index: *x, r: r}, nil
+	return &Package{index: *x, r: r, size: size}, nil
 }
 
 // Name returns the package's name; empty for the blobs of no package.

@@ -6,14 +6,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/pprof"
+	"os"
 	"strconv"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/operator-bindery/bindery/serve/web"
 )
 
 // DefaultPort is the port on which clients expect a catalog.
 const DefaultPort = 50051
+
+// DefaultReloadEvery is how often commands look for changes when nothing else is said.
+const DefaultReloadEvery = 10 * time.Second
 
 // Options say how [Run] serves. The zero value serves on a free port with the catalog's own cache.
 type Options struct {
@@ -30,15 +37,25 @@ type Options struct {
 	TerminationLog string
 	// PprofAddr is where profiles are offered over HTTP. Empty means nowhere.
 	PprofAddr string
+	// PprofCapture takes a profile of the start and offers it there.
+	PprofCapture bool
 	// HTTPAddr is where the catalog is offered over HTTP: catalogd's API and pages for people. Empty means nowhere.
 	HTTPAddr string
-	// MetricsAddr is where metrics are offered in Prometheus' format. Empty means nowhere.
+	// HTTPListener is used instead of HTTPAddr, and closed.
+	HTTPListener net.Listener
+	// MetricsAddr is where metrics are offered in Prometheus' format, over plain HTTP. Empty means nowhere.
 	MetricsAddr string
-	// TLSCert and TLSKey are the files of a certificate and its key. Both empty means no TLS.
+	// MetricsListener is used instead of MetricsAddr, and closed.
+	MetricsListener net.Listener
+	// TLSCert and TLSKey are the files of a certificate and its key, for gRPC and HTTPAddr. Both empty means no TLS.
 	TLSCert, TLSKey string
-	// ReloadEvery is how often the source is looked at for changes; 0 means never.
+	// ReloadEvery is how often the source and the TLS files are looked at for changes; 0 means never.
 	ReloadEvery time.Duration
-	Limits      Limits
+	// Reload has the source and the TLS files loaded again for each value. Nil means never.
+	Reload <-chan os.Signal
+	Limits Limits
+	// Version is the program's, for the metrics.
+	Version string
 	// Log gets what an operator wants to know, never anything of a request but its method. Nil drops it.
 	Log *slog.Logger
 	// Ready is called when the catalog is served.
@@ -49,7 +66,9 @@ type Options struct {
 var ErrListen = errors.New("failed to listen")
 
 // Run serves a source until ctx ends, and then returns nil. It listens at once and answers that it is not healthy until
-// the catalog is loaded. Its errors are [ErrListen], [ErrIntegrity], [ErrNoCacheDir] and those of loading.
+// the catalog is loaded. Once it is, a catalog that cannot be loaded again leaves the one before. The source is closed.
+//
+// Its errors are [ErrListen], [ErrIntegrity], [ErrNoCacheDir], [ErrTLSFlags] and those of loading.
 func Run(ctx context.Context, src Source, o Options) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -58,34 +77,101 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 		t := openTerminationLog(o.TerminationLog, o.Log)
 		defer func() { t.close(err) }()
 	}
-	if o.PprofAddr != "" {
-		stop := servePprof(o.PprofAddr, o.Log)
-		defer stop()
-	}
+	profiles := openProfiles(o.PprofAddr, o.PprofCapture, o.Log)
+	defer profiles.close()
 	if o.CacheOnly {
-		return fillCache(ctx, src, o)
+		return errors.Join(fillCache(ctx, src, o), src.Close())
 	}
 	l := o.Listener
 	if l == nil {
 		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(o.Port))); err != nil {
-			return fmt.Errorf("%w: %w", ErrListen, err)
+			return errors.Join(fmt.Errorf("%w: %w", ErrListen, err), src.Close())
 		}
 	}
-	return serveOn(ctx, l, src, o)
+	r := &running{Options: o, profiles: profiles, listener: l}
+	if err := r.open(ctx, src); err != nil {
+		r.metrics.close()
+		r.closeSite()
+		return errors.Join(err, l.Close(), src.Close())
+	}
+	return r.serve(ctx)
 }
 
-func serveOn(ctx context.Context, l net.Listener, src Source, o Options) error {
+// running is a server with everything around it.
+type running struct {
+	Options
+	profiles *profiles
+	listener net.Listener
+	cert     *certificate
+	server   *Server
+	loader   *catalogLoader
+	metrics  *endpoint
+	site     *web.Site // with its endpoint; nil where nothing is offered over HTTP
+	http     *endpoint
+	requests httpMetrics // of http
+}
+
+// open opens everything that can fail before the catalog is loaded.
+func (r *running) open(ctx context.Context, src Source) (err error) {
+	if r.cert, err = openCertificate(r.Options); err != nil {
+		return err
+	}
+	var more []grpc.ServerOption
+	if r.cert != nil {
+		more = append(more, grpc.Creds(credentials.NewTLS(r.cert.config())))
+	}
+	r.server = New(r.Limits, r.Log, more...)
+	r.loader = &catalogLoader{
+		src: src, every: r.ReloadEvery, log: r.Log, use: r.use,
+		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
+	}
+	if err := r.openSite(ctx); err != nil {
+		return err
+	}
+	if r.MetricsAddr != "" || r.MetricsListener != nil {
+		h := &exposition{server: r.server, loads: &r.loader.metrics, cert: r.cert, version: r.Version}
+		if r.site != nil {
+			h.http = &r.requests
+		}
+		if r.metrics, err = openEndpoint(ctx, "metrics-addr", r.MetricsAddr, r.MetricsListener, nil, h, r.Log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use serves a catalog instead of the one before. Calls that are under way keep theirs.
+func (r *running) use(h held) {
+	if r.site != nil {
+		// First: the store before closes its content, which must not be the site's any more then.
+		r.site.SetContent(h.content)
+	}
+	r.server.SetStore(h)
+}
+
+func (r *running) serve(ctx context.Context) error {
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := New(o.Limits, o.Log)
 	served := make(chan error, 1)
 	go func() {
-		err := server.Serve(stop, l)
+		err := r.server.Serve(stop, r.listener)
 		// Without a listener there is no use in loading.
 		cancel()
 		served <- err
 	}()
-	store, err := Load(stop, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, Log: o.Log})
+	// The metrics are there until the last call has ended. What is offered over HTTP drains while gRPC does.
+	defer r.metrics.close()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		<-stop.Done()
+		r.closeSite()
+	}()
+	defer func() {
+		cancel()
+		<-drained
+	}()
+	h, err := r.loader.first(stop)
 	if err != nil {
 		asked := ctx.Err() != nil
 		cancel()
@@ -97,21 +183,28 @@ func serveOn(ctx context.Context, l net.Listener, src Source, o Options) error {
 		}
 		return loadError(err)
 	}
-	packages := len(store.Packages())
-	server.SetStore(store)
-	o.Log.Info("serving registry", "configs", src.name, "address", l.Addr().String(), "packages", packages)
-	if o.Ready != nil {
-		o.Ready(l.Addr())
+	packages := len(h.Packages())
+	r.use(h)
+	r.profiles.started()
+	r.Log.Info("serving registry", "configs", r.loader.src.name, "address", r.listener.Addr().String(), "packages", packages)
+	if r.Ready != nil {
+		r.Ready(r.listener.Addr())
 	}
-	if ctx.Done() != nil {
-		go func() {
-			<-stop.Done()
-			if ctx.Err() != nil {
-				o.Log.Info("shutting down server")
-			}
-		}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.loader.watch(stop, r.Reload, r.cert)
+		if ctx.Err() != nil {
+			r.Log.Info("shutting down server")
+		}
+	}()
+	err = <-served
+	// A file system that does not answer must not keep the server from ending.
+	select {
+	case <-watched:
+	case <-time.After(time.Second):
 	}
-	return <-served
+	return err
 }
 
 func loadError(err error) error {
@@ -130,25 +223,4 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 		return loadError(err)
 	}
 	return store.Close()
-}
-
-// servePprof offers profiles. A port that is taken is no reason not to serve a catalog.
-func servePprof(addr string, log *slog.Logger) (stop func()) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		log.Warn("could not start pprof endpoint", "address", addr, "error", err)
-		return func() {}
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("pprof endpoint ended", "error", err)
-		}
-	}()
-	return func() { server.Close() }
 }

@@ -25,38 +25,63 @@ type Server struct {
 	grpc    *grpc.Server
 	current atomic.Pointer[catalog]
 	stop    sync.Once
+	budget  *budget
+	calls   map[string]*callMetrics // by full name of the method
+	gate    atomic.Pointer[gate]    // once it serves
+
+	mu    sync.Mutex
+	ended bool // no catalog is taken any more
 }
 
-// New makes a server without a catalog. log gets one record for each panic; nil drops them.
-func New(limits Limits, log *slog.Logger) *Server {
+// New makes a server without a catalog. log gets an error for each panic and, at debug level, a record of each call; nil
+// drops them. Further options, such as credentials, must not set interceptors or codecs.
+func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{limits: limits.withDefaults(), log: log, health: newHealth()}
 	options := append(s.limits.serverOptions(),
 		grpc.ForceServerCodecV2(newCodec()),
-		grpc.UnaryInterceptor(s.recoverUnary),
-		grpc.StreamInterceptor(s.recoverStream),
+		grpc.UnaryInterceptor(s.observeUnary),
+		grpc.StreamInterceptor(s.observeStream),
 	)
-	s.grpc = grpc.NewServer(options...)
+	s.grpc = grpc.NewServer(append(options, more...)...)
+	s.budget = &budget{limit: s.limits.AnswerMemory, wait: s.limits.AnswerWait}
 	r := &registry{
 		current: s.catalog,
-		reader:  reader{budget: &budget{limit: s.limits.AnswerMemory, wait: s.limits.AnswerWait}},
+		reader:  reader{budget: s.budget},
 	}
 	r.register(s.grpc)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
+	s.calls = newCallMetrics(s.grpc)
 	return s
 }
 
 // SetStore gives the server a catalog, which it closes when it is done with it, and makes it healthy. Calls that are
-// under way keep the catalog that they began with.
+// under way keep the catalog that they began with. A server that has ended closes it at once.
 func (s *Server) SetStore(store Store) {
-	old := s.current.Swap(newCatalog(store, s.limits.AnswerMemory/2))
-	if old != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := newCatalog(store, s.limits.AnswerMemory/2)
+	if s.ended {
+		next.retire()
+		return
+	}
+	if old := s.current.Swap(next); old != nil {
 		old.retire()
 	}
 	s.health.set(true)
+}
+
+// end closes the catalog when its last call has ended.
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if c := s.current.Load(); c != nil {
+		c.retire()
+	}
 }
 
 // catalog returns the catalog, acquired for one call.
@@ -90,13 +115,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			s.grpc.Stop()
 		}
 	}()
-	err := s.grpc.Serve(newGate(l, s.limits.Connections, s.limits.Handshake))
+	g := newGate(l, s.limits.Connections, s.limits.Handshake)
+	s.gate.Store(g)
+	err := s.grpc.Serve(g)
 	close(done)
 	<-drained
 	s.stop.Do(s.health.stop)
-	if c := s.current.Load(); c != nil {
-		c.retire()
-	}
+	s.end()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -109,16 +134,6 @@ func (s *Server) drain() {
 	timer := time.AfterFunc(s.limits.Drain, s.grpc.Stop)
 	defer timer.Stop()
 	s.grpc.GracefulStop()
-}
-
-func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-	defer s.recover(info.FullMethod, &err)
-	return handler(ctx, req)
-}
-
-func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	defer s.recover(info.FullMethod, &err)
-	return handler(srv, stream)
 }
 
 // recover turns a panic into an error of one call. The log gets the method and the stack, nothing of the request.

@@ -1,18 +1,24 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"iter"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Source is where a catalog comes from: [Directory], [FileSystem] or [Blobs].
+// Source is where a catalog comes from: [Directory], [FileSystem], [Database] or [Blobs].
 type Source struct {
 	name  string
 	fsys  fs.FS
 	cache fs.FS
 	blobs iter.Seq2[declcfg.Blob, error]
+
+	open  func(context.Context) (Source, error) // the source as it is then; nil where it cannot be opened again
+	path  string                                // on the disk, whose changes are changes of the catalog; empty where there is none
+	close []func() error
 }
 
 // Directory is a file-based catalog in a directory.
@@ -21,7 +27,11 @@ func Directory(dir string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	return Source{name: dir, fsys: fsys}, nil
+	return Source{
+		name: dir, fsys: fsys, path: dir,
+		// A path may lead to another directory later: links are followed anew.
+		open: func(context.Context) (Source, error) { return Directory(dir) },
+	}, nil
 }
 
 // FileSystem is a file-based catalog in any file system, such as that of an image. cache, which may be nil, holds the
@@ -38,3 +48,32 @@ func Blobs(name string, blobs iter.Seq2[declcfg.Blob, error]) Source {
 
 // Name is what messages call the source.
 func (s Source) Name() string { return s.name }
+
+// Reopened is the source with a way to open it again, so that [Run] can load it again. open is called by one goroutine
+// at a time.
+func (s Source) Reopened(open func(context.Context) (Source, error)) Source {
+	s.open = open
+	return s
+}
+
+// Watched is the source with a file or directory that is looked at for changes; see [Options.ReloadEvery].
+func (s Source) Watched(path string) Source {
+	s.path = path
+	return s
+}
+
+// Closing is the source with something to be released when nothing reads from it any more. [Run] does that for the
+// sources that it is given and those that it opens again.
+func (s Source) Closing(release func() error) Source {
+	s.close = append(s.close[:len(s.close):len(s.close)], release)
+	return s
+}
+
+// Close releases what the source holds.
+func (s Source) Close() error {
+	var errs []error
+	for _, c := range s.close {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}

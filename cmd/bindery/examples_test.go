@@ -114,7 +114,7 @@ func TestHelpExamples(t *testing.T) {
 					writeFile(t, filepath.Join(dir, "compose.yaml"), "repo: registry.example.com/acme/community\ntag: v1\nreferences:\n- name: etcd\n  image: oci:catalog.oci:v1\n")
 				}
 				port := freePort(t)
-				line := strings.NewReplacer("50051", port, "50052", port).Replace(line)
+				line := strings.NewReplacer("50051", port, "50052", port, "9090", freePort(t), "8080", freePort(t)).Replace(line)
 				args := strings.Fields(line)[1:]
 				if strings.Contains(line, " registry.example.com/") && !strings.Contains(line, "build") && !strings.Contains(line, "unpack-job") {
 					args = append(args, exampleRegistry(t, dir)...)

@@ -11,17 +11,17 @@ import (
 )
 
 // imageSource serves the catalog of an image straight from its layers, and the database of an image as one from a file.
-func (p *program) imageSource(ctx context.Context, ref string, o render.Options) (serve.Source, func() error, error) {
+func (p *program) imageSource(ctx context.Context, ref string, o render.Options) (serve.Source, error) {
 	files, err := render.OpenCatalogImage(ctx, ref, o)
 	if errors.Is(err, render.ErrNotAllowed) {
 		o.Allow = []render.Kind{render.DatabaseImage}
 		blobs, err := render.Reference(ctx, ref, o)
-		return serve.Blobs(ref, blobs), func() error { return nil }, err
+		return serve.Blobs(ref, blobs), err
 	}
 	if err != nil {
-		return serve.Source{}, nil, err
+		return serve.Source{}, err
 	}
-	return serve.FileSystem(ref, files.Configs, files.Cache), files.Close, nil
+	return serve.FileSystem(ref, files.Configs, files.Cache).Closing(files.Close), nil
 }
 
 // catalogHelp is the paragraph about references in the help of commands that read catalogs and no bundles.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -68,11 +69,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 
 	line, err := cliutil.Parse(app, args)
-	wait := grace
+	wait, others := grace, []os.Signal(nil)
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
-		wait = serverGrace
+		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}
 	}
-	ctx, stop := cliutil.WithSignals(context.Background(), wait, os.Exit)
+	ctx, stop := cliutil.WithSignals(context.Background(), wait, os.Exit, others...)
 	defer stop()
 	switch {
 	case err != nil:

@@ -23,16 +23,21 @@ func (p *program) serveCommand() *cli.Command {
 		Usage:     "serve a catalog over gRPC",
 		ArgsUsage: "DIR|DB|IMAGE",
 		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
-			"clients finish. With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not\n" +
-			"match the catalog is built anew, and one that cannot be written is replaced by a temporary one." +
+			"clients finish. With --http-addr the same catalog can be browsed there, and be read as from OLM v1's catalogd.\n\n" +
+			"A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog before is served;\n" +
+			"if it cannot be loaded, that one stays.\n\n" +
+			"With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not match the catalog is\n" +
+			"built anew, and one that cannot be written is replaced by a temporary one." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
+				"bindery serve catalog -p 50051 --http-addr localhost:8080",
+				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
 				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
 		Flags: append(append(serverFlags(), readFlags()...),
 			&cli.StringFlag{Name: "cache-dir", Usage: "keep the serve cache in `DIR`"},
 			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and end"},
 			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "end with an error where the cache does not match the catalog"},
 			&cli.StringFlag{Name: "pprof-addr", Usage: "offer profiles over HTTP at `ADDRESS`; empty means nowhere"},
-			&cli.BoolFlag{Name: "pprof-capture-profiles", Hidden: true, Usage: "capture a profile of the start"},
+			&cli.BoolFlag{Name: "pprof-capture-profiles", Hidden: true, Usage: "offer a profile of the start there too"},
 		),
 		Action: exactly(1, p.serve),
 	}
@@ -53,79 +58,55 @@ func (p *program) registryServeCommand() *cli.Command {
 	}
 }
 
-func serverFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 means any"},
-		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log", Usage: "write the error that ends the server to `FILE` as well"},
-		compatFlag(),
-	}
-}
-
-// serverOptions reads [serverFlags].
-func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
-	o := serve.Options{Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log}
-	if o.Port < 0 || o.Port > 65535 {
-		return o, cliutil.Usagef("invalid --port value %d, expected 0 to 65535", o.Port)
-	}
-	// The default is the place of a pod's log; outside of a pod it cannot be written and nobody would read it.
-	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		o.TerminationLog = ""
-	}
-	return o, nil
-}
-
 func (p *program) serve(c *cli.Context) (err error) {
 	o, err := p.serverOptions(c)
 	if err != nil {
 		return err
 	}
 	o.CacheDir, o.CacheOnly, o.PprofAddr = c.String("cache-dir"), c.Bool("cache-only"), c.String("pprof-addr")
-	o.EnforceIntegrity = c.Bool("cache-enforce-integrity")
-	if c.Bool("pprof-capture-profiles") {
-		p.log.Warn("profiles of the start are not captured")
-	}
-	src, done, err := p.serveSource(c, c.Args().First())
+	o.EnforceIntegrity, o.PprofCapture = c.Bool("cache-enforce-integrity"), c.Bool("pprof-capture-profiles")
+	ref := c.Args().First()
+	src, err := p.serveSource(c.Context, c, ref)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	return serve.Run(c.Context, src, o)
+	return p.runServer(c.Context, src.Reopened(func(ctx context.Context) (serve.Source, error) {
+		return p.serveSource(ctx, c, ref)
+	}), o)
 }
 
-// serveSource opens what is to be served.
-func (p *program) serveSource(c *cli.Context, ref string) (serve.Source, func() error, error) {
-	nothing := func() error { return nil }
+// serveSource opens what is to be served. An image is not looked at for changes: asking a registry all the time is not
+// what a server is for.
+func (p *program) serveSource(ctx context.Context, c *cli.Context, ref string) (serve.Source, error) {
 	kind, err := render.Classify(ref)
 	switch {
 	case err != nil:
-		return serve.Source{}, nil, err
+		return serve.Source{}, err
 	case kind == render.Image:
 		o, err := p.renderOptions(c)
 		if err != nil {
-			return serve.Source{}, nil, err
+			return serve.Source{}, err
 		}
-		return p.imageSource(c.Context, ref, o)
+		return p.imageSource(ctx, ref, o)
 	case kind == render.Database:
-		src, err := p.databaseSource(c, ref)
-		return src, nothing, err
+		return p.databaseSource(ctx, c, ref)
 	case kind == render.ManifestsDirectory:
 		o, err := p.renderOptions(c)
 		if err != nil {
-			return serve.Source{}, nil, err
+			return serve.Source{}, err
 		}
-		blobs, err := render.Reference(c.Context, ref, o)
-		return serve.Blobs(ref, blobs), nothing, err
+		blobs, err := render.Reference(ctx, ref, o)
+		return serve.Blobs(ref, blobs).Watched(ref), err
 	}
-	src, err := serve.Directory(ref)
-	return src, nothing, err
+	return serve.Directory(ref)
 }
 
-func (p *program) databaseSource(c *cli.Context, path string) (serve.Source, error) {
+func (p *program) databaseSource(ctx context.Context, c *cli.Context, path string) (serve.Source, error) {
 	compat, err := p.compat(c)
 	if err != nil {
 		return serve.Source{}, err
 	}
-	return serve.Database(c.Context, path, sqlite.Options{Compat: compat}), nil
+	return serve.Database(ctx, path, sqlite.Options{Compat: compat}), nil
 }
 
 func (p *program) registryServe(c *cli.Context) error {
@@ -152,11 +133,11 @@ func (p *program) registryServe(c *cli.Context) error {
 		}
 		return err
 	}
-	src, err := p.databaseSource(c, path)
+	src, err := p.databaseSource(ctx, c, path)
 	if err != nil {
 		return err
 	}
-	return serve.Run(ctx, src, o)
+	return p.runServer(ctx, src, o)
 }
 
 func (p *program) probeCommand() *cli.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -90,11 +89,4 @@ func (p *parser) expand(args []string) []string {
 		out = append(out, a)
 	}
 	return out
-}
-
-func checkPort(port int) error {
-	if port < 0 || port > 65535 {
-		return fmt.Errorf("invalid port %d", port)
-	}
-	return nil
 }

@@ -3,25 +3,33 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
 
 type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu    sync.Mutex
+	b     bytes.Buffer
+	wrote chan struct{} // gets a value after a write, unless one is there; may be nil
 }
 
 func (s *buffer) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
 	return s.b.Write(b)
 }
 
@@ -60,6 +68,12 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "a", "--port"}, "flag needs an argument"},
 		{[]string{"serve", "a", "-p", "x"}, "invalid value"},
 		{[]string{"serve", "a", "-p70000"}, "invalid port 70000"},
+		{[]string{"serve", "a", "--reload-every", "-1s"}, "invalid --reload-every value -1s"},
+		{[]string{"serve", "a", "--reload-every", "often"}, "invalid value"},
+		{[]string{"serve", "a", "--tls-cert", "x"}, "--tls-cert and --tls-key go together"},
+		{[]string{"serve", "a", "--max-connections=0"}, "invalid --max-connections value 0"},
+		{[]string{"registry", "serve", "--max-streams", "-1"}, "invalid --max-streams value -1"},
+		{[]string{"registry", "serve", "--log-format", "xml"}, `invalid --log-format value "xml"`},
 		{[]string{"registry", "serve", "x"}, `unexpected argument "x"`},
 		{[]string{"registry", "serve", "--timeout-seconds", "soon"}, `invalid timeout "soon"`},
 	} {
@@ -95,22 +109,35 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
+// waitFor waits until there is a part in what was written.
+func waitFor(t *testing.T, b *buffer, part string) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for !strings.Contains(b.String(), part) {
+		select {
+		case <-b.wrote:
+		case <-timeout:
+			t.Fatalf("%q is not in %s", part, b.String())
+		}
+	}
+}
+
 // TestServeAndProbe serves a catalog with flags on both sides of its directory, and probes it under the other name.
 func TestServeAndProbe(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(catalog), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache, port := filepath.Join(t.TempDir(), "cache"), freePort(t)
+	cache, port, metrics := filepath.Join(t.TempDir(), "cache"), freePort(t), freePort(t)
 	if code, _, stderr := execute(t.Context(), "opm", "serve", "--cache-only", dir, "--cache-dir="+cache, "-t", filepath.Join(t.TempDir(), "log")); code != 0 {
 		t.Fatalf("fill the cache: %s", stderr)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out, err buffer
+	out, err := buffer{}, buffer{wrote: make(chan struct{}, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"opm", "--use-http=false", "serve", "-p" + port, dir, "--cache-dir", cache, "--cache-enforce-integrity", "--termination-log", filepath.Join(cache, "..", "log")}, &out, &err)
+		ended <- run(ctx, []string{"opm", "--use-http=false", "serve", "-p" + port, dir, "--cache-dir", cache, "--cache-enforce-integrity", "--log-format=json", "--metrics-addr", "127.0.0.1:" + metrics, "--termination-log", filepath.Join(cache, "..", "log")}, &out, &err)
 	}()
 	code, stdout, stderr := 2, "", ""
 	for end := time.Now().Add(20 * time.Second); code != 0 && time.Now().Before(end); {
@@ -119,6 +146,26 @@ func TestServeAndProbe(t *testing.T) {
 	if code != 0 || stdout != "status: SERVING\n" {
 		t.Errorf("probe: exit code %d, %q, %q; server: %q", code, stdout, stderr, err.String())
 	}
+	resp, getErr := http.Get("http://127.0.0.1:" + metrics + "/metrics")
+	if getErr != nil {
+		t.Fatal(getErr)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); !strings.Contains(string(text), "\nbindery_catalog_packages 1\n") {
+		t.Errorf("metrics: %s", text)
+	}
+	// The cache fits the catalog no longer, which is not allowed: the catalog before stays.
+	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(strings.ReplaceAll(catalog, "1.0.0", "2.0.0")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	self, findErr := os.FindProcess(os.Getpid())
+	if findErr != nil {
+		t.Fatal(findErr)
+	}
+	if err := self.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, &err, `"level":"ERROR","msg":"the catalog cannot be loaded again: the one before is served until it changes"`)
 	cancel()
 	if code := <-ended; code != 0 {
 		t.Errorf("server: exit code %d, %q", code, err.String())

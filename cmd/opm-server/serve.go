@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/operator-bindery/bindery/serve"
@@ -17,35 +20,76 @@ import (
 // common are the flags of both commands.
 type common struct {
 	serve.Options
-	debug bool
+	debug     bool
+	logFormat string
 }
 
 func (c *common) define(p *parser) {
 	p.intVar(&c.Port, "port", "p", serve.DefaultPort)
 	p.stringVar(&c.TerminationLog, "termination-log", "t", "/dev/termination-log")
 	p.BoolVar(&c.debug, "debug", false, "")
+	p.stringVar(&c.logFormat, "log-format", "", "text")
+	p.DurationVar(&c.ReloadEvery, "reload-every", serve.DefaultReloadEvery, "")
+	p.stringVar(&c.TLSCert, "tls-cert", "", "")
+	p.stringVar(&c.TLSKey, "tls-key", "", "")
+	p.stringVar(&c.HTTPAddr, "http-addr", "", "")
+	p.stringVar(&c.MetricsAddr, "metrics-addr", "", "")
+	p.IntVar(&c.Limits.Connections, "max-connections", serve.DefaultConnections, "")
+	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")
+}
+
+// check finds values that make no sense.
+func (c *common) check() error {
+	switch {
+	case c.Port < 0 || c.Port > 65535:
+		return fmt.Errorf("invalid port %d", c.Port)
+	case c.logFormat != "text" && c.logFormat != "json":
+		return fmt.Errorf("invalid --log-format value %q, expected (text|json)", c.logFormat)
+	case c.ReloadEvery < 0:
+		return fmt.Errorf("invalid --reload-every value %v, expected 0 or more", c.ReloadEvery)
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return serve.ErrTLSFlags
+	case c.Limits.Connections < 1:
+		return fmt.Errorf("invalid --max-connections value %d, expected 1 or more", c.Limits.Connections)
+	case c.Limits.Streams < 1:
+		return fmt.Errorf("invalid --max-streams value %d, expected 1 or more", c.Limits.Streams)
+	}
+	return nil
 }
 
 func (c *common) logger(stderr io.Writer) *slog.Logger {
-	level := slog.LevelInfo
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if c.debug {
-		level = slog.LevelDebug
+		o.Level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	if c.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(stderr, o))
+}
+
+// run serves, and loads the catalog again at SIGHUP.
+func (c *common) run(ctx context.Context, src serve.Source) error {
+	serve.FitMemory(&c.Limits, c.Log)
+	c.Version = version
+	if !c.CacheOnly {
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		c.Reload = hangups
+	}
+	return serve.Run(ctx, src, c.Options)
 }
 
 func serveCatalog(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var (
-		c       common
-		profile bool
-	)
+	var c common
 	p := newParser(usageServe)
 	c.define(p)
 	p.stringVar(&c.CacheDir, "cache-dir", "", "")
 	p.BoolVar(&c.CacheOnly, "cache-only", false, "")
 	p.BoolVar(&c.EnforceIntegrity, "cache-enforce-integrity", false, "")
 	p.stringVar(&c.PprofAddr, "pprof-addr", "", "")
-	p.BoolVar(&profile, "pprof-capture-profiles", false, "")
+	p.BoolVar(&c.PprofCapture, "pprof-capture-profiles", false, "")
 	rest, err := p.parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -56,18 +100,15 @@ func serveCatalog(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case len(rest) != 1:
 		return usageError{fmt.Errorf("accepts 1 arg(s), received %d", len(rest)), usageServe}
 	}
-	if err := checkPort(c.Port); err != nil {
+	if err := c.check(); err != nil {
 		return usageError{err, usageServe}
 	}
 	c.Log = c.logger(stderr)
-	if profile {
-		c.Log.Warn("profiles of the start are not captured", "flag", "pprof-capture-profiles")
-	}
 	src, err := serve.Directory(rest[0])
 	if err != nil {
 		return err
 	}
-	return serve.Run(ctx, src, c.Options)
+	return c.run(ctx, src)
 }
 
 func serveDatabase(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -91,7 +132,7 @@ func serveDatabase(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case len(rest) > 0:
 		return usageError{fmt.Errorf("unexpected argument %q", rest[0]), usageRegistryServe}
 	}
-	if err := checkPort(c.Port); err != nil {
+	if err := c.check(); err != nil {
 		return usageError{err, usageRegistryServe}
 	}
 	if timeout != "infinite" {
@@ -104,5 +145,5 @@ func serveDatabase(ctx context.Context, args []string, stdout, stderr io.Writer)
 		defer cancel()
 	}
 	c.Log = c.logger(stderr)
-	return serve.Run(ctx, serve.Database(ctx, database, sqlite.Options{}), c.Options)
+	return c.run(ctx, serve.Database(ctx, database, sqlite.Options{}))
 }

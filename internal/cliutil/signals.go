@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -31,11 +32,15 @@ func (s Signal) Status() int { return 128 + int(s.Signal) }
 // after the first, calls exit with its status: whatever hangs then is not waited for. SIGPIPE no longer kills the
 // process, so that a write to a closed pipe is an error like any other and temporary files are removed.
 //
-// The returned function ends the watching.
-func WithSignals(parent context.Context, grace time.Duration, exit func(status int)) (context.Context, func()) {
+// Those in except are left to others. The returned function ends the watching.
+func WithSignals(parent context.Context, grace time.Duration, exit func(status int), except ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !slices.Contains(except, s) {
+			signal.Notify(ch, s)
+		}
+	}
 	signal.Ignore(syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+// serverFlags are those of every command that serves a catalog.
+func serverFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 means any"},
+		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log", Usage: "write the error that ends the server to `FILE` as well"},
+		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Usage: "look for changes of a directory, a database and the TLS files at this `INTERVAL`; 0 means never"},
+		&cli.StringFlag{Name: "tls-cert", Usage: "serve with TLS and the certificate in `FILE` (PEM), which is loaded again when it changes"},
+		&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of the key of that certificate (PEM)"},
+		&cli.StringFlag{Name: "http-addr", Usage: "offer the catalog over HTTP at `ADDRESS`: pages for people, and the API of OLM v1's catalogd"},
+		&cli.StringFlag{Name: "metrics-addr", Usage: "offer metrics for Prometheus over plain HTTP at `ADDRESS`, under /metrics"},
+		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "hold at most `N` connections open"},
+		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "let each of them have at most `N` calls open"},
+		compatFlag(),
+	}
+}
+
+// serverOptions reads [serverFlags].
+func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
+	o := serve.Options{
+		Port: c.Int("port"), TerminationLog: c.String("termination-log"), Log: p.log, Version: version.Release,
+		HTTPAddr: c.String("http-addr"), MetricsAddr: c.String("metrics-addr"), TLSCert: c.String("tls-cert"), TLSKey: c.String("tls-key"), ReloadEvery: c.Duration("reload-every"),
+		Limits: serve.Limits{Connections: c.Int("max-connections"), Streams: c.Int("max-streams")},
+	}
+	switch {
+	case o.Port < 0 || o.Port > 65535:
+		return o, cliutil.Usagef("invalid --port value %d, expected 0 to 65535", o.Port)
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return o, cliutil.Usagef("%v", serve.ErrTLSFlags)
+	case o.ReloadEvery < 0:
+		return o, cliutil.Usagef("invalid --reload-every value %v, expected 0 or more", o.ReloadEvery)
+	case o.Limits.Connections < 1:
+		return o, cliutil.Usagef("invalid --max-connections value %d, expected 1 or more", o.Limits.Connections)
+	case o.Limits.Streams < 1:
+		return o, cliutil.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
+	}
+	// The default is the place of a pod's log; outside of a pod it cannot be written and nobody would read it.
+	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		o.TerminationLog = ""
+	}
+	return o, nil
+}
+
+// runServer serves until ctx ends, and loads the catalog again at SIGHUP.
+func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Options) error {
+	serve.FitMemory(&o.Limits, o.Log)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	hangups, reload := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	o.Reload = reload
+	stderr, ok := p.stderr.(*os.File)
+	onTerminal := ok && term.IsTerminal(int(stderr.Fd()))
+	go func() {
+		for {
+			select {
+			case s := <-hangups:
+				// A terminal that is gone, and a cache that is being filled, have nothing to do with loading again.
+				if o.CacheOnly || onTerminal && !term.IsTerminal(int(stderr.Fd())) {
+					cancel(cliutil.Signal{Signal: syscall.SIGHUP})
+					return
+				}
+				select {
+				case reload <- s:
+				default: // one is waiting already
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return serve.Run(ctx, src, o)
+}

@@ -1,0 +1,60 @@
+package graph
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Stylesheet gives the pictures of [WritePictures] their looks, in light and dark colour schemes.
+const Stylesheet = stylesheet
+
+// HoverScript, which is optional, lets people follow the lines of [WritePictures] with the pointer.
+const HoverScript = hoverScript
+
+// WritePictures draws the upgrade graphs of a catalog for a page of HTML that has [Stylesheet]: an svg element for each
+// package, without the package's name, description, style and legend. All names are escaped.
+func WritePictures(w io.Writer, c *declcfg.Catalog, o Options) error {
+	sheets, err := o.sheets(c)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	p := picture{w: out, marked: true}
+	for _, s := range sheets {
+		if err := p.inline(s); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// inline draws one package as an element of a page.
+func (p *picture) inline(s *sheet) error {
+	d := newLayout(s, 4, 0, true)
+	p.printf(`<svg class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" aria-label="%s">`+"\n", num(d.width), num(d.bottom+4), escape(s.describe()))
+	if err := p.sheet(&d, d.width); err != nil {
+		return err
+	}
+	p.printf("</svg>\n")
+	return nil
+}
+
+// WriteLegend draws what the signs of pictures mean, as [WritePictures] draws.
+func WriteLegend(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	p := picture{w: out}
+	p.legendElement()
+	return out.Flush()
+}
+
+func (p *picture) legendElement() {
+	p.printf(`<svg class="upgrades legend" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="What the signs mean">`+"\n", minWidth, legendHeight-20)
+	p.legend(0, 0)
+	p.printf("</svg>\n")
+}
+
+// Visible returns s with everything that is not printable as a Go escape: control characters, newlines among them, invalid
+// UTF-8, and the characters that reverse the direction of reading.
+func Visible(s string) string { return visible(s) }

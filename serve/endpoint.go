@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits of what is offered over HTTP beside the catalog's gRPC.
+const (
+	httpConnections = 256
+	httpHeaderSize  = 16 << 10
+	httpDrain       = 5 * time.Second
+)
+
+// endpoint is an HTTP server of its own: bounded in connections, headers and the time that a request may take to come. It
+// does not bound the time of an answer: who writes long ones sets deadlines.
+//
+// A timeout of [http.Server] for reading would end the context of long answers as well.
+type endpoint struct {
+	name   string
+	l      net.Listener
+	server *http.Server
+	served chan struct{}
+	log    *slog.Logger
+}
+
+// openEndpoint listens on l, or on addr where that is nil. flag is what asked for it. Without config it speaks plain HTTP.
+func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler, logger *slog.Logger) (*endpoint, error) {
+	if l == nil {
+		var err error
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", addr); err != nil {
+			return nil, fmt.Errorf("%w: --%s: %w", ErrListen, flag, err)
+		}
+	}
+	e := &endpoint{name: flag, l: newBounded(l, httpConnections), served: make(chan struct{}), log: logger}
+	e.server = &http.Server{
+		Handler:           hurried(h),
+		TLSConfig:         config,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    httpHeaderSize,
+		// It writes the addresses of clients whose handshake fails.
+		ErrorLog: log.New(debugWriter{logger}, "", 0),
+	}
+	go e.serve()
+	logger.Info("listening", "for", flag, "address", l.Addr().String())
+	return e, nil
+}
+
+// hurried gives a request's body, which nobody reads, little time to come: the server reads it before the next request.
+func hurried(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(5 * time.Second))
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (e *endpoint) serve() {
+	defer close(e.served)
+	var err error
+	if e.server.TLSConfig != nil {
+		err = e.server.ServeTLS(e.l, "", "")
+	} else {
+		err = e.server.Serve(e.l)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		e.log.Error("an endpoint has ended", "of", e.name, "error", err)
+	}
+}
+
+// close takes no more requests and waits for the open ones, for a bounded time. It may be called on nil.
+func (e *endpoint) close() {
+	if e == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), httpDrain)
+	defer cancel()
+	if err := e.server.Shutdown(ctx); err != nil {
+		e.server.Close()
+	}
+	<-e.served
+}
+
+// debugWriter is a log of package log that is a record at debug level for each line.
+type debugWriter struct{ log *slog.Logger }
+
+func (w debugWriter) Write(b []byte) (int, error) {
+	w.log.Debug("http", "message", string(b))
+	return len(b), nil
+}
+
+var _ io.Writer = debugWriter{}
+
+// bounded is a listener with no more than a number of open connections; others wait in the kernel's queue.
+type bounded struct {
+	net.Listener
+	slots  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newBounded(l net.Listener, most int) *bounded {
+	return &bounded{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+func (b *bounded) Accept() (net.Conn, error) {
+	select {
+	case b.slots <- struct{}{}:
+	case <-b.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := b.Listener.Accept()
+	if err != nil {
+		<-b.slots
+		return nil, err
+	}
+	return &boundedConn{Conn: c, slots: b.slots}, nil
+}
+
+func (b *bounded) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Listener.Close()
+}
+
+type boundedConn struct {
+	net.Conn
+	slots chan struct{}
+	once  sync.Once
+}
+
+func (c *boundedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { <-c.slots })
+	return err
+}

@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// fingerprint is what is seen of a source without reading it: equal fingerprints mean that nothing has changed, as far as
+// names, sizes, times and, on Linux, inodes and times of their changes can tell. What cannot be looked at has one too.
+type fingerprint struct {
+	sum    [sha256.Size]byte
+	newest time.Time // of all changes
+}
+
+func (f fingerprint) same(g fingerprint) bool { return f.sum == g.sum }
+
+// settling is how long after a change another one may leave the same times behind: the clock of file systems ticks at
+// up to 100 Hz.
+const settling = 10 * time.Millisecond
+
+// unsettled is for how long a fingerprint cannot be relied upon yet. A time in the future counts as one just now.
+func (f fingerprint) unsettled() time.Duration {
+	return min(settling-time.Since(f.newest), settling)
+}
+
+type fingerprinter struct {
+	hash   hash.Hash
+	newest time.Time
+}
+
+func (f *fingerprinter) text(s string) {
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(s)))
+	f.hash.Write(n[:])
+	f.hash.Write([]byte(s))
+}
+
+func (f *fingerprinter) file(name string, info fs.FileInfo) {
+	f.text(name)
+	device, inode, changed := identity(info)
+	if changed.IsZero() {
+		changed = info.ModTime()
+	}
+	for _, v := range [...]uint64{uint64(info.Size()), uint64(info.Mode()), uint64(info.ModTime().UnixNano()), device, inode, uint64(changed.UnixNano())} {
+		var n [8]byte
+		binary.LittleEndian.PutUint64(n[:], v)
+		f.hash.Write(n[:])
+	}
+	if changed.After(f.newest) {
+		f.newest = changed
+	}
+}
+
+// lookAt takes the fingerprint of the files of a catalog in a directory, or of other files, each of which may be missing.
+// Links are followed, so that one that leads elsewhere is a change. The caller may not be told of errors: that of a
+// source which cannot be read is a fingerprint like any other, and reading it will tell.
+func lookAt(paths ...string) fingerprint {
+	f := &fingerprinter{hash: sha256.New()}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			f.text(err.Error())
+		case info.IsDir():
+			f.directory(path)
+		default:
+			f.file(path, info)
+		}
+	}
+	print := fingerprint{newest: f.newest}
+	f.hash.Sum(print.sum[:0])
+	return print
+}
+
+func (f *fingerprinter) directory(dir string) {
+	// Not declcfg.OpenDir: this directory is closed again at once.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		f.text(err.Error())
+		return
+	}
+	defer root.Close()
+	names, err := declcfg.Files(root.FS())
+	if err != nil {
+		f.text(err.Error())
+	}
+	for _, name := range names {
+		info, err := root.Stat(name)
+		if err != nil {
+			f.text(err.Error())
+			continue
+		}
+		f.file(name, info)
+	}
+}
+
+// fingerprint looks at the source; false where there is nothing on the disk to look at.
+func (s Source) fingerprint() (fingerprint, bool) {
+	switch {
+	case s.path == "":
+		return fingerprint{}, false
+	case s.blobs != nil:
+		// What a database has not yet taken over from its journals is part of it.
+		return lookAt(s.path, s.path+"-wal", s.path+"-journal"), true
+	}
+	return lookAt(s.path), true
+}

@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// httpMetrics count what is offered to people and clients of catalogd: requests by the class of their answer's status, and
+// bytes. They are safe for concurrent use.
+type httpMetrics struct {
+	answers [6]atomic.Uint64 // by the first digit of the status
+	bytes   atomic.Uint64    // of answers, as they are sent, without their headers
+	open    atomic.Int64     // requests
+}
+
+// count passes requests on and counts what comes of them, before the client sees it.
+func (m *httpMetrics) count(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.open.Add(1)
+		defer m.open.Add(-1)
+		h.ServeHTTP(&countedAnswer{ResponseWriter: w, metrics: m}, r)
+	})
+}
+
+func (m *httpMetrics) write(t *promText) {
+	const name = "bindery_http_requests_total"
+	t.family(name, "counter", "Requests to --http-addr that were answered, by the class of the status.")
+	for class := 2; class < len(m.answers); class++ {
+		t.sample(name, float64(m.answers[class].Load()), "code", strconv.Itoa(class)+"xx")
+	}
+	t.single("bindery_http_requests_open", "gauge", "Requests to --http-addr that are being answered.", float64(m.open.Load()))
+	t.single("bindery_http_sent_bytes_total", "counter", "Bytes of these answers, compressed as they are.", float64(m.bytes.Load()))
+}
+
+// countedAnswer counts an answer when it begins, and its bytes.
+type countedAnswer struct {
+	http.ResponseWriter
+	metrics *httpMetrics
+	begun   bool
+}
+
+func (c *countedAnswer) begin(status int) {
+	if !c.begun && status >= 200 {
+		c.begun = true
+		c.metrics.answers[min(status/100, len(c.metrics.answers)-1)].Add(1)
+	}
+}
+
+func (c *countedAnswer) WriteHeader(status int) {
+	c.begin(status)
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *countedAnswer) Write(b []byte) (int, error) {
+	c.begin(http.StatusOK)
+	c.metrics.bytes.Add(uint64(len(b)))
+	return c.ResponseWriter.Write(b)
+}
+
+// Unwrap lets [http.ResponseController] find what is below.
+func (c *countedAnswer) Unwrap() http.ResponseWriter { return c.ResponseWriter }

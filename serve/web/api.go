@@ -1,0 +1,220 @@
+package web
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// jsonLines is the media type that catalogd answers with.
+const jsonLines = "application/jsonl"
+
+// serveAll answers with every blob of the catalog.
+func serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
+	c.serve(w, r, io.NewSectionReader(c.file, 0, c.size))
+}
+
+// serveMetas answers with the blobs that have all of the asked for schema, package and name; with none of these asked
+// for, it is all of them. As in catalogd, package=X does not match the olm.package blob of X, which has no field
+// "package"; a parameter of another name is an error, and of several values the first counts.
+func serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
+	params, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		fail(w, http.StatusBadRequest, "the query cannot be read")
+		return
+	}
+	for key := range params {
+		if !slices.Contains([]string{"schema", "package", "name"}, key) {
+			fail(w, http.StatusBadRequest, "the parameters are schema, package and name")
+			return
+		}
+	}
+	q := query{params.Get("schema"), params.Get("package"), params.Get("name")}
+	if q == (query{}) {
+		serveAll(c, w, r)
+		return
+	}
+	c.serve(w, r, newExtents(c, q))
+}
+
+// serve answers with lines that are a function of the catalog and of the address. Ranges are those of the lines that are
+// not compressed, so a request with one gets these.
+func (c *Content) serve(w http.ResponseWriter, r *http.Request, lines io.ReadSeeker) {
+	h := w.Header()
+	h.Set("Content-Type", jsonLines)
+	h.Set("Cache-Control", "no-cache")
+	h.Add("Vary", "Accept-Encoding")
+	tag := c.etag()
+	zip := acceptsGzip(r.Header) && r.Header.Get("Range") == ""
+	if !zip {
+		h.Set("ETag", tag)
+		http.ServeContent(w, r, "", c.modified, lines)
+		return
+	}
+	h.Set("ETag", strings.TrimSuffix(tag, `"`)+`-gzip"`)
+	h.Set("Last-Modified", c.modified.UTC().Format(http.TimeFormat))
+	switch c.precondition(r.Header, h.Get("ETag")) {
+	case http.StatusNotModified:
+		h.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	case http.StatusPreconditionFailed:
+		w.WriteHeader(http.StatusPreconditionFailed)
+		return
+	}
+	h.Set("Content-Encoding", "gzip")
+	if r.Method == http.MethodHead {
+		return
+	}
+	// Fast: what is waited for is the network of a cluster.
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if _, err := io.Copy(z, lines); err != nil || z.Close() != nil {
+		// The status is sent: only a broken connection tells that the answer is not whole.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// precondition answers the conditions of RFC 9110 section 13 in their order; 0 means that the request goes on.
+func (c *Content) precondition(h http.Header, tag string) int {
+	modified := c.modified.Truncate(time.Second)
+	if match := h.Get("If-Match"); match != "" {
+		if !hasTag(match, tag, false) {
+			return http.StatusPreconditionFailed
+		}
+	} else if t, err := http.ParseTime(h.Get("If-Unmodified-Since")); err == nil && modified.After(t) {
+		return http.StatusPreconditionFailed
+	}
+	if match := h.Get("If-None-Match"); match != "" {
+		if hasTag(match, tag, true) {
+			return http.StatusNotModified
+		}
+	} else if t, err := http.ParseTime(h.Get("If-Modified-Since")); err == nil && !modified.After(t) {
+		return http.StatusNotModified
+	}
+	return 0
+}
+
+// hasTag tells whether a list of entity tags has one; weakly means that a W/ in front makes no difference.
+func hasTag(list, tag string, weakly bool) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		one = textproto.TrimString(one)
+		if weakly {
+			one = strings.TrimPrefix(one, "W/")
+		}
+		if one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110 section 12.5.3).
+func acceptsGzip(h http.Header) bool {
+	best := false
+	for one := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		coding, params, _ := strings.Cut(one, ";")
+		coding = strings.ToLower(textproto.TrimString(coding))
+		if coding != "gzip" && coding != "x-gzip" && coding != "*" {
+			continue
+		}
+		weight := 1.0
+		if q, ok := strings.CutPrefix(strings.ToLower(textproto.TrimString(params)), "q="); ok {
+			weight, _ = strconv.ParseFloat(textproto.TrimString(q), 64)
+		}
+		if coding != "*" {
+			return weight > 0
+		}
+		best = weight > 0
+	}
+	return best
+}
+
+// extents reads the lines of some blobs as if they were a file.
+type extents struct {
+	c     *Content
+	parts []extent
+	size  int64
+	at    int64
+}
+
+// extent is a part of the file, and where it begins in what is read.
+type extent struct{ offset, length, begins int64 }
+
+func newExtents(c *Content, q query) *extents {
+	e := &extents{c: c}
+	for b := range c.find(q) {
+		length := b.length + 1
+		if n := len(e.parts); n > 0 && e.parts[n-1].offset+e.parts[n-1].length == b.offset {
+			e.parts[n-1].length += length
+		} else {
+			e.parts = append(e.parts, extent{b.offset, length, e.size})
+		}
+		e.size += length
+	}
+	return e
+}
+
+func (e *extents) Read(b []byte) (int, error) {
+	if e.at >= e.size {
+		return 0, io.EOF
+	}
+	i, ok := slices.BinarySearchFunc(e.parts, e.at, func(x extent, at int64) int { return int(min(max(x.begins-at, -1), 1)) })
+	if !ok {
+		i--
+	}
+	p := e.parts[i]
+	skip := e.at - p.begins
+	b = b[:min(int64(len(b)), p.length-skip)]
+	n, err := e.c.file.ReadAt(b, p.offset+skip)
+	e.at += int64(n)
+	if n == len(b) {
+		err = nil
+	}
+	return n, err
+}
+
+func (e *extents) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += e.at
+	case io.SeekEnd:
+		offset += e.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the beginning")
+	}
+	e.at = offset
+	return offset, nil
+}
+
+// serveIcon answers with the picture of a package. Browsers are told to run nothing that may be in it.
+func serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
+	b := c.packageBlob(r.URL.Query().Get("package"))
+	if b == nil {
+		notFound(w, r)
+		return
+	}
+	pkg, err := c.pkg(b)
+	if err != nil {
+		fail(w, http.StatusInternalServerError, "the package cannot be read")
+		return
+	}
+	kind := iconType(pkg.Icon)
+	if kind == "" {
+		notFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", c.etag())
+	http.ServeContent(w, r, "", c.modified, strings.NewReader(string(pkg.Icon.Data)))
+}

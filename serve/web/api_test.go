@@ -1,0 +1,382 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Everything is answered in the catalog's order: packages by name, blobs of no package last, the blobs of each as in the
+// files. Every line is the canonical JSON of a blob.
+func TestAllIsTheCatalogInOrder(t *testing.T) {
+	server := siteOf(t, contentOf(t, sampleFS()))
+	a := get(t, server.URL+"/api/v1/all")
+	if a.code != http.StatusOK || a.header.Get("Content-Type") != "application/jsonl" {
+		t.Fatalf("got %d %v", a.code, a.header)
+	}
+	var got []string
+	for line := range strings.Lines(a.body) {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(line)); err != nil || compact.String()+"\n" != line {
+			t.Errorf("not one compact object: %q, %v", line, err)
+		}
+	}
+	for _, m := range blobsOf(t, a.body) {
+		got = append(got, m.Schema+"/"+m.Name)
+	}
+	want := []string{
+		"olm.package/alpha", "olm.channel/stable", "olm.channel/old", "olm.bundle/alpha.v1.0.0", "olm.bundle/alpha.v1.1.0", "olm.deprecations/", "custom.thing/thing",
+		"olm.bundle/beta.v1.0.0", "olm.package/beta", "olm.channel/stable", "custom.none/alone",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	for _, path := range []string{"/catalogs/any/api/v1/all", "/api/v1/metas", "/catalogs/any/api/v1/metas"} {
+		if other := get(t, server.URL+path); other.body != a.body || other.code != http.StatusOK {
+			t.Errorf("%s: %d, %d bytes", path, other.code, len(other.body))
+		}
+	}
+}
+
+// What is answered is the catalog: read again and written by declcfg, it is what declcfg writes of the files themselves.
+// Blobs that come typed, as those of a database do, are the same catalog.
+func TestAllIsWhatTheFilesSay(t *testing.T) {
+	for _, dir := range []string{"../../testdata/fbc/mini", "../testdata/recorded/deprecations/catalog"} {
+		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+			if _, err := os.Stat(dir); err != nil {
+				t.Fatal(err)
+			}
+			c, err := declcfg.Load(t.Context(), os.DirFS(dir), declcfg.LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want strings.Builder
+			if err := c.Write(&want, declcfg.FormatJSON); err != nil {
+				t.Fatal(err)
+			}
+			w, err := NewWriter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := declcfg.Walk(t.Context(), os.DirFS(dir), declcfg.LoadOptions{}, func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
+				t.Fatal(err)
+			}
+			typed, err := NewWriter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b := range c.Blobs() {
+				if err := typed.Add(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for kind, w := range map[string]*Writer{"as they are": w, "typed": typed} {
+				content, err := w.Finish(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer content.Close()
+				body := get(t, siteOf(t, content).URL+"/api/v1/all").body
+				again, err := declcfg.Read(t.Context(), strings.NewReader(body), "answer", declcfg.LoadOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got strings.Builder
+				if err := again.Write(&got, declcfg.FormatJSON); err != nil {
+					t.Fatal(err)
+				}
+				if got.String() != want.String() || len(body) == 0 {
+					t.Errorf("%s: another catalog: %d bytes, %d wanted", kind, got.Len(), want.Len())
+				}
+			}
+		})
+	}
+}
+
+// A query answers with the blobs that have all that is asked for, as their fields say it. The comparison is with a filter
+// that reads every line.
+func TestMetasAreThoseThatMatch(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	words := []string{"", "a", "b", "A", "a b", "é\u202e", `"`, "..", "a/b", "%2e", "olm.package", "<x>", "\n", "\x00"}
+	word := func() string { return words[r.IntN(len(words))] }
+	schemas := []string{"olm.package", "custom", "custom.b", "é"}
+	for round := range 12 {
+		w, err := NewWriter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range r.IntN(60) {
+			fields := map[string]any{"schema": schemas[r.IntN(len(schemas))], "value": r.IntN(1000)}
+			if v := word(); v != "" {
+				fields["package"] = v
+			}
+			if v := word(); v != "" {
+				fields["name"] = v
+			}
+			text, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := func() (*declcfg.Meta, error) {
+				rd := declcfg.NewReader(declcfg.LoadOptions{})
+				rd.Reset(bytes.NewReader(text), "test")
+				return rd.NextMeta()
+			}()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fields["schema"] == "olm.package" {
+				// Only what this test asks for matters here: a blob that no page can read must not keep it from being answered.
+				m.Blob = json.RawMessage(fmt.Sprintf(`{"name":%s,"package":%s,"schema":"olm.package"}`, quoted(m.Name), quoted(m.Package)))
+			}
+			if err := w.Add(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := w.Finish(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := siteOf(t, c)
+		all := get(t, server.URL+"/api/v1/all").body
+		for range 25 {
+			q := url.Values{}
+			for _, key := range []string{"schema", "package", "name"} {
+				if r.IntN(2) == 0 {
+					q.Set(key, word())
+				}
+			}
+			if r.IntN(2) == 0 {
+				q.Set("schema", schemas[r.IntN(len(schemas))])
+			}
+			want := ""
+			for line := range strings.Lines(all) {
+				var has map[string]any
+				if err := json.Unmarshal([]byte(line), &has); err != nil {
+					t.Fatal(err)
+				}
+				ok := true
+				for key := range q {
+					ok = ok && (q.Get(key) == "" || has[key] == q.Get(key))
+				}
+				if ok {
+					want += line
+				}
+			}
+			a := get(t, server.URL+"/api/v1/metas?"+q.Encode())
+			if a.code != http.StatusOK || a.body != want {
+				t.Fatalf("round %d, %q: %d, got\n%s\nwant\n%s", round, q, a.code, a.body, want)
+			}
+			// A part of it is that part.
+			if len(want) > 3 {
+				from, to := r.IntN(len(want)), r.IntN(len(want))
+				from, to = min(from, to), max(from, to)
+				a := get(t, server.URL+"/api/v1/metas?"+q.Encode(), "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+				if a.code != http.StatusPartialContent || a.body != want[from:to+1] {
+					t.Fatalf("bytes %d to %d: %d, %q", from, to, a.code, a.body)
+				}
+			}
+		}
+	}
+}
+
+func quoted(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
+
+// As catalogd does, a package's own blob is found by its name: it has no field "package".
+func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
+	server := siteOf(t, contentOf(t, sampleFS()))
+	for query, want := range map[string]int{
+		"package=alpha":                                      6,
+		"schema=olm.package&name=alpha":                      1,
+		"schema=olm.package&package=alpha":                   0,
+		"name=stable":                                        2,
+		"package=beta&name=stable&schema=olm.channel":        1,
+		"package=nothing":                                    0,
+		"schema=&package=&name=alone":                        1,
+		"package=alpha&package=beta":                         6,
+		"schema=olm.bundle&package=alpha&name=alpha.v1.1.0":  1,
+		"schema=olm.bundle&package=alpha&name=alpha.v1.1.0x": 0,
+	} {
+		a := get(t, server.URL+"/api/v1/metas?"+query)
+		if n := strings.Count(a.body, "\n"); a.code != http.StatusOK || n != want {
+			t.Errorf("%s: %d, %d lines", query, a.code, n)
+		}
+	}
+}
+
+// How HTTP is spoken.
+func TestProtocol(t *testing.T) {
+	c := contentOf(t, sampleFS())
+	server := siteOf(t, c)
+	all := get(t, server.URL+"/api/v1/all")
+	tag, date := all.header.Get("ETag"), all.header.Get("Last-Modified")
+	zipped := get(t, server.URL+"/api/v1/all", "Accept-Encoding", "gzip")
+	zipTag := zipped.header.Get("ETag")
+	if len(tag) < 10 || zipTag == tag || date == "" || zipped.header.Get("Last-Modified") != date {
+		t.Fatalf("tags %q and %q, dates %q and %q", tag, zipTag, date, zipped.header.Get("Last-Modified"))
+	}
+	early := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+	for _, test := range []struct {
+		rule, method, path string
+		headers            []string
+		code               int
+		size               int // of the body; -1 for any
+	}{
+		{"HEAD has no body", "HEAD", "/api/v1/all", nil, 200, 0},
+		{"HEAD of what would be compressed", "HEAD", "/api/v1/all", []string{"Accept-Encoding", "gzip"}, 200, 0},
+		{"HEAD of a page", "HEAD", "/", nil, 200, 0},
+		{"the same tag", "GET", "/api/v1/all", []string{"If-None-Match", tag}, 304, 0},
+		{"a weak tag in a list", "GET", "/api/v1/all", []string{"If-None-Match", `"x", W/` + tag}, 304, 0},
+		{"another tag", "GET", "/api/v1/all", []string{"If-None-Match", `"x"`}, 200, len(all.body)},
+		{"the tag of the other coding", "GET", "/api/v1/all", []string{"If-None-Match", zipTag}, 200, len(all.body)},
+		{"the same tag, compressed", "GET", "/api/v1/all", []string{"If-None-Match", zipTag, "Accept-Encoding", "gzip"}, 304, 0},
+		{"the same time", "GET", "/api/v1/all", []string{"If-Modified-Since", date}, 304, 0},
+		{"the same time, compressed", "GET", "/api/v1/metas?name=stable", []string{"If-Modified-Since", date, "Accept-Encoding", "gzip"}, 304, 0},
+		{"an earlier time", "GET", "/api/v1/all", []string{"If-Modified-Since", early}, 200, len(all.body)},
+		{"an earlier time, compressed", "GET", "/api/v1/all", []string{"If-Modified-Since", early, "Accept-Encoding", "gzip"}, 200, -1},
+		{"a tag counts more than a time", "GET", "/api/v1/all", []string{"If-None-Match", `"x"`, "If-Modified-Since", date, "Accept-Encoding", "gzip"}, 200, -1},
+		{"only if it is another", "GET", "/api/v1/all", []string{"If-Match", `"x"`}, 412, 0},
+		{"only if it is another, compressed", "GET", "/api/v1/all", []string{"If-Match", `"x"`, "Accept-Encoding", "gzip"}, 412, 0},
+		{"changed since, compressed", "GET", "/api/v1/all", []string{"If-Unmodified-Since", early, "Accept-Encoding", "gzip"}, 412, 0},
+		{"a range is of the plain lines", "GET", "/api/v1/all", []string{"Range", "bytes=0-9", "Accept-Encoding", "gzip"}, 206, 10},
+		{"the end", "GET", "/api/v1/all", []string{"Range", "bytes=-5"}, 206, 5},
+		{"a range that is not there", "GET", "/api/v1/all", []string{"Range", "bytes=999999999-"}, 416, -1},
+		{"a range of another catalog", "GET", "/api/v1/all", []string{"Range", "bytes=0-9", "If-Range", `"x"`}, 200, len(all.body)},
+		{"an unknown parameter", "GET", "/api/v1/metas?schema=x&nosuch=1", nil, 400, -1},
+		{"a query that cannot be read", "GET", "/api/v1/metas?schema=%zz", nil, 400, -1},
+		{"no such path", "GET", "/api/v1/nothing", nil, 404, -1},
+		{"no such page", "GET", "/package/alpha", nil, 404, -1},
+		{"no such package", "GET", "/package?name=nosuch", nil, 404, -1},
+		{"no such channel", "GET", "/channel?package=alpha&name=nosuch", nil, 404, -1},
+		{"no such bundle", "GET", "/bundle?package=alpha&name=nosuch", nil, 404, -1},
+		{"images of no package", "GET", "/images?package=nosuch", nil, 404, -1},
+		{"no such icon", "GET", "/icon?package=beta", nil, 404, -1},
+		{"an icon", "GET", "/icon?package=alpha", nil, 200, 8},
+		{"POST", "POST", "/api/v1/all", nil, 405, -1},
+		{"DELETE", "DELETE", "/", nil, 405, -1},
+		{"OPTIONS", "OPTIONS", "/api/v1/all", []string{"Origin", "https://evil.test"}, 405, -1},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			a := ask(t, test.method, server.URL+test.path, test.headers...)
+			if a.code != test.code || test.size >= 0 && len(a.body) != test.size {
+				t.Errorf("got %d with %d bytes: %.200s", a.code, len(a.body), a.body)
+			}
+			if a.code == 405 && a.header.Get("Allow") != "GET, HEAD" {
+				t.Errorf("Allow: %q", a.header.Get("Allow"))
+			}
+			if a.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") || a.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("headers: %v", a.header)
+			}
+		})
+	}
+	if policy := get(t, server.URL+"/icon?package=alpha").header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || strings.Contains(policy, "script-src") {
+		t.Errorf("an icon's policy is %q", policy)
+	}
+	for _, accept := range []string{"gzip", "x, GZIP;q=0.5", "*", "br;q=1.0, gzip;q=0.8, *;q=0.1"} {
+		a := get(t, server.URL+"/api/v1/all", "Accept-Encoding", accept)
+		z, err := gzip.NewReader(strings.NewReader(a.body))
+		if err != nil {
+			t.Errorf("%s: %v", accept, err)
+			continue
+		}
+		if text, err := io.ReadAll(z); err != nil || string(text) != all.body {
+			t.Errorf("%s: %d bytes, %v", accept, len(text), err)
+		}
+	}
+	for _, refuse := range []string{"gzip;q=0", "br", "*;q=0", "gzip;q=0, *", "gzip;q=x"} {
+		if a := get(t, server.URL+"/api/v1/all", "Accept-Encoding", refuse); a.header.Get("Content-Encoding") != "" || a.body != all.body {
+			t.Errorf("%s: compressed all the same", refuse)
+		}
+	}
+}
+
+// Before there is a catalog, clients are told to come again.
+func TestNotReady(t *testing.T) {
+	server := siteOf(t, nil)
+	for _, path := range []string{"/", "/api/v1/all", "/api/v1/metas?name=x", "/package?name=alpha", "/icon?package=alpha"} {
+		if a := get(t, server.URL+path); a.code != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v", path, a.code, a.header)
+		}
+	}
+}
+
+// An answer is of one catalog, also when the catalog is replaced while it is sent; the old one is closed after it.
+func TestAnswersAreOfOneCatalog(t *testing.T) {
+	old := contentOf(t, fstest.MapFS{"a.json": {Data: []byte(`{"schema":"custom","package":"old","value":"` + strings.Repeat("x", 1<<20) + `"}`)}})
+	s := NewSite("test", nil)
+	s.SetContent(old)
+	w := &interrupted{ResponseRecorder: httptest.NewRecorder()}
+	w.meanwhile = func() {
+		s.SetContent(contentOf(t, sampleFS()))
+		other := httptest.NewRecorder()
+		s.ServeHTTP(other, httptest.NewRequest(http.MethodGet, "/api/v1/all", nil))
+		if !strings.Contains(other.Body.String(), "alpha") || strings.Contains(other.Body.String(), `"package":"old"`) {
+			t.Error("the old catalog is answered with after it was replaced")
+		}
+		if _, err := old.file.Stat(); err != nil {
+			t.Errorf("the old catalog is closed while it is read: %v", err)
+		}
+	}
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/all", nil))
+	if w.meanwhile != nil || int64(w.Body.Len()) != old.size || strings.Contains(w.Body.String(), "alpha") {
+		t.Errorf("%d bytes of %d", w.Body.Len(), old.size)
+	}
+	if _, err := old.file.Stat(); err == nil {
+		t.Error("the old catalog stays open")
+	}
+	last := s.Content()
+	s.Close()
+	if _, err := last.file.Stat(); s.Content() != nil || err == nil {
+		t.Error("a closed site has a catalog")
+	}
+}
+
+// interrupted is a client with whose first piece of an answer something happens.
+type interrupted struct {
+	*httptest.ResponseRecorder
+	meanwhile func()
+}
+
+func (w *interrupted) Write(b []byte) (int, error) {
+	if f := w.meanwhile; f != nil {
+		w.meanwhile = nil
+		f()
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+// The tag is a function of the catalog, and so is the time as far as clients can tell.
+func TestSameCatalogSameTag(t *testing.T) {
+	first, second := contentOf(t, sampleFS()), contentOf(t, fstest.MapFS{"all.yaml": {Data: []byte(sampleA + sampleB)}})
+	if first.etag() != second.etag() {
+		t.Errorf("%s and %s", first.etag(), second.etag())
+	}
+	first.modified = first.modified.Add(-time.Hour)
+	second.KeepTime(first)
+	if !second.modified.Equal(first.modified) {
+		t.Error("the time changed though the catalog did not")
+	}
+	third := contentOf(t, fstest.MapFS{"all.yaml": {Data: []byte(sampleA)}})
+	third.KeepTime(first)
+	if third.etag() == first.etag() || third.modified.Equal(first.modified) {
+		t.Error("another catalog has the tag or the time of this one")
+	}
+}

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/operator-bindery/bindery/graph"
+)
+
+//go:embed assets/style.css
+var style string
+
+//go:embed assets/page.js
+var script string
+
+//go:embed assets/mark.svg
+var mark string
+
+// asset is a file that is the same for every catalog. Its name has the hash of its content, so that browsers can keep it
+// for as long as they like.
+type asset struct{ kind, text string }
+
+var assetPaths = sync.OnceValue(func() map[string]string {
+	paths := map[string]string{}
+	for path := range assets() {
+		base, rest, _ := strings.Cut(path, "-")
+		_, extension, _ := strings.Cut(rest, ".")
+		paths[base+"."+extension] = path
+	}
+	return paths
+})
+
+// assetPath is where an asset is, such as "style-0123456789ab.css" for "style.css".
+func assetPath(name string) string { return assetPaths()[name] }
+
+// assets are the assets by their paths.
+var assets = sync.OnceValue(func() map[string]asset {
+	all := map[string]asset{}
+	for name, a := range map[string]asset{
+		"style.css": {"text/css; charset=utf-8", style + graph.Stylesheet},
+		"page.js":   {"text/javascript; charset=utf-8", `"use strict";` + "\n" + graph.HoverScript + script},
+		"mark.svg":  {"image/svg+xml", mark},
+	} {
+		sum := sha256.Sum256([]byte(a.text))
+		base, extension, _ := strings.Cut(name, ".")
+		all[base+"-"+hex.EncodeToString(sum[:6])+"."+extension] = a
+	}
+	return all
+})
+
+func (a asset) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(a.text))
+}

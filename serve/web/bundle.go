@@ -1,0 +1,290 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// bundlePage shows one bundle.
+func bundlePage(p *page) error {
+	v, err := p.view(p.query.Get("package"))
+	if err != nil {
+		return err
+	}
+	// The text of a bundle is wanted with its manifests.
+	place := p.c.first(v.summary.name, declcfg.SchemaBundle, p.query.Get("name"))
+	if place == nil {
+		return errNotFound
+	}
+	b, err := p.c.bundle(place)
+	if err != nil {
+		return err
+	}
+	facts, pkg := csvOf(b), v.summary.name
+	title := cmp.Or(v.version(b.Name), name(b.Name))
+	p.open(v.summary.heading()+" "+title, crumb{name(pkg), link("package", "name", pkg)}, crumb{text: name(b.Name)})
+	p.put(`<div class="title">`)
+	p.icon(v.summary, 56)
+	p.put(`<div><h1>{} <span class="v">{}</span></h1><p class="id">{}</p></div></div>`+"\n", v.summary.heading(), title, name(b.Name))
+	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "The package is deprecated.")
+	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}, "This bundle is deprecated.")
+	p.put(`<div class="split"><div>`)
+	p.upgrades(v, b.Name)
+	p.put(`<section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
+	p.prose(facts.Description)
+	p.put("</section>\n")
+	p.apis("Provided APIs", "provided", b, declcfg.PropertyGVK, &facts)
+	p.apis("Required APIs", "required", b, declcfg.PropertyGVKRequired, &facts)
+	p.dependencies(b)
+	p.put(`</div><aside aria-label="Facts"><dl class="facts">`)
+	p.fact("Bundle image", func() { p.put(`<code>{}</code>`, cmp.Or(image(b.Image), "none")) })
+	p.fact("Package", func() { p.put(`<a href="{}">{}</a>`, link("package", "name", pkg), name(pkg)) })
+	p.csvFacts(&facts)
+	p.put("</dl></aside></div>\n")
+	p.relatedImages(b)
+	p.properties(slices.DeleteFunc(slices.Clone(b.Properties), func(prop declcfg.Property) bool {
+		// The page shows what is in these, and that is all of the first ones.
+		return slices.Contains([]string{declcfg.PropertyGVK, declcfg.PropertyGVKRequired, declcfg.PropertyPackage, declcfg.PropertyPackageRequired, declcfg.PropertyCSVMetadata, declcfg.PropertyBundleObject}, prop.Type)
+	}))
+	p.objects(b)
+	p.close(link("api/v1/metas", "schema", declcfg.SchemaBundle, "package", pkg, "name", b.Name))
+	return nil
+}
+
+// csvFacts are those of a ClusterServiceVersion.
+func (p *page) csvFacts(f *csv) {
+	text := func(label, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			p.fact(label, func() { p.put("{}", name(value)) })
+		}
+	}
+	text("Capability level", f.Annotations["capabilities"])
+	text("Categories", f.Annotations["categories"])
+	text("Maturity", f.Maturity)
+	text("Kubernetes at least", f.MinKubeVersion)
+	text("Created", f.Annotations["createdAt"])
+	text("Provider", f.Provider.Name)
+	var modes []string
+	for _, m := range f.InstallModes {
+		if m.Supported {
+			modes = append(modes, m.Type)
+		}
+	}
+	text("Install modes", strings.Join(modes, ", "))
+	text("Keywords", strings.Join(f.Keywords, ", "))
+	links := f.Links
+	repository := f.Annotations["repository"]
+	if repository != "" && !slices.ContainsFunc(links, func(l declcfg.AppLink) bool { return l.URL == repository }) {
+		links = append(slices.Clip(links), declcfg.AppLink{Name: "Source code", URL: repository})
+	}
+	links = slices.DeleteFunc(slices.Clone(links), func(l declcfg.AppLink) bool { return webURL(l.URL) == "" })
+	if links = links[:min(len(links), 20)]; len(links) > 0 {
+		p.fact("Links", func() {
+			for _, l := range links {
+				p.put(`<span class="line"><a href="{}" rel="noopener noreferrer external">{}</a></span>`, webURL(l.URL), name(cmp.Or(strings.TrimSpace(l.Name), webURL(l.URL))))
+			}
+		})
+	}
+	if len(f.Maintainers) > 0 {
+		p.fact("Maintainers", func() {
+			for _, m := range f.Maintainers[:min(len(f.Maintainers), 20)] {
+				p.put(`<span class="line">{}</span>`, name(strings.TrimSpace(m.Name+" "+m.Email)))
+			}
+		})
+	}
+}
+
+// upgrades tells where in the channels a bundle is.
+func (p *page) upgrades(v *view, bundle string) {
+	p.put(`<section aria-labelledby="upgrades"><h2 id="upgrades">Channels and upgrades</h2>` + "\n")
+	if len(v.in[bundle]) == 0 {
+		p.put(`<p>The bundle is in no channel: it cannot be installed by way of one.</p></section>`)
+		return
+	}
+	p.put(`<div class="scroll" tabindex="0" role="region" aria-labelledby="upgrades"><table><thead><tr><th scope="col">Channel</th><th scope="col">Upgrades from</th><th scope="col">Upgraded by</th></tr></thead><tbody>` + "\n")
+	for i := range v.Channels {
+		ch := &v.Channels[i]
+		at := slices.IndexFunc(ch.Entries, func(e declcfg.ChannelEntry) bool { return e.Name == bundle })
+		if at < 0 {
+			continue
+		}
+		e := &ch.Entries[at]
+		p.put(`<tr><th scope="row">`)
+		p.channelLinks(v, []string{ch.Name})
+		if v.heads[ch.Name] == bundle {
+			p.put(` <span class="tag main">head</span>`)
+		}
+		p.put(`</th><td>`)
+		if e.Replaces != "" {
+			p.put(`<span class="line">replaces `)
+			p.bundleLink(v, e.Replaces)
+			p.put(`</span>`)
+		}
+		if len(e.Skips) > 0 {
+			p.put(`<span class="line">skips `)
+			p.skips(v, e.Skips)
+			p.put(`</span>`)
+		}
+		if e.SkipRange != "" {
+			p.put(`<span class="line">skips all in <code>{}</code></span>`, name(e.SkipRange))
+		}
+		p.put(`</td><td>`)
+		var by []string
+		for _, other := range ch.Entries {
+			if other.Replaces == bundle || slices.Contains(other.Skips, bundle) {
+				by = append(by, other.Name)
+			}
+		}
+		p.skips(v, by)
+		p.put("</td></tr>\n")
+	}
+	p.put("</tbody></table></div></section>\n")
+}
+
+// maxRows is how many rows tables of a bundle have at most.
+const maxRows = 2000
+
+// apis is the table of the APIs that a bundle provides or requires.
+func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *csv) {
+	rows := 0
+	for _, prop := range b.Properties {
+		var k declcfg.GVKProperty
+		if prop.Type != kind || json.Unmarshal(prop.Value, &k) != nil {
+			continue
+		}
+		if rows++; rows > maxRows || !p.roomy() {
+			break
+		}
+		if rows == 1 {
+			p.section(title, id)
+			p.put(`<thead><tr><th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Version</th><th scope="col">Description</th></tr></thead><tbody>` + "\n")
+		}
+		p.put(`<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>`+"\n", name(k.Kind), name(k.Group), name(k.Version), lines(clip(facts.describe(k), 600)))
+	}
+	if rows > 0 {
+		p.put("</tbody></table></div></section>\n")
+	}
+}
+
+// section begins a section with a table.
+func (p *page) section(title, id literal) {
+	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title + `</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
+}
+
+// describe is what is said of an API.
+func (f *csv) describe(k declcfg.GVKProperty) string {
+	for _, crd := range slices.Concat(f.CustomResourceDefinitions.Owned, f.CustomResourceDefinitions.Required) {
+		if _, group, _ := strings.Cut(crd.Name, "."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {
+			return crd.Description
+		}
+	}
+	return ""
+}
+
+// dependencies is the table of what else has to be there.
+func (p *page) dependencies(b *declcfg.Bundle) {
+	rows := 0
+	for _, prop := range b.Properties {
+		var need declcfg.PackageRequiredProperty
+		if prop.Type != declcfg.PropertyPackageRequired || json.Unmarshal(prop.Value, &need) != nil {
+			continue
+		}
+		if rows++; rows > maxRows || !p.roomy() {
+			break
+		}
+		if rows == 1 {
+			p.section("Dependencies", "dependencies")
+			p.put(`<thead><tr><th scope="col">Package</th><th scope="col">Versions</th></tr></thead><tbody>` + "\n")
+		}
+		p.put(`<tr><th scope="row">`)
+		if _, ok := p.c.byName[need.PackageName]; ok {
+			p.put(`<a href="{}">{}</a>`, link("package", "name", need.PackageName), name(need.PackageName))
+		} else {
+			p.put(`{} <span class="faint">not in this catalog</span>`, name(need.PackageName))
+		}
+		p.put(`</th><td><code>{}</code></td></tr>`+"\n", name(need.VersionRange))
+	}
+	if rows > 0 {
+		p.put("</tbody></table></div></section>\n")
+	}
+}
+
+// relatedImages is the table of the images that a bundle runs.
+func (p *page) relatedImages(b *declcfg.Bundle) {
+	if len(b.RelatedImages) == 0 {
+		return
+	}
+	p.section("Related images", "images")
+	p.put(`<thead><tr><th scope="col">Name</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
+	for i, r := range b.RelatedImages {
+		if i == maxRows || !p.roomy() {
+			p.put(`<tr><td colspan="2">{} more images are not shown.</td></tr>`, strconv.Itoa(len(b.RelatedImages)-i))
+			break
+		}
+		label := r.Name
+		if label == "" && r.Image == b.Image {
+			label = "(the bundle)"
+		}
+		p.put(`<tr><th scope="row">{}</th><td class="image"><code>{}</code></td></tr>`+"\n", optional(label), image(r.Image))
+	}
+	p.put("</tbody></table></div></section>\n")
+}
+
+// optional is a name that may be empty.
+func optional(s string) string {
+	if s == "" {
+		return ""
+	}
+	return name(s)
+}
+
+// properties shows properties as JSON.
+func (p *page) properties(all []declcfg.Property) {
+	if len(all) == 0 {
+		return
+	}
+	p.put(`<section aria-labelledby="properties"><h2 id="properties">Properties</h2>` + "\n")
+	for i, prop := range all {
+		if i == 200 || !p.roomy() {
+			p.put(`<p>{} more are not shown.</p>`, strconv.Itoa(len(all)-i))
+			break
+		}
+		var text bytes.Buffer
+		if json.Indent(&text, []byte(clip(string(prop.Value), maxJSON)), "", "  ") != nil {
+			text.Reset()
+			text.WriteString(clip(string(prop.Value), maxJSON))
+		}
+		p.put(`<details><summary><code>{}</code></summary><pre tabindex="0">{}</pre></details>`+"\n", name(prop.Type), lines(text.String()))
+	}
+	p.put("</section>\n")
+}
+
+// objects lists the manifests that the catalog carries of a bundle.
+func (p *page) objects(b *declcfg.Bundle) {
+	objects, err := b.Objects()
+	if err != nil || len(objects) == 0 {
+		return
+	}
+	p.section("Manifests", "manifests")
+	p.put(`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
+	for i, object := range objects {
+		if i == maxRows || !p.roomy() {
+			break
+		}
+		var of struct {
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		}
+		_ = json.Unmarshal(object, &of)
+		p.put(`<tr><th scope="row">{}</th><td>{}</td><td class="n">{}</td></tr>`+"\n", name(of.Kind), name(of.Metadata.Name), strconv.Itoa(len(object)))
+	}
+	p.put("</tbody></table></div></section>\n")
+}

@@ -1,0 +1,147 @@
+package web
+
+import (
+	"encoding/hex"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// Content is a catalog as JSON lines in a temporary file: packages by name, then the blobs of no package; the blobs of
+// each in the order in which they were written. It is safe for concurrent use. It counts those who read it, so that a
+// catalog which was replaced is closed when the last answer from it has ended.
+type Content struct {
+	file     *atomicfs.Scratch
+	size     int64
+	digest   [32]byte
+	modified time.Time
+	blobs    []blob            // in the order of the file
+	packages []packageSummary  // sorted by name, those that have an olm.package blob
+	byName   map[string]int    // positions in packages
+	spans    map[string][2]int // of blobs, by package
+	bundles  int
+
+	mu      sync.Mutex
+	users   int
+	retired bool
+}
+
+// blob is the place of a blob in the file, without the newline behind it, and what can be asked for. pkg is the value
+// of the field "package", which an olm.package blob does not have.
+type blob struct {
+	schema, pkg, name string
+	offset, length    int64
+}
+
+// owner is the package that a blob is of.
+func (b *blob) owner() string {
+	if b.schema == declcfg.SchemaPackage {
+		return b.name
+	}
+	return b.pkg
+}
+
+// etag is the entity tag of everything that is a function of the catalog.
+func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
+
+// Size is that of all JSON lines in bytes.
+func (c *Content) Size() int64 { return c.size }
+
+// KeepTime takes over the time of another content with the same bytes, so that loading a catalog again changes nothing
+// for clients that ask by time. It must be called before the content is used.
+func (c *Content) KeepTime(old *Content) {
+	if old != nil && old.digest == c.digest {
+		c.modified = old.modified
+	}
+}
+
+// query says which blobs are wanted; what is empty is not asked for.
+type query struct{ schema, pkg, name string }
+
+func (q query) matches(b *blob) bool {
+	return (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) && (q.name == "" || b.name == q.name)
+}
+
+// find yields the blobs that a query matches.
+func (c *Content) find(q query) iter.Seq[*blob] {
+	return func(yield func(*blob) bool) {
+		for i := range c.blobs {
+			if q.matches(&c.blobs[i]) && !yield(&c.blobs[i]) {
+				return
+			}
+		}
+	}
+}
+
+// of returns all blobs of a package, its olm.package blob among them.
+func (c *Content) of(pkg string) []blob {
+	span := c.spans[pkg]
+	return c.blobs[span[0]:span[1]]
+}
+
+// first returns the first blob of a package with a schema and a name, or nil.
+func (c *Content) first(pkg, schema, name string) *blob {
+	all := c.of(pkg)
+	for i := range all {
+		if all[i].schema == schema && all[i].name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// read returns the text of a blob.
+func (c *Content) read(b *blob) ([]byte, error) {
+	text := make([]byte, b.length)
+	if _, err := c.file.ReadAt(text, b.offset); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// reader reads the lines of blobs that stand one after the other in the file.
+func (c *Content) reader(blobs []blob) io.Reader {
+	if len(blobs) == 0 {
+		return strings.NewReader("")
+	}
+	from, last := blobs[0].offset, &blobs[len(blobs)-1]
+	return io.NewSectionReader(c.file, from, last.offset+last.length+1-from)
+}
+
+// acquire counts a user; false if the content is already closed or about to be.
+func (c *Content) acquire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.retired {
+		return false
+	}
+	c.users++
+	return true
+}
+
+func (c *Content) release() {
+	c.mu.Lock()
+	c.users--
+	last := c.retired && c.users == 0
+	c.mu.Unlock()
+	if last {
+		c.file.Close()
+	}
+}
+
+// Close gives the file back as soon as nobody reads it.
+func (c *Content) Close() error {
+	c.mu.Lock()
+	last := !c.retired && c.users == 0
+	c.retired = true
+	c.mu.Unlock()
+	if last {
+		return c.file.Close()
+	}
+	return nil
+}

@@ -1,0 +1,395 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/graph"
+)
+
+// oneChannel is from how many channels on the page of a package draws only the default one.
+const oneChannel = 24
+
+// view is a package as its pages show it.
+type view struct {
+	*declcfg.Catalog
+	summary    *packageSummary
+	pkg        *declcfg.Package
+	deprecated map[declcfg.Reference]string
+	versions   map[string]declcfg.VersionRelease
+	in         map[string][]string // the channels of bundles
+	there      map[string]bool     // bundles
+	heads      map[string]string   // by channel
+}
+
+// view reads a package without manifests.
+func (p *page) view(name string) (*view, error) {
+	i, ok := p.c.byName[name]
+	if !ok {
+		return nil, errNotFound
+	}
+	c, err := p.c.catalog(p.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Packages) == 0 {
+		return nil, errNotFound
+	}
+	v := &view{
+		Catalog:    c,
+		summary:    &p.c.packages[i],
+		pkg:        &c.Packages[0],
+		deprecated: map[declcfg.Reference]string{},
+		versions:   map[string]declcfg.VersionRelease{},
+		in:         map[string][]string{},
+		there:      map[string]bool{},
+		heads:      map[string]string{},
+	}
+	for _, d := range c.Deprecations {
+		for _, e := range d.Entries {
+			r := e.Reference
+			if r.Schema == declcfg.SchemaPackage {
+				r.Name = ""
+			}
+			v.deprecated[r] = e.Message
+		}
+	}
+	for i := range c.Bundles {
+		v.there[c.Bundles[i].Name] = true
+		if version, err := c.Bundles[i].VersionRelease(); err == nil {
+			v.versions[c.Bundles[i].Name] = version
+		}
+	}
+	slices.SortStableFunc(c.Bundles, func(a, b declcfg.Bundle) int { return v.newer(a.Name, b.Name) })
+	for i, ch := range c.Channels {
+		v.heads[ch.Name] = head(&c.Channels[i])
+		for _, e := range ch.Entries {
+			v.in[e.Name] = append(v.in[e.Name], ch.Name)
+		}
+	}
+	slices.SortStableFunc(c.Channels, func(a, b declcfg.Channel) int {
+		return cmp.Or(
+			-compareBool(a.Name == v.pkg.DefaultChannel, b.Name == v.pkg.DefaultChannel),
+			v.newer(v.heads[a.Name], v.heads[b.Name]),
+			cmp.Compare(a.Name, b.Name))
+	})
+	return v, nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// newer compares bundles: the newest first, and what has no version last.
+func (v *view) newer(a, b string) int {
+	x, hasX := v.versions[a]
+	y, hasY := v.versions[b]
+	return cmp.Or(-compareBool(hasX, hasY), y.Compare(x), cmp.Compare(b, a))
+}
+
+func (v *view) version(bundle string) string {
+	if version, ok := v.versions[bundle]; ok {
+		return name(version.String())
+	}
+	return ""
+}
+
+// packagePage shows a package: what it is, its channels, its upgrade graph and its bundles.
+func packagePage(p *page) error {
+	v, err := p.view(p.query.Get("name"))
+	if err != nil {
+		return err
+	}
+	s := v.summary
+	p.open(s.heading(), crumb{text: name(s.name)})
+	p.put(`<div class="title">`)
+	p.icon(s, 72)
+	p.put(`<div><h1>{}</h1><p class="id">{}`, s.heading(), name(s.name))
+	if s.provider != "" {
+		p.put(` <span class="by">by {}</span>`, name(s.provider))
+	}
+	p.put("</p></div></div>\n")
+	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaPackage}, "This package is deprecated.")
+	var facts csv
+	if b := p.c.first(s.name, declcfg.SchemaBundle, s.head); b != nil {
+		bundle, err := p.c.bundle(b)
+		if err != nil {
+			return err
+		}
+		facts = csvOf(bundle)
+	}
+	p.put(`<div class="split"><div><section class="prose" aria-labelledby="about"><h2 id="about">About</h2>`)
+	if text := facts.Annotations["description"]; strings.TrimSpace(text) != "" && strings.TrimSpace(text) != strings.TrimSpace(facts.Description) {
+		p.put(`<p class="lead">{}</p>`, lines(text))
+	}
+	about := facts.Description
+	if strings.TrimSpace(about) == "" {
+		about = v.pkg.Description
+	}
+	p.prose(about)
+	p.put("</section>\n")
+	p.channels(v)
+	p.put(`</div><aside aria-label="Facts"><dl class="facts">`)
+	p.fact("Default channel", func() {
+		p.channelLinks(v, []string{s.defaultChannel})
+	})
+	if s.head != "" {
+		p.fact("Newest there", func() {
+			p.a(link("bundle", "package", s.name, "name", s.head), cmp.Or(v.version(s.head), name(s.head)))
+		})
+	}
+	p.csvFacts(&facts)
+	p.fact("Images", func() { p.put(`<a href="{}">All images of this package</a>`, link("images", "package", s.name)) })
+	p.put("</dl></aside></div>\n")
+	if err := p.graph(v, ""); err != nil {
+		return err
+	}
+	p.bundles(v)
+	p.others(v)
+	p.close(link("api/v1/metas", "package", s.name))
+	return nil
+}
+
+// channelPage shows one channel.
+func channelPage(p *page) error {
+	v, err := p.view(p.query.Get("package"))
+	if err != nil {
+		return err
+	}
+	wanted := p.query.Get("name")
+	i := slices.IndexFunc(v.Channels, func(ch declcfg.Channel) bool { return ch.Name == wanted })
+	if i < 0 {
+		return errNotFound
+	}
+	ch, pkg := &v.Channels[i], v.summary.name
+	p.open(name(wanted)+" · "+v.summary.heading(), crumb{name(pkg), link("package", "name", pkg)}, crumb{text: "Channel " + name(wanted)})
+	p.put(`<h1>Channel {}</h1><p class="id">of <a href="{}">{}</a>`, name(wanted), link("package", "name", pkg), v.summary.heading())
+	if wanted == v.pkg.DefaultChannel {
+		p.put(` <span class="tag main">default channel</span>`)
+	}
+	p.put("</p>\n")
+	p.deprecation(v, declcfg.Reference{Schema: declcfg.SchemaChannel, Name: wanted}, "This channel is deprecated.")
+	if err := p.graph(v, wanted); err != nil {
+		return err
+	}
+	p.put(`<section aria-labelledby="entries"><h2 id="entries">Entries</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="entries"><table>
+<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Replaces</th><th scope="col">Skips</th><th scope="col">Skip range</th></tr></thead><tbody>` + "\n")
+	entries := slices.Clone(ch.Entries)
+	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
+	first := v.heads[ch.Name]
+	for i, e := range entries {
+		if !p.roomy() {
+			p.put(`<tr><td colspan="5">{} more entries are not shown.</td></tr>`, strconv.Itoa(len(entries)-i))
+			break
+		}
+		p.put(`<tr><td class="v">{}</td><th scope="row">`, v.version(e.Name))
+		p.bundleLink(v, e.Name)
+		if e.Name == first {
+			p.put(` <span class="tag main">head</span>`)
+		}
+		p.put(`</th><td>`)
+		p.bundleLink(v, e.Replaces)
+		p.put(`</td><td>`)
+		p.skips(v, e.Skips)
+		p.put(`</td><td><code>{}</code></td></tr>`+"\n", lines(clip(e.SkipRange, maxName)))
+	}
+	p.put("</tbody></table></div></section>\n")
+	p.properties(ch.Properties)
+	p.close(link("api/v1/metas", "schema", declcfg.SchemaChannel, "package", pkg, "name", wanted))
+	return nil
+}
+
+// maxSkips is how many skipped bundles a row names.
+const maxSkips = 40
+
+func (p *page) skips(v *view, skips []string) {
+	for i, skip := range skips {
+		if i == maxSkips {
+			p.put(` and {} more`, strconv.Itoa(len(skips)-i))
+			return
+		}
+		if i > 0 {
+			p.put(", ")
+		}
+		p.bundleLink(v, skip)
+	}
+}
+
+// bundleLink names a bundle, with a link where the catalog has it.
+func (p *page) bundleLink(v *view, bundle string) {
+	switch {
+	case bundle == "":
+	case !v.there[bundle]:
+		p.put(`<span class="faint">{}</span>`, name(bundle))
+	default:
+		p.a(link("bundle", "package", v.summary.name, "name", bundle), name(bundle))
+	}
+	if _, old := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: bundle}]; old {
+		p.put(` <span class="tag old">deprecated</span>`)
+	}
+}
+
+// deprecation says that something is deprecated, and why.
+func (p *page) deprecation(v *view, r declcfg.Reference, says string) {
+	if message, ok := v.deprecated[r]; ok {
+		p.put(`<div class="warning" role="note"><strong>{}</strong> {}</div>`+"\n", says, lines(clip(message, 4000)))
+	}
+}
+
+func (p *page) fact(name string, value func()) {
+	p.put(`<div><dt>{}</dt><dd>`, name)
+	value()
+	p.put("</dd></div>\n")
+}
+
+// prose shows a description as the text that it is, headings apart. Of a long one the rest can be folded out.
+func (p *page) prose(text string) {
+	const first = 900
+	all, size := paragraphs(text), 0
+	if len(all) == 0 {
+		p.put(`<p class="faint">There is no description.</p>`)
+	}
+	folded := false
+	for i, one := range all {
+		if !folded && size > first && len(all)-i > 1 {
+			p.put(`<details><summary>The whole description</summary>`)
+			folded = true
+		}
+		if one.heading {
+			p.put("<p class=\"under\">{}</p>\n", one.text)
+		} else {
+			p.put("<p>{}</p>\n", one.text)
+		}
+		size += len(one.text)
+	}
+	if folded {
+		p.put(`</details>`)
+	}
+}
+
+// channels is the table of channels.
+func (p *page) channels(v *view) {
+	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="channels"><table>
+<thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
+	for i := range v.Channels {
+		ch := &v.Channels[i]
+		if !p.roomy() {
+			p.put(`<tr><td colspan="4">{} more channels are not shown.</td></tr>`, strconv.Itoa(len(v.Channels)-i))
+			break
+		}
+		p.put(`<tr><th scope="row">`)
+		p.channelLinks(v, []string{ch.Name})
+		if ch.Name == v.pkg.DefaultChannel {
+			p.put(` <span class="tag main">default</span>`)
+		}
+		if message, ok := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaChannel, Name: ch.Name}]; ok {
+			p.put(` <span class="tag old">deprecated</span><span class="why">{}</span>`, lines(clip(message, 400)))
+		}
+		first := v.heads[ch.Name]
+		p.put(`</th><td class="v">{}</td><td>`, v.version(first))
+		p.bundleLink(v, first)
+		p.put(`</td><td class="n">{}</td></tr>`+"\n", strconv.Itoa(len(ch.Entries)))
+	}
+	p.put("</tbody></table></div></section>\n")
+}
+
+// graph draws the upgrade graph: of one channel, or of all where there are not too many.
+func (p *page) graph(v *view, channel string) error {
+	p.put(`<section aria-labelledby="graph"><h2 id="graph">Upgrade graph</h2>` + "\n")
+	o := graph.Options{Package: v.summary.name}
+	if channel == "" && len(v.Channels) > oneChannel {
+		p.put(`<p class="faint">The package has {}: this is the default one. Each has its own page with its own graph.</p>`, count(len(v.Channels), "channel"))
+		channel = v.pkg.DefaultChannel
+	}
+	if channel != "" {
+		o.Channels = []string{channel}
+	}
+	var d drawing
+	switch err := graph.WritePictures(&d, v.Catalog, o); {
+	case errors.Is(err, errPageSize):
+		p.put(`<p class="notice">The graph is too large to be drawn here. The pages of the channels have it in parts, and as tables.</p>`)
+	case err != nil:
+		return err
+	default:
+		p.put(`<div class="scroll graph" tabindex="0" role="region" aria-labelledby="graph">`)
+		p.draw(&d)
+		p.put(`</div><details class="legend"><summary>What the signs mean</summary><div class="scroll">`)
+		var legend drawing
+		if err := graph.WriteLegend(&legend); err != nil {
+			return err
+		}
+		p.draw(&legend)
+		p.put("</div></details>\n")
+	}
+	p.put("</section>\n")
+	return nil
+}
+
+// bundles is the table of bundles.
+func (p *page) bundles(v *view) {
+	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Bundles</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
+<thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
+	for i := range v.Bundles {
+		b := &v.Bundles[i]
+		if !p.roomy() {
+			p.put(`<tr><td colspan="4">{} more bundles are not shown.</td></tr>`, strconv.Itoa(len(v.Bundles)-i))
+			break
+		}
+		p.put(`<tr><td class="v">{}</td><th scope="row">`, v.version(b.Name))
+		p.bundleLink(v, b.Name)
+		if message := v.deprecated[declcfg.Reference{Schema: declcfg.SchemaBundle, Name: b.Name}]; message != "" {
+			p.put(`<span class="why">{}</span>`, lines(clip(message, 400)))
+		}
+		p.put(`</th><td>`)
+		p.channelLinks(v, v.in[b.Name])
+		p.put(`</td><td class="image"><code>{}</code></td></tr>`+"\n", image(b.Image))
+	}
+	p.put("</tbody></table></div></section>\n")
+}
+
+func (p *page) channelLinks(v *view, channels []string) {
+	if len(channels) == 0 {
+		p.put(`<span class="faint">none</span>`)
+	}
+	for i, ch := range channels {
+		if i == maxSkips {
+			p.put(` and {} more`, strconv.Itoa(len(channels)-i))
+			return
+		}
+		if i > 0 {
+			p.put(", ")
+		}
+		p.a(link("channel", "package", v.summary.name, "name", ch), name(ch))
+	}
+}
+
+// image is the reference of an image as it is shown.
+func image(ref string) string { return graph.Visible(clip(ref, 400)) }
+
+// others lists the blobs of schemas that are not OLM's.
+func (p *page) others(v *view) {
+	if len(v.Others) == 0 {
+		return
+	}
+	p.put(`<section aria-labelledby="others"><h2 id="others">Other blobs</h2><ul>` + "\n")
+	for i, m := range v.Others {
+		if i == 500 || !p.roomy() {
+			p.put(`<li>{} more</li>`, strconv.Itoa(len(v.Others)-i))
+			break
+		}
+		p.put(`<li>`)
+		p.a(link("api/v1/metas", "schema", m.Schema, "package", m.Package, "name", m.Name), name(cmp.Or(m.Name, m.Schema)))
+		p.put(" <code>{}</code></li>\n", name(m.Schema))
+	}
+	p.put("</ul></section>\n")
+}

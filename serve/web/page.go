@@ -1,0 +1,198 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// page is a page that is being made for a request.
+type page struct {
+	markup
+	ctx   context.Context
+	c     *Content
+	site  string // what the catalog is called
+	query url.Values
+}
+
+// crumb is a step of the way to a page.
+type crumb struct{ text, link string }
+
+// errNotFound is a page of something that is not in the catalog.
+var errNotFound = errors.New("not found")
+
+// page makes an answer of a page. A few pages are made at once, each in memory and to its end before the first byte is
+// sent, so that slow clients do not keep the others waiting.
+func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter, *http.Request) {
+	return func(c *Content, w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
+		defer cancel()
+		select {
+		case s.making <- struct{}{}:
+		case <-ctx.Done():
+			busy(w)
+			return
+		}
+		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query()}
+		err := p.build(build, s.making)
+		code := http.StatusOK
+		switch {
+		case errors.Is(err, errNotFound):
+			code = http.StatusNotFound
+			p.markup = markup{}
+			p.notFound()
+		case ctx.Err() != nil:
+			busy(w)
+			return
+		case err != nil:
+			s.log.Error("a page cannot be made", "page", r.URL.Path, "error", err)
+			fail(w, http.StatusInternalServerError, "the catalog cannot be read")
+			return
+		case p.full:
+			fail(w, http.StatusInternalServerError, errPageSize.Error())
+			return
+		}
+		size := int64(p.Len())
+		defer s.sending.Add(-size)
+		if s.sending.Add(size) > pageMemory {
+			busy(w)
+			return
+		}
+		if patient, ok := w.(*patient); ok {
+			patient.end = time.Now().Add(pageTime)
+		}
+		send(w, r, code, p.Bytes())
+	}
+}
+
+// build makes the page and frees its place among those that are being made.
+func (p *page) build(build func(*page) error, place <-chan struct{}) error {
+	defer func() { <-place }()
+	return build(p)
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "10")
+	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
+}
+
+func send(w http.ResponseWriter, r *http.Request, code int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	h.Add("Vary", "Accept-Encoding")
+	zip := acceptsGzip(r.Header)
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(code)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if !zip {
+		_, _ = w.Write(body)
+		return
+	}
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if _, err := io.Copy(z, bytes.NewReader(body)); err != nil || z.Close() != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// roomy tells whether there is room for more rows. A list that ends early says so.
+func (p *page) roomy() bool { return p.Len() < maxPage-maxDrawing/2 }
+
+// open begins a page. The last crumb is the page itself.
+func (p *page) open(title string, way ...crumb) {
+	p.put(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{} · {}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="stylesheet" href="{}">
+<link rel="icon" type="image/svg+xml" href="{}">
+<script src="{}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top"><div class="wrap">
+<a class="brand" href="./"><img src="{}" alt="" width="28" height="28">Operator catalog</a>
+<nav aria-label="Catalog"><a href="./">Packages</a><a href="images">Images</a><a href="api/v1/all">JSON</a></nav>
+</div></header>
+<div class="wrap">
+`, title, p.site, assetPath("style.css"), assetPath("mark.svg"), assetPath("page.js"), assetPath("mark.svg"))
+	if len(way) > 0 {
+		p.put(`<nav class="way" aria-label="Breadcrumb"><ol><li><a href="./">Packages</a></li>`)
+		for i, step := range way {
+			if i == len(way)-1 {
+				p.put(`<li aria-current="page">{}</li>`, step.text)
+			} else {
+				p.put(`<li><a href="{}">{}</a></li>`, step.link, step.text)
+			}
+		}
+		p.put("</ol></nav>\n")
+	}
+	p.put(`<main id="main" tabindex="-1">` + "\n")
+}
+
+// close ends a page. raw is the address of the blobs that it shows.
+func (p *page) close(raw string) {
+	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {} in <span class=\"source\">{}</span>. ",
+		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
+	if raw != "" && len(raw) <= maxLink {
+		p.put(`<a href="{}">This page’s blobs as JSON lines</a>`, raw)
+	}
+	p.put("</p></div></footer>\n</body>\n</html>\n")
+}
+
+// maxLink is the longest address that is linked to, in bytes: browsers and servers have limits of their own.
+const maxLink = 4 << 10
+
+// a is a link, or just the text where the address would be too long.
+func (p *page) a(address, text string) {
+	if len(address) > maxLink {
+		p.put("{}", text)
+		return
+	}
+	p.put(`<a href="{}">{}</a>`, address, text)
+}
+
+func (p *page) notFound() {
+	p.open("Not found", crumb{text: "Not found"})
+	p.put(`<h1>Not found</h1><p>The catalog has nothing of this name. It may be that it has been replaced by another one. <a href="./">All packages</a></p>`)
+	p.close("")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// packageBlob returns the olm.package blob of a name, or nil.
+func (c *Content) packageBlob(name string) *blob { return c.first(name, declcfg.SchemaPackage, name) }
+
+func (c *Content) pkg(b *blob) (*declcfg.Package, error) {
+	read, err := c.parse(b)
+	if err != nil {
+		return nil, err
+	}
+	pkg, ok := read.(*declcfg.Package)
+	if !ok {
+		return nil, errNotFound
+	}
+	return pkg, nil
+}

@@ -1,0 +1,183 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of what clients can take of a site.
+const (
+	// stall is how long a client may take to read a piece of an answer: some ten kilobytes.
+	stall = 30 * time.Second
+	// longest is how long an answer may take.
+	longest = time.Hour
+	// pageTime is how long a page may take, and wait for its turn.
+	pageTime = 2 * time.Minute
+	// pageMemory is of all pages that are being sent, in bytes.
+	pageMemory = 32 << 20
+)
+
+// Site answers over HTTP from the content that it was given last. Until there is one, its answers have status 503. It is
+// safe for concurrent use.
+type Site struct {
+	title   string
+	log     *slog.Logger
+	current atomic.Pointer[Content]
+	mux     *http.ServeMux
+	making  chan struct{} // a place for each page that is being made
+	sending atomic.Int64  // bytes of pages
+}
+
+// NewSite makes a site. title is what its pages call the catalog; log gets a record for each panic and each failure to
+// read, nil drops them.
+func NewSite(title string, log *slog.Logger) *Site {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s.routes()
+	return s
+}
+
+// SetContent gives the site a catalog, which it closes when it is done with it. Answers that are under way go on with
+// the one that they began with.
+func (s *Site) SetContent(c *Content) {
+	if old := s.current.Swap(c); old != nil {
+		old.Close()
+	}
+}
+
+// Content is what the site answers from; nil before there is any. It is for [Content.KeepTime].
+func (s *Site) Content() *Content { return s.current.Load() }
+
+// Close takes the catalog away.
+func (s *Site) Close() { s.SetContent(nil) }
+
+// content returns the catalog, acquired for one answer; nil if there is none.
+func (s *Site) content() *Content {
+	for {
+		c := s.current.Load()
+		if c == nil || c.acquire() {
+			return c
+		}
+		if s.current.Load() == c {
+			return nil
+		}
+	}
+}
+
+func (s *Site) routes() {
+	for path, answer := range map[string]func(*Content, http.ResponseWriter, *http.Request){
+		"/api/v1/all":                      serveAll,
+		"/api/v1/metas":                    serveMetas,
+		"/catalogs/{catalog}/api/v1/all":   serveAll,
+		"/catalogs/{catalog}/api/v1/metas": serveMetas,
+		"/{$}":                             s.page(packagesPage),
+		"/package":                         s.page(packagePage),
+		"/channel":                         s.page(channelPage),
+		"/bundle":                          s.page(bundlePage),
+		"/images":                          s.page(imagesPage),
+		"/icon":                            serveIcon,
+	} {
+		s.mux.HandleFunc(path, s.from(answer))
+	}
+	for path, a := range assets() {
+		s.mux.HandleFunc("/"+path, a.serve)
+	}
+	s.mux.HandleFunc("/", notFound)
+}
+
+// from lets an answer be made from one catalog.
+func (s *Site) from(answer func(*Content, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := s.content()
+		if c == nil {
+			w.Header().Set("Retry-After", "5")
+			fail(w, http.StatusServiceUnavailable, "the catalog is being loaded")
+			return
+		}
+		defer c.release()
+		answer(c, w, r)
+	}
+}
+
+// ServeHTTP implements [http.Handler]. Only GET and HEAD are answered.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(p)
+		default:
+			s.log.Error("panic in an answer over HTTP", "panic", p, "stack", string(debug.Stack()))
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		fail(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
+		return
+	}
+	s.mux.ServeHTTP(newPatient(w), r)
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	fail(w, http.StatusNotFound, "there is no such page")
+}
+
+// fail answers with an error in plain text. message must not hold anything of the request.
+func fail(w http.ResponseWriter, code int, message string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	for _, name := range []string{"ETag", "Last-Modified", "Content-Encoding", "Content-Length"} {
+		h.Del(name)
+	}
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(http.StatusText(code) + ": " + message + "\n"))
+}
+
+// patient gives a client time for every piece of an answer, but not forever for all of them. So a slow client gets
+// everything, and one that has stopped reading holds nothing up.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	end     time.Time
+}
+
+func newPatient(w http.ResponseWriter) *patient {
+	return &patient{ResponseWriter: w, control: http.NewResponseController(w), end: time.Now().Add(longest)}
+}
+
+// pieceSize is what is written at once.
+const pieceSize = 32 << 10
+
+func (p *patient) Write(b []byte) (int, error) {
+	done := 0
+	for {
+		piece := b[done:min(len(b), done+pieceSize)]
+		deadline := time.Now().Add(stall)
+		if deadline.After(p.end) {
+			deadline = p.end
+		}
+		// A writer without deadlines is one of a test.
+		_ = p.control.SetWriteDeadline(deadline)
+		n, err := p.ResponseWriter.Write(piece)
+		done += n
+		if err != nil || done == len(b) {
+			return done, err
+		}
+	}
+}
+
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -1,0 +1,155 @@
+package web
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/ctxio"
+)
+
+// Writer makes a [Content] of blobs that come in any order. It is not safe for concurrent use. Either Finish or Abort
+// ends it.
+type Writer struct {
+	file  *atomicfs.Scratch
+	out   *bufio.Writer
+	hash  hash.Hash
+	size  int64
+	blobs []blob
+	names map[string]string
+	err   error
+}
+
+// NewWriter makes a writer with a temporary file.
+func NewWriter() (*Writer, error) {
+	f, err := newFile()
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{file: f, hash: sha256.New(), names: map[string]string{}}
+	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.hash), 64<<10)
+	return w, nil
+}
+
+func newFile() (*atomicfs.Scratch, error) {
+	f, err := atomicfs.NewScratch("", ".bindery-http-*")
+	if err != nil {
+		return nil, fmt.Errorf("a temporary file for what is offered over HTTP cannot be made (TMPDIR names the directory): %w", err)
+	}
+	return f, nil
+}
+
+// Add writes a blob as it is: the canonical JSON of a [declcfg.Meta], whatever its schema, or the JSON of a typed blob.
+func (w *Writer) Add(b declcfg.Blob) error {
+	if w.err != nil {
+		return w.err
+	}
+	var text []byte
+	entry := blob{schema: w.intern(b.BlobSchema()), pkg: w.intern(b.BlobPackage()), name: w.intern(b.BlobName()), offset: w.size}
+	switch b := b.(type) {
+	case *declcfg.Meta:
+		text = b.Blob
+	case *declcfg.Package:
+		text, entry.pkg = declcfg.AppendJSON(nil, b, false), ""
+	default:
+		text = declcfg.AppendJSON(nil, b, false)
+	}
+	entry.length = int64(len(text))
+	w.blobs = append(w.blobs, entry)
+	w.size += entry.length + 1
+	w.out.Write(text)
+	if err := w.out.WriteByte('\n'); err != nil {
+		w.err = fmt.Errorf("write temporary file: %w", err)
+	}
+	return w.err
+}
+
+// intern keeps one copy of each name: a package's stands in all of its blobs.
+func (w *Writer) intern(s string) string {
+	if known, ok := w.names[s]; ok {
+		return known
+	}
+	w.names[s] = s
+	return s
+}
+
+// Abort gives everything back.
+func (w *Writer) Abort() error { return w.file.Close() }
+
+// Finish puts the blobs in order and reads what the list of packages shows. The content's time is now.
+func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
+	defer func() {
+		if err != nil {
+			w.file.Close()
+		}
+	}()
+	if w.err != nil {
+		return nil, w.err
+	}
+	if err := w.out.Flush(); err != nil {
+		return nil, fmt.Errorf("write temporary file: %w", err)
+	}
+	order := func(a, b blob) int {
+		x, y := a.owner(), b.owner()
+		if (x == "") != (y == "") {
+			return len(y) - len(x) // blobs of no package come last
+		}
+		return cmp.Compare(x, y)
+	}
+	if !slices.IsSortedFunc(w.blobs, order) {
+		slices.SortStableFunc(w.blobs, order)
+		if err := w.rewrite(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c := &Content{file: w.file, size: w.size, blobs: w.blobs, modified: time.Now(), spans: map[string][2]int{}, byName: map[string]int{}}
+	w.hash.Sum(c.digest[:0])
+	for i := range c.blobs {
+		span, ok := c.spans[c.blobs[i].owner()]
+		if !ok {
+			span[0] = i
+		}
+		span[1] = i + 1
+		c.spans[c.blobs[i].owner()] = span
+	}
+	if err := c.summarize(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// rewrite copies the file in the order of the blobs.
+func (w *Writer) rewrite(ctx context.Context) error {
+	f, err := newFile()
+	if err != nil {
+		return err
+	}
+	w.hash.Reset()
+	out := bufio.NewWriterSize(io.MultiWriter(f, w.hash), 64<<10)
+	var size int64
+	for i := range w.blobs {
+		b := &w.blobs[i]
+		line := ctxio.Reader{Ctx: ctx, R: io.NewSectionReader(w.file, b.offset, b.length+1)}
+		if _, err := io.Copy(out, line); err != nil {
+			f.Close()
+			return fmt.Errorf("put the catalog in order: %w", err)
+		}
+		b.offset = size
+		size += b.length + 1
+	}
+	if err := out.Flush(); err != nil {
+		f.Close()
+		return fmt.Errorf("write temporary file: %w", err)
+	}
+	old := w.file
+	w.file = f
+	return old.Close()
+}
