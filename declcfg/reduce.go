@@ -1,10 +1,28 @@
 package declcfg
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Reduce drops the values of the bundle's olm.bundle.object and olm.csv.metadata properties after checking them, as a
 // skeleton load does: the bundle still validates as before, but cannot be written any more.
 func (b *Bundle) Reduce() { b.reduce() }
+
+// DropObjects is [Bundle.Reduce] for the olm.bundle.object properties alone, unchecked. The bundle no longer shares memory
+// with the document that it was read from.
+func (b *Bundle) DropObjects() {
+	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
+		b.droppedSubstitutes = b.SubstitutesFor()
+	}
+	for i := range b.Properties {
+		if b.Properties[i].Type == PropertyBundleObject {
+			b.Properties[i].Value = droppedValue
+		}
+	}
+	b.dropped = true
+	detach(b, true)
+}
 
 // Reduced reports whether values of the bundle were dropped, by [Bundle.Reduce] or a skeleton load. A bundle that had none to
 // drop is complete.

@@ -48,10 +48,18 @@ func (r reader) read(ctx context.Context, p *Package, tail []byte, records ...re
 	for _, rec := range records {
 		if err := p.read((*buf)[at:at+int(rec.length)], rec); err != nil {
 			pool.Put(buf)
-			return answer{}, status.Error(codes.DataLoss, err.Error())
+			return answer{}, readError(ctx, err)
 		}
 		at += int(rec.length)
 	}
 	copy((*buf)[at:], tail)
 	return answer{mem.BufferSlice{mem.NewBuffer(buf, pool)}}, nil
+}
+
+// readError is the answer to a call for which something could not be read.
+func readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return status.Error(codes.DataLoss, err.Error())
 }

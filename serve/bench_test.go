@@ -47,7 +47,7 @@ func BenchmarkOpenPackage(b *testing.B) {
 
 // BenchmarkRead reads an answer from the file without a network: what the server itself adds.
 func BenchmarkRead(b *testing.B) {
-	c := newCatalog(catalogStore(b, benchCatalog(b)))
+	c := newCatalog(catalogStore(b, benchCatalog(b)), 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	req := &api.GetBundleRequest{PkgName: "big", ChannelName: "c", CsvName: "big.v0.0.100"}
 	b.ReportAllocs()

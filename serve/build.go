@@ -20,7 +20,7 @@ import (
 )
 
 // builder makes cache files of a catalog's blobs. Packages are loaded a few at a time, as many as there are
-// processors, so that the memory it takes is that of packages and not that of the catalog.
+// processors, so that the memory it takes is that of packages without their manifests, and not that of the catalog.
 type builder struct {
 	fsys fs.FS
 	sink sink
@@ -39,11 +39,11 @@ type part struct {
 }
 
 // encode validates and encodes a package and tells of answers that are too large.
-func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile) (*Package, error) {
+func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
 	if err := declcfg.Validate(c); err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
-	e, err := encodePackage(c, sources)
+	e, err := encodePackage(c, sources, m)
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
@@ -147,11 +147,20 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 		p.pkg = nil
 	}
 	var (
-		whole   declcfg.Catalog
-		sources []SourceFile
+		whole     declcfg.Catalog
+		sources   []SourceFile
+		manifests = manifests{}
+		spill     = &spill{log: b.log}
 	)
+	defer spill.close()
 	for _, file := range sortedNames(names) {
-		split, source, err := b.read(ctx, file)
+		split, source, err := b.read(ctx, file, func(bundle *declcfg.Bundle) error {
+			if bundle.Package != name {
+				bundle.DropObjects()
+				return nil
+			}
+			return manifests.add(spill, bundle)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -160,19 +169,29 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 			sources = append(sources, source)
 		}
 	}
-	return b.encode(name, &whole, sources)
+	return b.encode(name, &whole, sources, manifests)
 }
 
 // group loads files that probably hold whole packages and encodes those.
 func (b *builder) group(ctx context.Context, files []string) (map[string]*part, error) {
 	parts := map[string]*part{}
 	catalogs := map[string]*declcfg.Catalog{}
+	found := map[string]manifests{}
+	spill := &spill{log: b.log}
+	defer spill.close()
 	var errs []error
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		split, source, err := b.read(ctx, file)
+		split, source, err := b.read(ctx, file, func(bundle *declcfg.Bundle) error {
+			m := found[bundle.Package]
+			if m == nil {
+				m = manifests{}
+				found[bundle.Package] = m
+			}
+			return m.add(spill, bundle)
+		})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -194,26 +213,42 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 	for _, name := range sortedNames(parts) {
 		if _, fresh := b.fresh[name]; !fresh {
 			p := parts[name]
-			p.pkg, p.err = b.encode(name, catalogs[name], p.sources)
+			p.pkg, p.err = b.encode(name, catalogs[name], p.sources, found[name])
 		}
 		delete(catalogs, name)
 	}
 	return parts, nil
 }
 
-// read loads one file and divides it by package.
-func (b *builder) read(ctx context.Context, name string) (map[string]*declcfg.Catalog, SourceFile, error) {
+// read loads one file and divides it by package. Each bundle goes through spill, which drops its manifests, before the next
+// is read.
+func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
 	f, err := b.fsys.Open(name)
 	if err != nil {
 		return nil, SourceFile{}, err
 	}
 	defer f.Close()
 	counted := &digester{r: f, hash: sha256.New()}
-	c, err := declcfg.Read(ctx, counted, name, declcfg.LoadOptions{Warn: func(pos declcfg.Position, text string) {
+	reader := declcfg.NewReader(declcfg.LoadOptions{Warn: func(pos declcfg.Position, text string) {
 		b.log.Warn(text, "position", pos.String())
 	}})
-	if err != nil {
-		return nil, SourceFile{}, err
+	reader.Reset(counted, name)
+	c := &declcfg.Catalog{}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, SourceFile{}, err
+		}
+		blob, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if bundle, ok := blob.(*declcfg.Bundle); ok && err == nil {
+			err = spill(bundle)
+		}
+		if err != nil {
+			return nil, SourceFile{}, err
+		}
+		c.Add(blob)
 	}
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return nil, SourceFile{}, err

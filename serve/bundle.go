@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -118,13 +120,23 @@ func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNo
 			objects = [][]byte{csv}
 		}
 	}
+	return appendManifests(dst, csv, objects), nil
+}
+
+// appendManifests appends the fields csvJson and object of an api.Bundle.
+func appendManifests(dst, csv []byte, objects [][]byte) []byte {
+	size := 1 + protowire.SizeBytes(len(csv))
+	for _, o := range objects {
+		size += 1 + protowire.SizeBytes(len(o))
+	}
+	dst = slices.Grow(dst, size)
 	if len(csv) > 0 {
 		dst = appendMessage(dst, bundleCSVJSON, csv)
 	}
 	for _, o := range objects {
 		dst = appendMessage(dst, bundleObject, o)
 	}
-	return dst, nil
+	return dst
 }
 
 // heavySize is about how long the heavy part of a bundle gets.

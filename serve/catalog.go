@@ -14,6 +14,7 @@ type catalog struct {
 	byName   map[string]*Package
 	customs  map[string]*Package // also those of no package
 	channels []channelRef        // sorted by channel, then package: the order of ListBundles
+	pages    *pages              // the answers of ListBundles
 
 	mu      sync.Mutex
 	users   int
@@ -25,7 +26,8 @@ type channelRef struct {
 	channel *indexChannel
 }
 
-func newCatalog(s Store) *catalog {
+// newCatalog makes a catalog of a store. pageMemory bounds the bytes of the answers of ListBundles in memory.
+func newCatalog(s Store, pageMemory int) *catalog {
 	c := &catalog{store: s, byName: map[string]*Package{}, customs: map[string]*Package{}}
 	for _, p := range s.Packages() {
 		c.customs[p.name] = p
@@ -41,6 +43,7 @@ func newCatalog(s Store) *catalog {
 		}
 	}
 	slices.SortStableFunc(c.channels, func(a, b channelRef) int { return cmp.Compare(a.channel.name, b.channel.name) })
+	c.pages = newPages(c, pageMemory)
 	return c
 }
 

@@ -24,7 +24,7 @@ func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
 // EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
 // clients with the usual limit.
 func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
-	b, err := encodePackage(c, sources)
+	b, err := encodePackage(c, sources, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -33,14 +33,7 @@ func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...S
 			large(l)
 		}
 	}
-	return b.file, nil
-}
-
-// encoded is a cache file with what is to be told about it.
-type encoded struct {
-	name  string
-	file  []byte
-	large []LargeBundle
+	return b.bytes()
 }
 
 // LargeBundle is a bundle whose answer is larger than [ClientMessageLimit]: clients with the usual limit fail to
@@ -53,7 +46,8 @@ type LargeBundle struct {
 // ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives unless told otherwise.
 const ClientMessageLimit = 4 << 20
 
-func encodePackage(c *declcfg.Catalog, sources []SourceFile) (*encoded, error) {
+// encodePackage encodes a package. Manifests that the catalog's bundles lack are those that were spilled.
+func encodePackage(c *declcfg.Catalog, sources []SourceFile, m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
 	if err != nil {
 		return nil, err
@@ -62,7 +56,8 @@ func encodePackage(c *declcfg.Catalog, sources []SourceFile) (*encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{index: index{name: name, sources: slices.Clone(sources)}, file: make([]byte, headerSize)}
+	e := &encoder{index: index{name: name, sources: slices.Clone(sources)}, manifests: m}
+	e.out.memory = make([]byte, headerSize)
 	slices.SortFunc(e.index.sources, func(a, b SourceFile) int { return cmp.Compare(a.Name, b.Name) })
 	if len(graph.Packages) == 0 {
 		e.index.pkg = e.record(nil)
@@ -77,8 +72,11 @@ func encodePackage(c *declcfg.Catalog, sources []SourceFile) (*encoded, error) {
 			return nil, err
 		}
 	}
-	file, err := e.finish()
-	return &encoded{name: name, file: file, large: e.large}, err
+	if err := e.finish(); err != nil {
+		return nil, err
+	}
+	e.out.name = name
+	return &e.out, nil
 }
 
 // onlyPackage returns the name of the package that all blobs of a catalog belong to.
@@ -99,20 +97,20 @@ func onlyPackage(c *declcfg.Catalog) (string, error) {
 }
 
 type encoder struct {
-	index index
-	file  []byte
-	large []LargeBundle
+	index     index
+	out       encoded
+	manifests manifests
 }
 
 // record appends a message to the file.
 func (e *encoder) record(message []byte) record {
-	r := recordOf(len(e.file), message)
-	e.file = append(e.file, message...)
+	r := recordOf(e.out.size(), message)
+	e.out.memory = append(e.out.memory, message...)
 	return r
 }
 
 // recordOf describes a message at an offset of the file.
-func recordOf(offset int, message []byte) record {
+func recordOf(offset int64, message []byte) record {
 	return record{offset: uint64(offset), length: uint32(min(len(message), math.MaxUint32)), crc: crc32.Checksum(message, castagnoli)}
 }
 
@@ -180,14 +178,16 @@ func (e *encoder) packageMessage(pkg *declcfg.PackageNode) []byte {
 }
 
 // bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
-func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
+func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
-	size := 0
-	for _, b := range pkg.Bundles {
-		size += heavySize(b.Bundle)
+	if e.manifests == nil {
+		size := 0
+		for _, b := range pkg.Bundles {
+			size += heavySize(b.Bundle)
+		}
+		// Growing step by step would copy the file several times, and hold two of it.
+		e.out.memory = slices.Grow(e.out.memory, size+size/16)
 	}
-	// Growing step by step would copy the file several times, and hold two of it.
-	e.file = slices.Grow(e.file, size+size/16)
 	providers := map[gvk][]int{}
 	csvs := make([]*csvMetadata, len(pkg.Bundles))
 	for i, b := range pkg.Bundles {
@@ -204,19 +204,50 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) error {
 		}
 	}
 	for i, b := range pkg.Bundles {
-		start := len(e.file)
-		file, err := appendHeavyBundle(e.file, pkg, b, csvs[i])
-		if err != nil {
+		if e.index.bundles[i].heavy, err = e.heavy(pkg, b, csvs[i]); err != nil {
 			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
 		}
-		e.file = file
-		e.index.bundles[i].heavy = recordOf(start, file[start:])
 	}
 	for k, at := range providers {
 		e.index.gvks = append(e.index.gvks, indexGVK{gvk: k, bundles: at})
 	}
 	slices.SortFunc(e.index.gvks, func(a, b indexGVK) int { return a.gvk.compare(b.gvk) })
 	return nil
+}
+
+// heavy writes the manifests of a bundle. Those that were spilled stay where they are until the file is written.
+func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) (record, error) {
+	m := e.manifests[b.Name]
+	switch {
+	case m == nil:
+		start, at := e.out.size(), len(e.out.memory)
+		memory, err := appendHeavyBundle(e.out.memory, pkg, b, metadata)
+		if err != nil {
+			return record{}, err
+		}
+		e.out.memory = memory
+		return recordOf(start, memory[at:]), nil
+	case m.err != nil:
+		return record{}, m.err
+	case m.hasCSV || metadata == nil:
+		r := record{offset: uint64(e.out.size()), length: uint32(m.length), crc: m.crc}
+		e.out.cut(m)
+		return r, nil
+	}
+	// Manifests without a ClusterServiceVersion, and metadata to make one of.
+	objects := make([]byte, m.length)
+	if err := m.read(objects); err != nil {
+		return record{}, err
+	}
+	csv, err := synthesizeCSV(pkg, b, metadata)
+	if err != nil {
+		return record{}, err
+	}
+	own := [][]byte(nil)
+	if len(objects) == 0 {
+		own = [][]byte{csv}
+	}
+	return e.record(append(appendManifests(nil, csv, own), objects...)), nil
 }
 
 // findLarge collects the bundles whose largest answer a client may not receive.
@@ -228,7 +259,7 @@ func (e *encoder) findLarge() {
 			b := &e.index.bundles[entry.bundle]
 			size := int(b.light.length) + int(b.heavy.length) + len(appendEntry(nil, c.name, entry, !b.hasImage))
 			if size > ClientMessageLimit {
-				e.large = append(e.large, LargeBundle{Package: e.index.name, Channel: c.name, Bundle: b.name, Size: size})
+				e.out.large = append(e.out.large, LargeBundle{Package: e.index.name, Channel: c.name, Bundle: b.name, Size: size})
 			}
 		}
 	}
@@ -244,16 +275,16 @@ func (e *encoder) custom(m *declcfg.Meta) error {
 }
 
 // finish appends the index and writes the header.
-func (e *encoder) finish() ([]byte, error) {
-	h := header{indexOffset: uint64(len(e.file))}
+func (e *encoder) finish() error {
+	h := header{indexOffset: uint64(e.out.size())}
 	encodedIndex := e.index.encode()
-	if len(encodedIndex) > maxIndexSize || len(e.file) > math.MaxInt32 {
-		return nil, fmt.Errorf("package %q: %w", e.index.name, ErrTooLarge)
+	if len(encodedIndex) > maxIndexSize || e.out.size() > math.MaxInt32 {
+		return fmt.Errorf("package %q: %w", e.index.name, ErrTooLarge)
 	}
-	e.file = append(e.file, encodedIndex...)
+	e.out.memory = append(e.out.memory, encodedIndex...)
 	h.indexLength = uint64(len(encodedIndex))
-	h.fileSize = uint64(len(e.file))
+	h.fileSize = uint64(e.out.size())
 	h.indexSum = sha256.Sum256(encodedIndex)
-	h.append(e.file[:0])
-	return e.file, nil
+	h.append(e.out.memory[:0])
+	return nil
 }

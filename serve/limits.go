@@ -20,7 +20,7 @@ type Limits struct {
 	Streams       int           // open at once in one connection; default [DefaultStreams]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
-	AnswerMemory  int           // of all answers that are being sent, in bytes; default 32 MiB
+	AnswerMemory  int           // of all answers that are being sent, in bytes; default 16 MiB
 	AnswerWait    time.Duration // for a share of AnswerMemory; default 10 s
 	Handshake     time.Duration // until a new connection has said that it is HTTP/2; default 10 s
 	Request       time.Duration // from the begin of a call until its request is there; default 30 s
@@ -56,8 +56,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// bufferSize of a connection's reader. Requests are small and there may be thousands of connections.
-const bufferSize = 4 << 10
+const (
+	// bufferSize of a connection's reader. Requests are small and there may be thousands of connections.
+	bufferSize = 1 << 10
+	// windowSize is what a connection and a stream may send ahead, in bytes: the least that HTTP/2 allows. A fixed size
+	// saves the pings that look for a better one, of which requests have no need.
+	windowSize = 64<<10 - 1
+)
 
 func (l Limits) serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
@@ -67,6 +72,8 @@ func (l Limits) serverOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(l.Handshake),
 		grpc.InTapHandle(l.awaitRequest),
 		grpc.ReadBufferSize(bufferSize),
+		grpc.StaticStreamWindowSize(windowSize),
+		grpc.StaticConnWindowSize(windowSize),
 		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle:     l.Idle,

@@ -69,7 +69,9 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	part, name := &declcfg.Catalog{}, ""
+	spill := &spill{log: l.Log}
+	defer func() { err = errors.Join(err, spill.close()) }()
+	part, found, name := &declcfg.Catalog{}, manifests{}, ""
 	seen := map[string]bool{}
 	flush := func() error {
 		if len(part.Packages)+len(part.Channels)+len(part.Bundles)+len(part.Deprecations)+len(part.Others) == 0 {
@@ -79,12 +81,12 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			return fmt.Errorf("the blobs of package %q are not together", name)
 		}
 		seen[name] = true
-		p, err := b.encode(name, part, nil)
+		p, err := b.encode(name, part, nil, found)
 		if err != nil {
 			return err
 		}
 		s.packages = append(s.packages, p)
-		return nil
+		return spill.close()
 	}
 	for blob, err := range l.src.blobs {
 		if err == nil {
@@ -97,7 +99,15 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			if err := flush(); err != nil {
 				return nil, err
 			}
-			part, name = &declcfg.Catalog{}, blob.BlobPackage()
+			part, found, name = &declcfg.Catalog{}, manifests{}, blob.BlobPackage()
+		}
+		if lent, ok := blob.(*declcfg.Bundle); ok {
+			bundle := *lent
+			bundle.Properties = slices.Clone(lent.Properties)
+			if err := found.add(spill, &bundle); err != nil {
+				return nil, err
+			}
+			blob = &bundle
 		}
 		part.Add(blob)
 	}

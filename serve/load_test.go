@@ -278,7 +278,7 @@ func TestCacheFromImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newCatalog(store)
+		c := newCatalog(store, 1<<20)
 		want := "only"
 		if changed {
 			want = "other"

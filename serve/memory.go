@@ -12,7 +12,7 @@ import (
 )
 
 // defaultAnswerMemory is [Limits.AnswerMemory] where memory is plenty.
-const defaultAnswerMemory = 32 << 20
+const defaultAnswerMemory = 16 << 20
 
 // FitMemory makes the process respect the memory limit of its container: Go's limit becomes 85 % of it, unless
 // GOMEMLIMIT sets one, and the memory for answers an eighth, unless l sets it. Without a limit, or where it cannot be read,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync"
 )
 
 // Package is an opened cache file: the index in memory, the answers where they are. It is safe for concurrent use.
@@ -59,31 +60,68 @@ func (p *Package) Close() error {
 	return p.close()
 }
 
+// verifyPiece is how many bytes are read at once to be checked, unless one record is larger.
+const verifyPiece = 256 << 10
+
+var verifyBuffers = sync.Pool{New: func() any { b := make([]byte, verifyPiece); return &b }}
+
 // Verify reads all answers once, in the order of the file, and checks them.
 func (p *Package) Verify(ctx context.Context) error {
-	var buf []byte
-	for rec := range p.records() {
+	pooled := verifyBuffers.Get().(*[]byte)
+	defer verifyBuffers.Put(pooled)
+	var piece []record // which follow one another without a gap, as opening a file has checked
+	size := 0
+	flush := func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if cap(buf) < int(rec.length) {
-			buf = make([]byte, max(int(rec.length), 64<<10))
+		buf := *pooled
+		if size > len(buf) {
+			buf = make([]byte, size)
 		}
-		if err := p.read(buf[:rec.length], rec); err != nil {
+		if err := p.readRaw(buf[:size], int64(piece[0].offset)); err != nil {
 			return err
 		}
+		for _, rec := range piece {
+			if err := p.checkSum(buf[:rec.length], rec); err != nil {
+				return err
+			}
+			buf = buf[rec.length:]
+		}
+		piece, size = piece[:0], 0
+		return nil
 	}
-	return nil
+	for rec := range p.records() {
+		if len(piece) > 0 && size+int(rec.length) > verifyPiece {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		piece, size = append(piece, rec), size+int(rec.length)
+	}
+	return flush()
 }
 
 // read fills buf with a record and checks it, so that a file which changed underneath never gives a wrong answer.
 func (p *Package) read(buf []byte, rec record) error {
-	if n, err := p.r.ReadAt(buf, int64(rec.offset)); n != len(buf) {
-		if err == nil || err == io.EOF {
-			err = corrupt("the file ends in an answer")
-		}
-		return fmt.Errorf("package %q: %w", p.name, err)
+	if err := p.readRaw(buf, int64(rec.offset)); err != nil {
+		return err
 	}
+	return p.checkSum(buf, rec)
+}
+
+func (p *Package) readRaw(buf []byte, offset int64) error {
+	n, err := p.r.ReadAt(buf, offset)
+	if n == len(buf) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = corrupt("the file ends in an answer")
+	}
+	return fmt.Errorf("package %q: %w", p.name, err)
+}
+
+func (p *Package) checkSum(buf []byte, rec record) error {
 	if crc32.Checksum(buf, castagnoli) != rec.crc {
 		return fmt.Errorf("package %q: %w", p.name, corrupt("an answer's checksum does not match"))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
 	"github.com/operator-bindery/bindery/serve/api"
@@ -182,31 +183,72 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 	return answer{}, notFound("no channel entries found that provide %v", k)
 }
 
+// listBundles sends the pages that all calls share. What is in none, because it is too large or because there is no room
+// for more of them, is read for this call alone.
 func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest, send func(answer) error) error {
-	for _, ref := range c.channels {
-		for i := range ref.channel.entries {
-			e := &ref.channel.entries[i]
-			b := &ref.pkg.bundles[e.bundle]
-			edges := appendEntry(nil, ref.channel.name, e, true)
-			var (
-				a   answer
-				err error
-			)
-			if b.hasImage {
-				// Whoever lists bundles takes the manifests from the image.
-				a, err = r.reader.read(ctx, ref.pkg, edges, b.light)
-			} else {
-				a, err = r.reader.read(ctx, ref.pkg, edges, b.light, b.heavy)
+	ahead := make(chan struct{}, c.pages.begin())
+	defer c.pages.end()
+	sent := func() { <-ahead }
+	for i := range c.pages.list {
+		g := &c.pages.list[i]
+		var (
+			buf  mem.Buffer
+			ends []int
+			err  error
+		)
+		if !g.loose {
+			select {
+			case ahead <- struct{}{}:
+			case <-ctx.Done():
+				return status.FromContextError(ctx.Err()).Err()
 			}
-			if err != nil {
-				return err
+			if buf, ends, err = c.pages.get(ctx, c, g, sent); err != nil {
+				return readError(ctx, err)
 			}
-			if err := send(a); err != nil {
-				return err
+			if buf == nil {
+				sent()
 			}
+		}
+		if buf == nil {
+			err = r.sendLoose(ctx, c, g, send)
+		} else {
+			err = sendPage(buf, ends, send)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// sendPage sends the answers of a page as parts of its buffer, which it frees.
+func sendPage(buf mem.Buffer, ends []int, send func(answer) error) error {
+	defer buf.Free()
+	start := 0
+	for _, end := range ends {
+		if err := send(answer{mem.BufferSlice{buf.Slice(start, end)}}); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// sendLoose sends the answers of a page one by one.
+func (r *registry) sendLoose(ctx context.Context, c *catalog, g *page, send func(answer) error) (err error) {
+	c.entries(g, func(ref channelRef, e *indexEntry) bool {
+		b := &ref.pkg.bundles[e.bundle]
+		records := []record{b.light, b.heavy}
+		if b.hasImage {
+			records = records[:1] // whoever lists bundles takes the manifests from the image
+		}
+		var a answer
+		if a, err = r.reader.read(ctx, ref.pkg, appendEntry(nil, ref.channel.name, e, true), records...); err == nil {
+			err = send(a)
+		}
+		return err == nil
+	})
+	return err
 }
 
 // register adds the services to a gRPC server. The generated handlers would decode and encode every answer, so the

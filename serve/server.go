@@ -63,7 +63,7 @@ func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 func (s *Server) SetStore(store Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := newCatalog(store)
+	next := newCatalog(store, s.limits.AnswerMemory/2)
 	if s.ended {
 		next.retire()
 		return

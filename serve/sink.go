@@ -45,7 +45,7 @@ func (s *dirSink) write(e *encoded) (*Package, error) {
 	// Group and others may read: a pod's user is rarely the one who wrote the file.
 	_, err := os.Lstat(path)
 	missing := errors.Is(err, fs.ErrNotExist)
-	if err := atomicfs.WriteFile(path, e.file, 0o644); err != nil {
+	if err := writeFile(path, e); err != nil {
 		return nil, err
 	}
 	if missing {
@@ -57,11 +57,23 @@ func (s *dirSink) write(e *encoded) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := openFile(f, int64(len(e.file)))
+	p, err := openFile(f, e.size())
 	if err != nil {
 		f.Close()
 	}
 	return p, err
+}
+
+func writeFile(path string, e *encoded) (err error) {
+	f, err := atomicfs.NewFile(path, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	if _, err := e.WriteTo(f); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return f.Commit()
 }
 
 func (s *dirSink) close() error {
@@ -127,16 +139,20 @@ func (s *scratch) put(e *encoded) (*Package, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open()
-	var r io.ReaderAt = bytes.NewReader(e.file)
 	if s.file != nil {
-		if _, err := s.file.WriteAt(e.file, s.size); err != nil {
+		if _, err := e.WriteTo(io.NewOffsetWriter(s.file, s.size)); err != nil {
 			s.log.Warn("a package is kept in memory", "package", e.name, "error", fmt.Errorf("write temporary file: %w", err))
 		} else {
-			r = io.NewSectionReader(s.file, s.size, int64(len(e.file)))
-			s.size += int64(len(e.file))
+			r := io.NewSectionReader(s.file, s.size, e.size())
+			s.size += e.size()
+			return OpenPackage(r, e.size())
 		}
 	}
-	return OpenPackage(r, int64(len(e.file)))
+	file, err := e.bytes()
+	if err != nil {
+		return nil, err
+	}
+	return OpenPackage(bytes.NewReader(file), int64(len(file)))
 }
 
 func (s *scratch) close() error {

@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) (missed int, err error) {
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"reference", b.references}, {"migrate render validate large", b.database}, {"validate", b.catalogs}, {"build", b.images}, {"bundles", b.bundles}, {"additions", b.additions}, {"warm", b.warm}, {"deltas", b.deltas}, {"memory", b.ceilings}} {
+	}{{"reference", b.references}, {"migrate render validate large", b.database}, {"validate", b.catalogs}, {"build", b.images}, {"bundles", b.bundles}, {"additions", b.additions}, {"warm", b.warm}, {"deltas", b.deltas}, {"serving", b.serving}, {"memory", b.ceilings}} {
 		if o.only != "" && step.name != "reference" && !strings.Contains(step.name, o.only) {
 			continue
 		}

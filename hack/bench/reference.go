@@ -38,7 +38,7 @@ func (b *bench) references(ctx context.Context) error {
 	b.gzip = map[string]sample{}
 	inputs := []string{b.in.database, b.in.catalog}
 	switch b.only {
-	case "warm":
+	case "warm", "serving":
 		inputs = inputs[1:]
 	case "deltas":
 		inputs = nil // bytes are compared, not times

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/operator-bindery/bindery/serve/api"
+)
+
+// client makes the calls of one connection.
+type client struct {
+	conn   *grpc.ClientConn
+	decode bool
+	random *rand.Rand
+	keys   []key
+
+	calls, messages, bytes int64
+	latencies              []time.Duration
+	codes                  map[string]int64
+}
+
+func (t *target) newClient(o options, n int) (*client, error) {
+	conn, err := t.dial()
+	if err != nil {
+		return nil, err
+	}
+	return &client{conn: conn, decode: t.decode, random: rand.New(rand.NewPCG(o.seed, uint64(n))), keys: t.keys, codes: map[string]int64{}}, nil
+}
+
+func (c *client) key() key { return c.keys[c.random.IntN(len(c.keys))] }
+
+// into is what an answer is received in.
+func (c *client) into(message any) any {
+	if c.decode {
+		return message
+	}
+	return &counted{}
+}
+
+func (c *client) count(answer any) {
+	c.messages++
+	if n, ok := answer.(*counted); ok {
+		c.bytes += int64(n.size)
+	}
+}
+
+func (c *client) unary(ctx context.Context, method string, req, message any) error {
+	answer := c.into(message)
+	if err := c.conn.Invoke(ctx, method, req, answer); err != nil {
+		return err
+	}
+	c.count(answer)
+	return nil
+}
+
+// open begins a call with many answers.
+func (c *client) open(ctx context.Context, method string, req any) (grpc.ClientStream, error) {
+	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SendMsg(req); err != nil {
+		return nil, err
+	}
+	return s, s.CloseSend()
+}
+
+func (c *client) streaming(ctx context.Context, method string, req any, message func() any) error {
+	s, err := c.open(ctx, method, req)
+	if err != nil {
+		return err
+	}
+	for {
+		answer := c.into(message())
+		if err := s.RecvMsg(answer); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		c.count(answer)
+	}
+}
+
+func (c *client) listBundles(ctx context.Context) error {
+	return c.streaming(ctx, api.Registry_ListBundles_FullMethodName, &api.ListBundlesRequest{}, func() any { return &api.Bundle{} })
+}
+
+func (c *client) getBundle(ctx context.Context) error {
+	return c.unary(ctx, api.Registry_GetBundle_FullMethodName, c.key().request(), &api.Bundle{})
+}
+
+// mixed makes one call of those that the controllers of a cluster make.
+func (c *client) mixed(ctx context.Context) error {
+	k := c.key()
+	switch n := c.random.IntN(100); {
+	case n < 60:
+		return c.unary(ctx, api.Registry_GetBundle_FullMethodName, k.request(), &api.Bundle{})
+	case n < 80:
+		return c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: k.pkg}, &api.Package{})
+	case n < 90:
+		return c.unary(ctx, api.Registry_GetBundleForChannel_FullMethodName, &api.GetBundleInChannelRequest{PkgName: k.pkg, ChannelName: k.channel}, &api.Bundle{})
+	case n < 98:
+		return c.streaming(ctx, api.Registry_ListPackages_FullMethodName, &api.ListPackageRequest{}, func() any { return &api.PackageName{} })
+	}
+	return c.listBundles(ctx)
+}
+
+// timed makes a call and notes how long it took, or its error.
+func (c *client) timed(ctx context.Context, do func(context.Context) error) {
+	start := time.Now()
+	err := do(ctx)
+	if ctx.Err() != nil {
+		return // the end of the measurement, not an answer
+	}
+	c.calls++
+	if err != nil {
+		c.codes[status.Code(err).String()]++
+		return
+	}
+	c.latencies = append(c.latencies, time.Since(start))
+}
+
+// hammer lets clients make calls as fast as they can.
+func hammer(ctx context.Context, t *target, o options, do func(*client) func(context.Context) error) (*result, error) {
+	clients := make([]*client, o.clients)
+	for i := range clients {
+		c, err := t.newClient(o, i)
+		if err != nil {
+			return nil, err
+		}
+		defer c.conn.Close()
+		// What a connection costs once is not part of the latencies.
+		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg}, &api.Package{}); err != nil {
+			return nil, err
+		}
+		c.messages, c.bytes = 0, 0
+		clients[i] = c
+	}
+	files := watchFiles(ctx, t.pid)
+	start := time.Now()
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			call := do(c)
+			for time.Since(start) < o.time && ctx.Err() == nil {
+				c.timed(ctx, call)
+			}
+		})
+	}
+	wg.Wait()
+	r := &result{Clients: o.clients, Seconds: time.Since(start).Seconds(), Codes: map[string]int64{}, Files: files()}
+	r.collect(clients)
+	return r, ctx.Err()
+}
+
+// collect adds up what clients have seen.
+func (r *result) collect(clients []*client) {
+	var all []time.Duration
+	for _, c := range clients {
+		r.Calls += c.calls
+		r.Messages += c.messages
+		r.Bytes += c.bytes
+		all = append(all, c.latencies...)
+		for code, n := range c.codes {
+			r.Codes[code] += n
+			r.Errors += n
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	at := func(share float64) float64 { return all[int(float64(len(all)-1)*share)].Seconds() }
+	r.P50, r.P99, r.P999, r.Max = at(0.5), at(0.99), at(0.999), at(1)
+}
+
+// watchFiles looks at the server's open files until it is asked for the most that it has seen.
+func watchFiles(ctx context.Context, pid int) func() int {
+	ctx, cancel := context.WithCancel(ctx)
+	most, done := process(pid).files, make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				most = max(most, process(pid).files)
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	return func() int { cancel(); <-done; return most }
+}
+
+func list(ctx context.Context, t *target, o options) (*result, error) {
+	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.listBundles })
+}
+
+func get(ctx context.Context, t *target, o options) (*result, error) {
+	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
+}
+
+func mixed(ctx context.Context, t *target, o options) (*result, error) {
+	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.mixed })
+}
+
+// crowd opens many connections, of which each makes calls in its turn, and leaves them open.
+func crowd(ctx context.Context, t *target, o options) (*result, error) {
+	clients := make([]*client, o.crowd)
+	for i := range clients {
+		c, err := t.newClient(o, i)
+		if err != nil {
+			return nil, err
+		}
+		defer c.conn.Close()
+		clients[i] = c
+	}
+	start := time.Now()
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			for range 5 {
+				c.timed(ctx, c.mixed)
+			}
+		})
+	}
+	wg.Wait()
+	u := process(t.pid)
+	r := &result{Clients: 0, Crowd: o.crowd, Seconds: time.Since(start).Seconds(), Codes: map[string]int64{}, RSSDuring: u.rss, Files: u.files}
+	r.collect(clients)
+	return r, ctx.Err()
+}
+
+// slow has clients that read one message a second.
+func slow(ctx context.Context, t *target, o options) (*result, error) {
+	return beside(ctx, t, o, func(ctx context.Context, c *client, s grpc.ClientStream) {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			if err := s.RecvMsg(c.into(&api.Bundle{})); err != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// stopped has clients that read nothing.
+func stopped(ctx context.Context, t *target, o options) (*result, error) {
+	return beside(ctx, t, o, func(ctx context.Context, _ *client, _ grpc.ClientStream) { <-ctx.Done() })
+}
+
+// beside measures GetBundle while a crowd of other clients has begun ListBundles.
+func beside(ctx context.Context, t *target, o options, read func(context.Context, *client, grpc.ClientStream)) (*result, error) {
+	crowded, leave := context.WithCancel(ctx)
+	defer leave()
+	var (
+		wg, begun sync.WaitGroup
+		failed    atomic.Int64
+	)
+	for i := range o.crowd {
+		c, err := t.newClient(o, i)
+		if err != nil {
+			return nil, err
+		}
+		begun.Add(1)
+		wg.Go(func() {
+			defer c.conn.Close()
+			s, err := c.open(crowded, api.Registry_ListBundles_FullMethodName, &api.ListBundlesRequest{})
+			if err == nil {
+				_, err = s.Header()
+			}
+			begun.Done()
+			if err != nil {
+				failed.Add(1)
+				return
+			}
+			read(crowded, c, s)
+		})
+	}
+	begun.Wait()
+	r, err := hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
+	if err != nil {
+		return nil, err
+	}
+	r.Crowd, r.RSSDuring = o.crowd, process(t.pid).rss
+	if n := failed.Load(); n > 0 {
+		r.Codes["of the crowd"] += n
+		r.Errors += n
+	}
+	leave()
+	wg.Wait()
+	return r, nil
+}

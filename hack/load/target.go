@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/mem"
+
+	"github.com/operator-bindery/bindery/serve/api"
+)
+
+// target is a server to ask.
+type target struct {
+	addr   string
+	pid    int
+	decode bool
+	keys   []key
+}
+
+// key names one answer of GetBundle.
+type key struct{ pkg, channel, csv string }
+
+func (k key) request() *api.GetBundleRequest {
+	return &api.GetBundleRequest{PkgName: k.pkg, ChannelName: k.channel, CsvName: k.csv}
+}
+
+// dial makes a connection of its own.
+func (t *target) dial() (*grpc.ClientConn, error) {
+	options := []grpc.CallOption{grpc.MaxCallRecvMsgSize(64 << 20)}
+	if !t.decode {
+		options = append(options, grpc.ForceCodecV2(counting{encoding.GetCodecV2(proto.Name)}))
+	}
+	return grpc.NewClient(t.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(options...))
+}
+
+// counted is an answer of which only the size is taken.
+type counted struct{ size int }
+
+// counting is a codec that does not decode answers.
+type counting struct{ encoding.CodecV2 }
+
+func (c counting) Unmarshal(data mem.BufferSlice, v any) error {
+	if n, ok := v.(*counted); ok {
+		n.size = data.Len()
+		return nil
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+// milestones of a server's start.
+type milestones struct{ listening, serving time.Time }
+
+// ready waits until the server's health is SERVING.
+func (t *target) ready(ctx context.Context) (m milestones, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	// A client of gRPC would wait longer after each connection that is refused.
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.addr)
+		if err == nil {
+			conn.Close()
+			break
+		}
+		if ctx.Err() != nil {
+			return m, err
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	m.listening = time.Now()
+	conn, err := t.dial()
+	if err != nil {
+		return m, err
+	}
+	defer conn.Close()
+	watch, err := healthpb.NewHealthClient(conn).Watch(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		return m, err
+	}
+	for {
+		now, err := watch.Recv()
+		if err != nil {
+			return m, err
+		}
+		if now.GetStatus() == healthpb.HealthCheckResponse_SERVING {
+			m.serving = time.Now()
+			return m, nil
+		}
+	}
+}
+
+// findKeys asks what there is to ask for.
+func (t *target) findKeys(ctx context.Context) error {
+	conn, err := (&target{addr: t.addr, decode: true}).dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := api.NewRegistryClient(conn).ListBundles(ctx, &api.ListBundlesRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		b, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		t.keys = append(t.keys, key{b.GetPackageName(), b.GetChannelName(), b.GetCsvName()})
+	}
+	if len(t.keys) == 0 {
+		return errors.New("the catalog has no bundles")
+	}
+	return nil
+}
+
+func (t *target) getOnce(ctx context.Context, k key) error {
+	conn, err := t.dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = api.NewRegistryClient(conn).GetBundle(ctx, k.request())
+	return err
+}

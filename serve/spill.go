@@ -1,0 +1,119 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// spill keeps the encoded manifests of bundles while the other blobs of their packages are read, so that a package which
+// is mostly manifests is never in memory: what is more than a little is in a temporary file without a name. It is not
+// safe for concurrent use.
+type spill struct {
+	log *slog.Logger
+
+	memory []byte
+	file   *atomicfs.Scratch // nil until memory is full
+	size   int64             // of what the file holds
+	full   bool              // no file can be had: all stays in memory
+}
+
+// spillMemory is how many bytes are kept in memory.
+const spillMemory = 1 << 20
+
+// spilled are the manifests of one bundle, as they stand in api.Bundle.
+type spilled struct {
+	from   io.ReaderAt
+	offset int64
+	length int
+	crc    uint32
+	hasCSV bool
+	err    error // why they cannot be encoded
+}
+
+// take encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without.
+func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
+	if !b.HasObjects {
+		return nil, nil
+	}
+	objects, csv, err := b.Manifests()
+	b.DropObjects()
+	if err != nil {
+		return &spilled{err: err}, nil
+	}
+	message := appendManifests(nil, csv, objects)
+	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: csv != nil}
+	return out, s.keep(out, message)
+}
+
+// keep puts a message where there is room for it.
+func (s *spill) keep(out *spilled, message []byte) error {
+	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
+		f, err := atomicfs.NewScratch("", ".bindery-serve-*")
+		if err != nil {
+			s.log.Warn("no temporary file can be made: manifests are kept in memory until their package is complete", "error", err)
+			s.full = true
+		}
+		s.file = f
+	}
+	if s.file != nil {
+		_, err := s.file.WriteAt(message, s.size)
+		if err == nil {
+			out.from, out.offset = s.file, s.size
+			s.size += int64(len(message))
+			return nil
+		}
+		if !s.full {
+			s.log.Warn("manifests are kept in memory until their package is complete", "error", fmt.Errorf("write temporary file: %w", err))
+			s.full = true
+		}
+	}
+	if s.file == nil && !s.full {
+		// A reader of the part that is there now: the slice may move when it grows.
+		start := len(s.memory)
+		s.memory = append(s.memory, message...)
+		message = s.memory[start:len(s.memory):len(s.memory)]
+	}
+	out.from = bytes.NewReader(message)
+	return nil
+}
+
+// close gives everything back. What was spilled cannot be read after it.
+func (s *spill) close() error {
+	s.memory = nil
+	if s.file == nil {
+		return nil
+	}
+	f := s.file
+	s.file, s.size = nil, 0
+	return f.Close()
+}
+
+// read reads the manifests into a buffer of their length, and checks them.
+func (m *spilled) read(buf []byte) error {
+	if n, err := m.from.ReadAt(buf, m.offset); n != len(buf) {
+		return fmt.Errorf("read temporary file: %w", err)
+	}
+	if crc32.Checksum(buf, castagnoli) != m.crc {
+		return errors.New("read temporary file: its content has changed")
+	}
+	return nil
+}
+
+// manifests are what was spilled of a package, by the names of its bundles.
+type manifests map[string]*spilled
+
+// add takes the manifests of a bundle. Of two bundles of one name, which no valid package has, those of one stay.
+func (m manifests) add(s *spill, b *declcfg.Bundle) error {
+	kept, err := s.take(b)
+	if kept != nil {
+		m[b.Name] = kept
+	}
+	return err
+}
