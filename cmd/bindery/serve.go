@@ -23,11 +23,11 @@ func (p *program) serveCommand() *cli.Command {
 		Usage:     "serve a catalog over gRPC",
 		ArgsUsage: "DIR|DB|IMAGE",
 		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
-			"clients finish. A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog\n" +
-			"before is served; if it cannot be loaded, that one stays. With --http-addr the same catalog can be browsed there\n" +
-			"and read as from OLM v1's catalogd. With --cache-dir the ready-to-serve form of the catalog is kept there; a\n" +
-			"cache that does not match the catalog is built anew, and one that cannot be written is replaced by a temporary\n" +
-			"one." +
+			"clients finish. With --http-addr the same catalog can be browsed there, and be read as from OLM v1's catalogd.\n\n" +
+			"A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog before is served;\n" +
+			"if it cannot be loaded, that one stays.\n\n" +
+			"With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not match the catalog is\n" +
+			"built anew, and one that cannot be written is replaced by a temporary one." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
