@@ -286,7 +286,7 @@ func TestLargePackage(t *testing.T) {
 	for _, path := range []string{"/package?name=big", "/channel?package=big&name=c7", "/bundle?package=big&name=big.v1.700.0", "/images"} {
 		start := time.Now()
 		a := get(t, server.URL+path, "Accept-Encoding", "gzip")
-		if took := time.Since(start); a.code != http.StatusOK || took > 5*time.Second {
+		if took := time.Since(start); a.code != http.StatusOK || took > 20*time.Second {
 			t.Errorf("%s: %d, %v", path, a.code, took)
 		}
 	}
