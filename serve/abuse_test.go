@@ -246,7 +246,7 @@ func TestProtocolAbuse(t *testing.T) {
 	dir := t.TempDir()
 	newRandom(3).writeAs(t, dir, m.catalog, filePerPackage, ".json")
 	server := serve.New(serve.Limits{Request: 300 * time.Millisecond}, nil)
-	server.SetStore(load(t, directory(t, dir), serve.LoadOptions{}))
+	server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{}))
 	other := startServer(t, server)
 	summary := m.summary()
 	for i, c := range cases {
@@ -276,7 +276,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	dir := t.TempDir()
 	newRandom(3).writeAs(t, dir, m.catalog, filePerPackage, ".json")
 	server := serve.New(serve.Limits{Connections: 20, Handshake: 500 * time.Millisecond}, nil)
-	server.SetStore(load(t, directory(t, dir), serve.LoadOptions{}))
+	server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{}))
 	first := startServer(t, server)
 	list := question{method: registryService + "ListPackages", request: &api.ListPackageRequest{}}
 	for i := range 60 {

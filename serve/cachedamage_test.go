@@ -190,7 +190,7 @@ func (s *scene) copy(t *testing.T) *scene {
 
 func (s *scene) fill() {
 	s.t.Helper()
-	if err := load(s.t, directory(s.t, s.catalog), serve.LoadOptions{CacheDir: s.cache, MustWrite: true}).Close(); err != nil {
+	if err := load(s.t, directorySource(s.t, s.catalog), serve.LoadOptions{CacheDir: s.cache, MustWrite: true}).Close(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -231,32 +231,32 @@ type damage struct {
 	harm harm
 }
 
-// edit is damage to the bytes of one cache file.
-func edit(name string, change func(b []byte) []byte) damage {
+// changed is damage to the bytes of one cache file.
+func changed(name string, change func(b []byte) []byte) damage {
 	return damage{name, func(s *scene) { s.write("a.cache", change(s.read("a.cache"))) }, noticed}
 }
 
 // inside is damage within a file whose checksums are right.
 func inside(name string, change func(c cacheBytes) []byte) damage {
-	return edit(name, func(b []byte) []byte { return change(splitCache(b)) })
+	return changed(name, func(b []byte) []byte { return change(splitCache(b)) })
 }
 
 func damages() []damage {
 	list := []damage{
-		edit("all zero", func(b []byte) []byte { return make([]byte, len(b)) }),
-		edit("all ones", func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }),
-		edit("text", func([]byte) []byte { return []byte("not found\n") }),
-		edit("another program's magic", func(b []byte) []byte { return append([]byte("SQLite format 3\x00"), b[16:]...) }),
-		edit("one byte more", func(b []byte) []byte { return append(b, 0) }),
-		edit("1 MiB of zeros more", func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }),
-		edit("twice", func(b []byte) []byte { return append(b, b...) }),
-		edit("first half is zero", func(b []byte) []byte { clear(b[:len(b)/2]); return b }),
-		edit("second half is zero", func(b []byte) []byte { clear(b[len(b)/2:]); return b }),
-		edit("one page is zero", func(b []byte) []byte { clear(b[512:1024]); return b }),
-		edit("without its first byte", func(b []byte) []byte { return b[1:] }),
-		edit("line ends changed", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) }),
-		edit("not UTF-8 made UTF-8", func(b []byte) []byte { return []byte(strings.ToValidUTF8(string(b), "\ufffd")) }),
-		edit("an older half and a newer half", func(b []byte) []byte { return slices.Concat(b[:len(b)/2], bytes.ToUpper(b[len(b)/2:])) }),
+		changed("all zero", func(b []byte) []byte { return make([]byte, len(b)) }),
+		changed("all ones", func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }),
+		changed("text", func([]byte) []byte { return []byte("not found\n") }),
+		changed("another program's magic", func(b []byte) []byte { return append([]byte("SQLite format 3\x00"), b[16:]...) }),
+		changed("one byte more", func(b []byte) []byte { return append(b, 0) }),
+		changed("1 MiB of zeros more", func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }),
+		changed("twice", func(b []byte) []byte { return append(b, b...) }),
+		changed("first half is zero", func(b []byte) []byte { clear(b[:len(b)/2]); return b }),
+		changed("second half is zero", func(b []byte) []byte { clear(b[len(b)/2:]); return b }),
+		changed("one page is zero", func(b []byte) []byte { clear(b[512:1024]); return b }),
+		changed("without its first byte", func(b []byte) []byte { return b[1:] }),
+		changed("line ends changed", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) }),
+		changed("not UTF-8 made UTF-8", func(b []byte) []byte { return []byte(strings.ToValidUTF8(string(b), "\ufffd")) }),
+		changed("an older half and a newer half", func(b []byte) []byte { return slices.Concat(b[:len(b)/2], bytes.ToUpper(b[len(b)/2:])) }),
 
 		inside("older version", func(c cacheBytes) []byte { c.header[8] = 0; return c.sealed() }),
 		inside("newer version", func(c cacheBytes) []byte { c.header[8] = 2; return c.sealed() }),
@@ -325,13 +325,13 @@ func damages() []damage {
 		}
 	}
 	for _, n := range []int{0, 8, 103, 104, 105} {
-		list = append(list, edit(fmt.Sprintf("ends after %d bytes", n), func(b []byte) []byte { return b[:n] }))
+		list = append(list, changed(fmt.Sprintf("ends after %d bytes", n), func(b []byte) []byte { return b[:n] }))
 	}
 	for _, part := range []int{1, 5, 8} {
-		list = append(list, edit(fmt.Sprintf("ends after %d ninths", part), func(b []byte) []byte { return b[:len(b)*part/9] }))
+		list = append(list, changed(fmt.Sprintf("ends after %d ninths", part), func(b []byte) []byte { return b[:len(b)*part/9] }))
 	}
 	for part := range 12 {
-		list = append(list, edit(fmt.Sprintf("a bit in part %d of 12", part), func(b []byte) []byte {
+		list = append(list, changed(fmt.Sprintf("a bit in part %d of 12", part), func(b []byte) []byte {
 			b[len(b)*part/12] ^= 1 << (part % 8)
 			return b
 		}))
@@ -445,7 +445,7 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 	client := startServer(t, server)
 	good := newScene(t)
 	// The answers of the undamaged cache are those of the model, and all later ones are those.
-	server.SetStore(load(t, directory(t, good.catalog), serve.LoadOptions{CacheDir: good.cache}))
+	server.SetStore(load(t, directorySource(t, good.catalog), serve.LoadOptions{CacheDir: good.cache}))
 	questions := good.m.summary()
 	want := make([][]proto.Message, len(questions))
 	for i, q := range questions {
@@ -469,7 +469,7 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			s := good.copy(t)
 			d.do(s)
-			store, err := serve.Load(t.Context(), directory(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true})
+			store, err := serve.Load(t.Context(), directorySource(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true})
 			if err == nil {
 				server.SetStore(store)
 				right(t)
@@ -479,7 +479,7 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 			}
 			var log bytes.Buffer
 			o := serve.LoadOptions{CacheDir: s.cache, Log: slog.New(slog.NewTextHandler(&log, nil))}
-			server.SetStore(load(t, directory(t, s.catalog), o))
+			server.SetStore(load(t, directorySource(t, s.catalog), o))
 			right(t)
 			if said := strings.Contains(log.String(), "building cache"); said != (d.harm != harmless) {
 				t.Errorf("log: %s", log.String())
@@ -492,7 +492,7 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 			}
 			// What was damaged has been mended.
 			o = serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true, Log: failingLog(t)}
-			server.SetStore(load(t, directory(t, s.catalog), o))
+			server.SetStore(load(t, directorySource(t, s.catalog), o))
 			right(t)
 		})
 	}

@@ -43,7 +43,7 @@ func load(t testing.TB, src serve.Source, o serve.LoadOptions) serve.Store {
 	return store
 }
 
-func directory(t testing.TB, dir string) serve.Source {
+func directorySource(t testing.TB, dir string) serve.Source {
 	t.Helper()
 	src, err := serve.Directory(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestAnswersWhileCatalogsTakeTurns(t *testing.T) {
 		r.writeAs(t, dirs[i], models[i].catalog, filePerPackage, ".json")
 	}
 	server := serve.New(serve.Limits{AnswerMemory: 64 << 10}, nil)
-	server.SetStore(load(t, directory(t, dirs[0]), serve.LoadOptions{}))
+	server.SetStore(load(t, directorySource(t, dirs[0]), serve.LoadOptions{}))
 	first := startServer(t, server)
 	done := make(chan struct{})
 	var clients sync.WaitGroup
@@ -110,7 +110,7 @@ func TestAnswersWhileCatalogsTakeTurns(t *testing.T) {
 			t.Logf("%d turns", n)
 			return
 		default:
-			server.SetStore(load(t, directory(t, dirs[n%2]), serve.LoadOptions{}))
+			server.SetStore(load(t, directorySource(t, dirs[n%2]), serve.LoadOptions{}))
 		}
 	}
 }
@@ -125,19 +125,19 @@ func TestAnswersAreThoseOfTheModel(t *testing.T) {
 		r.write(t, dir, c)
 		m := model{c}
 		server := serve.New(serve.Limits{}, nil)
-		server.SetStore(load(t, directory(t, dir), serve.LoadOptions{}))
+		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{}))
 		client := startServer(t, server)
 		client.answersAs(t, m, r, 40)
 
-		load(t, directory(t, dir), serve.LoadOptions{CacheDir: cache, MustWrite: true}).Close()
-		server.SetStore(load(t, directory(t, dir), serve.LoadOptions{CacheDir: cache, EnforceIntegrity: true, Log: failingLog(t)}))
+		load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache, MustWrite: true}).Close()
+		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache, EnforceIntegrity: true, Log: failingLog(t)}))
 		client.answersAs(t, m, r, 40)
 
 		// Another catalog, part of which is the same, in the place of the first.
 		next := r.changed(c)
 		dir = t.TempDir()
 		r.write(t, dir, next)
-		server.SetStore(load(t, directory(t, dir), serve.LoadOptions{CacheDir: cache}))
+		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache}))
 		client.answersAs(t, model{next}, r, 40)
 	})
 }

@@ -80,7 +80,7 @@ func TestFilteredCatalogBesideOldCache(t *testing.T) {
 			s.must(err)
 			before[name] = info
 		}
-		server.SetStore(load(t, directory(t, dir), serve.LoadOptions{CacheDir: s.cache}))
+		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: s.cache}))
 		client.answersAs(t, model{c}, r, 30)
 		for name, info := range before {
 			now, err := os.Stat(s.path(name))

@@ -58,7 +58,7 @@ func TestDamageUnderRunningServer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := good.copy(t)
 			server := serve.New(serve.Limits{}, nil)
-			server.SetStore(load(t, directory(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true}))
+			server.SetStore(load(t, directorySource(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true}))
 			client := startServer(t, server)
 			questions := s.m.summary()
 			// lost counts the answers that are not given. Those that are given, and what comes of a list before it breaks off, must

@@ -84,7 +84,7 @@ func FuzzRequests(f *testing.F) {
 	m := model{theCatalog()}
 	dir := f.TempDir()
 	newRandom(3).writeAs(f, dir, m.catalog, filePerPackage, ".json")
-	store, err := serve.Load(context.Background(), directory(f, dir), serve.LoadOptions{})
+	store, err := serve.Load(context.Background(), directorySource(f, dir), serve.LoadOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
