@@ -67,6 +67,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 			return nil, err
 		}
 	}
+	i.Digest = identityOf(src, text)
 	d.out.Top = i.Digest
 	if err := c.admit(ctx, n, name, i.Digest); err != nil {
 		return nil, err

@@ -141,7 +141,7 @@ func storeAllowed() error {
 	case os.Geteuid() == 0:
 		return nil // root without the right to mount: there are stores that do without
 	}
-	return fmt.Errorf("%w: %w; --output oci-archive:FILE and \"podman load -i FILE\" need none", ErrStore, err)
+	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
 func restricted() string {

@@ -17,9 +17,9 @@ var ErrStore = errors.New("the store of images cannot be used")
 // errNoStore says why this program has no stores of images.
 func errNoStore() error {
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("%w: containers-storage: is on Linux only; --output oci-archive:FILE and \"podman load -i FILE\" do the same", ErrStore)
+		return fmt.Errorf("%w: containers-storage: is on Linux only", ErrStore)
 	}
-	return fmt.Errorf("%w: this bindery was built without containers-storage: (tag nobuildah); use the full one, or --output oci-archive:FILE and \"podman load -i FILE\"", ErrStore)
+	return fmt.Errorf("%w: this bindery was built without containers-storage: (tag nobuildah): the full one has it", ErrStore)
 }
 
 type heldStore struct{}

@@ -73,7 +73,7 @@ func (n sourceName) findStored(ctx context.Context, store *heldStore, temp strin
 		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
 			return nil, err
 		case first == nil:
-			first = fmt.Errorf("%w: the store has no such image: %w", ErrInvalid, err)
+			first = fmt.Errorf("%w: no such image in the store %s (%s)", ErrInvalid, store.GraphRoot(), store.GraphDriverName())
 		}
 	}
 	return nil, first

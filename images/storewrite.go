@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -26,11 +25,10 @@ type storedImage struct {
 	dest  Destination
 	store *heldStore
 	id    string
-	// made and layers were not there before, and are removed again where the name is not given. The layers are in the order
-	// of the image.
-	made   bool
-	layers []string
-	done   bool
+	// added is removed again where the name is not given; the stage has it for the next run if this one is killed.
+	added journal
+	stage *stage
+	done  bool
 }
 
 // prepareStored writes the image into a store, without its name.
@@ -48,7 +46,14 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	if err != nil {
 		return nil, err
 	}
+	reclaim(out.store)
 	if out.id, err = out.look(config); err != nil {
+		return nil, err
+	}
+	if out.stage, err = newStage(ctx, out.store.GraphRoot()); err != nil {
+		return nil, err
+	}
+	if err := out.added.write(out.stage); err != nil {
 		return nil, err
 	}
 	to, err := transport.Transport.NewStoreReference(out.store.Store, nil, out.id)
@@ -129,7 +134,7 @@ func (out *storedImage) look(config []byte) (id string, err error) {
 		switch _, err := out.store.Layer(chain); {
 		case err == nil:
 		case errors.Is(err, storage.ErrLayerUnknown):
-			out.layers = append(out.layers, chain)
+			out.added.Layers = append(out.added.Layers, chain)
 		default:
 			return "", err
 		}
@@ -137,7 +142,7 @@ func (out *storedImage) look(config []byte) (id string, err error) {
 	id = digest.FromBytes(config).Encoded()
 	_, err = out.store.Image(id)
 	if errors.Is(err, storage.ErrImageUnknown) {
-		out.made, err = true, nil
+		out.added.Image, err = id, nil
 	}
 	return id, err
 }
@@ -177,23 +182,14 @@ func (out *storedImage) discard() error {
 	if out.store == nil {
 		return nil
 	}
-	if !out.done && out.id != "" {
-		out.remove()
+	if !out.done {
+		out.added.remove(out.store)
 	}
-	return out.store.release()
-}
-
-// remove is housekeeping after a failure that is told: what cannot be removed, because somebody else uses it by now or because the
-// disk is broken, stays.
-func (out *storedImage) remove() {
-	if out.made {
-		if image, err := out.store.Image(out.id); err == nil && len(image.Names) == 0 {
-			out.store.DeleteImage(out.id, true)
-		}
+	var err error
+	if out.stage != nil {
+		err = out.stage.close()
 	}
-	for _, id := range slices.Backward(out.layers) {
-		out.store.DeleteLayer(id)
-	}
+	return errors.Join(err, out.store.release())
 }
 
 // instanceReference is one image of an index, as if it were alone.

@@ -80,6 +80,7 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 			return nil, err
 		}
 	}
+	top.Digest = identityOf(src, text)
 	top.Top = top.Digest
 	if err := c.admit(ctx, n, name, top.Digest); err != nil {
 		return nil, err

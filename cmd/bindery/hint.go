@@ -55,6 +55,8 @@ func (p *program) withHint(err error) error {
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
+	case errors.Is(err, images.ErrStore):
+		text = "without a store: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":

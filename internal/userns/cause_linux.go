@@ -36,6 +36,10 @@ var restrictions = []restriction{
 func cause(err error) error { return causeOf(err, os.ReadFile) }
 
 func causeOf(err error, read func(string) ([]byte, error)) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err // which program it was says nothing
+	}
 	for _, r := range restrictions {
 		if text, e := read(r.file); e == nil && strings.TrimSpace(string(text)) == r.value {
 			return &Error{r.reason, err}
