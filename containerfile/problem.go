@@ -82,8 +82,9 @@ func withMend(mend, format string, args ...any) error {
 // asProblem is an error with the place where it arose.
 func (f *File) asProblem(line int, instruction string, err error) *Problem {
 	p := &Problem{File: f.Name, Line: line, Instruction: strings.ToUpper(instruction), Err: err}
-	if m, ok := err.(mended); ok { // not of an error within: its text is a part of the whole
-		p.Err, p.Mend = m.error, m.mend
+	var m mended
+	if errors.As(err, &m) {
+		p.Mend = m.mend
 	}
 	return p
 }

@@ -49,7 +49,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 			"(NAME.oci) is written to the working directory. Each line of standard output is a place that was written, the last one is\n" +
 			"the image's name with its digest." +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
-				"bindery build containerfile . -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1",
+				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
 		Flags:  append(append(flags, resultFlags()...), imageFlags()...),
 		Action: exactly(1, p.buildContainerfile),

@@ -78,6 +78,10 @@ func TestHelpExamples(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
 					t.Fatal(err)
 				}
+				if strings.Contains(line, "bundle.Dockerfile") {
+					writeFile(t, filepath.Join(dir, "bundle.Dockerfile"), "FROM scratch\nARG VERSION\nLABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1\n"+
+						"LABEL operators.operatorframework.io.bundle.manifests.v1=manifests/\nCOPY manifests /manifests/\nCOPY metadata /metadata/\n")
+				}
 				if strings.Contains(line, "new-bundle") || strings.Contains(line, "v0.9.5") {
 					newBundle(t, filepath.Join(dir, "new-bundle"))
 				}

@@ -1,0 +1,188 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+var amd64 = v1.Platform{OS: "linux", Architecture: "amd64"}
+
+// contextDir is a context with the files: "name" a file, "name -> target" a link, "name/" a directory.
+func contextDir(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name, target, link := strings.Cut(name, " -> ")
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(at), 0o755)
+		switch {
+		case err != nil:
+		case link:
+			err = os.Symlink(target, at)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(at, 0o755)
+		default:
+			err = os.WriteFile(at, []byte(text), 0o644)
+		}
+		if err == nil && !link {
+			mode := fs.FileMode(0o644) // whatever the umask is
+			if strings.HasSuffix(name, "/") {
+				mode = 0o755
+			}
+			err = os.Chmod(at, mode)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// entryText describes an entry of an archive in a line.
+func entryText(h *tar.Header, content []byte) string {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return fmt.Sprintf("%o %d:%d %s", h.Mode, h.Uid, h.Gid, h.Name)
+	case tar.TypeSymlink:
+		return fmt.Sprintf("%d:%d %s -> %s", h.Uid, h.Gid, h.Name, h.Linkname)
+	}
+	return fmt.Sprintf("%o %d:%d %s %q", h.Mode, h.Uid, h.Gid, h.Name, content)
+}
+
+// open opens images on this machine.
+func open(ctx context.Context, name string, p v1.Platform) (*images.Image, error) {
+	return images.Open(ctx, name, images.OpenOptions{Platform: p})
+}
+
+// evaluator makes one for a text; the options need no directories.
+func evaluator(t testing.TB, text string, o Options) (*Evaluator, error) {
+	t.Helper()
+	f, err := Parse("Containerfile", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if o.Context == "" {
+		o.Context = t.TempDir()
+	}
+	if o.Open == nil {
+		o.Open = open
+	}
+	o.Dir = t.TempDir()
+	e, err := NewEvaluator(f, o)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return e, err
+}
+
+// evaluate returns the stage, and the lines of its topmost layer.
+func evaluate(t testing.TB, text string, o Options) (*Stage, []string, error) {
+	t.Helper()
+	e, err := evaluator(t, text, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := e.Evaluate(t.Context(), amd64)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(s.Layers) == 0 {
+		return s, nil, nil
+	}
+	lines, err := layerLines(t, s.Layers[len(s.Layers)-1])
+	return s, lines, err
+}
+
+func layerLines(t testing.TB, l *layers.Layer) ([]string, error) {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := layers.Write(t.Context(), &b, *l, layers.Options{Compression: layers.Uncompressed}); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for r := tar.NewReader(&b); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return lines, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, entryText(h, content))
+	}
+}
+
+// layout writes the image of a text to a layout, and returns its name.
+func layout(t testing.TB, text string, o Options) string {
+	t.Helper()
+	e, err := evaluator(t, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Evaluate(t.Context(), amd64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := build.Assemble(t.Context(), []build.Custom{{Platform: s.Platform, Layers: s.Layers, Config: s.ConfigText}}, build.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	name := "oci:" + filepath.Join(t.TempDir(), "image") + ":v1"
+	d, err := images.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// tarFile is an archive of headers; the content of a file is its name.
+func tarFile(t testing.TB, headers ...tar.Header) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeReg {
+			h.Size = int64(len(h.Name))
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if _, err := io.WriteString(w, h.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
