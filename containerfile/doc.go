@@ -1,5 +1,3 @@
-//go:build !nobuildah
-
 // Package containerfile evaluates a Containerfile (Dockerfile) without running anything: what it finds out is for each platform
 // a base image, the entries of the layers above it, and a configuration, which package build makes an image of.
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,20 +134,16 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	return out
 }
 
-// allEnv is the environment that the configuration gets.
+// allEnv is the environment that the configuration gets: what is set anew goes to the end.
 func (s *stage) allEnv() []string {
-	all := append([]string{}, s.env...)
+	all := slices.Clone(s.env)
 	for _, set := range s.ib.RunConfig.Env {
 		key, _, _ := strings.Cut(set, "=")
-		found := false
-		for i, old := range all {
-			if k, _, _ := strings.Cut(old, "="); k == key {
-				all[i], found = set, true
-			}
-		}
-		if !found {
-			all = append(all, set)
-		}
+		all = slices.DeleteFunc(all, func(old string) bool {
+			name, _, _ := strings.Cut(old, "=")
+			return name == key
+		})
+		all = append(all, set)
 	}
 	return all
 }

@@ -1,0 +1,140 @@
+//go:build !nobuildah
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/opmcache"
+)
+
+// The Dockerfile that opm generates is built without change: the image has a cache that opm takes for its own, and a catalog that is
+// what it was.
+func TestBuildOfGeneratedCatalogDockerfile(t *testing.T) {
+	dir := workDir(t)
+	opm := testregistry.Image{Layers: []map[string]string{{"bin/opm": "opm", "etc/passwd": "root:x:0:0::/:\n"}}}
+	registry := testregistry.New(t)
+	registry.AddImage(t, "acme/opm", "v1", opm)
+	name := registry.Host() + "/acme/opm:v1"
+	done(t, dir, "bindery", "generate", "dockerfile", "cat", "-i", name, "-b", name)
+	args := []string{"build", "containerfile", "-f", "cat.Dockerfile", ".", "-t", "catalog:v1", "--platform", "linux/amd64", "--use-http"}
+	out := done(t, dir, "bindery", args...)
+	if again := done(t, dir, "bindery", append(args, "--no-cache", "--output", "oci:other:v1")...); last(again) != last(out) {
+		t.Errorf("%s and then %s", out, again)
+	}
+	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	if got := strings.Join(append(img.Config.Config.Entrypoint, img.Config.Config.Cmd...), " "); got != "/bin/opm serve /configs --cache-dir=/tmp/cache" || len(img.Layers) != 2 {
+		t.Errorf("%q, %d layers", got, len(img.Layers))
+	}
+	tree, err := img.Extract(t.Context(), []string{"configs", "tmp/cache"}, images.ExtractOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	configs, cache := sub(t, tree, "configs"), sub(t, tree, "tmp/cache")
+	if report, err := opmcache.Check(t.Context(), configs, cache); err != nil || !report.Valid() {
+		t.Errorf("%+v %v", report, err)
+	}
+	want := done(t, dir, "bindery", "render", "cat")
+	if got := done(t, dir, "bindery", "render", "oci:catalog.oci:v1"); got != want {
+		t.Error("the catalog in the image is another one")
+	}
+}
+
+// What operator-sdk and opm write for a bundle is built without change, and refused where it is no bundle.
+func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "bundle"), os.DirFS("../../testdata/bundles/etcd/0.9.4")); err != nil {
+		t.Fatal(err)
+	}
+	labels := "FROM scratch\n\nLABEL operators.operatorframework.io.bundle.mediatype.v1=registry+v1\nLABEL operators.operatorframework.io.bundle.manifests.v1=manifests/\n" +
+		"LABEL operators.operatorframework.io.bundle.metadata.v1=metadata/\nLABEL operators.operatorframework.io.bundle.package.v1=etcd\n" +
+		"LABEL operators.operatorframework.io.bundle.channels.v1=alpha\n\n"
+	writeFile(t, filepath.Join(dir, "bundle.Dockerfile"), labels+"COPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\n")
+	writeFile(t, filepath.Join(dir, "wrong.Dockerfile"), labels+"COPY bundle/manifests /manifests/\n")
+	writeFile(t, filepath.Join(dir, "run.Dockerfile"), labels+"COPY bundle /\nRUN true\nRUN false\n")
+	done(t, dir, "bindery", "build", "bundle", "--containerfile", "bundle.Dockerfile", ".", "-t", "etcd:v1")
+	rendered := done(t, dir, "bindery", "render", "oci:etcd.oci:v1")
+	if !strings.Contains(rendered, `"etcdoperator.v0.9.4"`) {
+		t.Errorf("%.500s", rendered)
+	}
+	for file, want := range map[string]string{"wrong.Dockerfile": "the image is no valid bundle", "run.Dockerfile": "run.Dockerfile:10: RUN: RUN needs a process in the image\n"} {
+		got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", file, ".", "-t", "other:v1")
+		if got.status != 1 || !strings.Contains(got.stderr, want) || got.stdout != "" {
+			t.Errorf("%s: %+v", file, got)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "other.oci")); err == nil {
+			t.Errorf("%s: something was written", file)
+		}
+	}
+	if got := runProgram(t, dir, "bindery", "build", "containerfile", "-f", "run.Dockerfile", ".", "-t", "x:v1"); !strings.Contains(got.stderr, "make build-full") {
+		t.Error(got.stderr)
+	}
+}
+
+// An image for several platforms has their bases and shares its own layer; it is the same whatever comes first from the cache.
+func TestContainerfileForSeveralPlatforms(t *testing.T) {
+	dir := t.TempDir()
+	registry := testregistry.New(t)
+	var of []testregistry.Image
+	for _, arch := range []string{"amd64", "arm64"} {
+		i := testregistry.Image{Layers: []map[string]string{{"arch": arch}}}
+		i.Platform.OS, i.Platform.Architecture = "linux", arch
+		of = append(of, i)
+	}
+	registry.AddIndex(t, "acme/base", "v1", nil, of)
+	writeFile(t, filepath.Join(dir, "c", "Containerfile"), "FROM "+registry.Host()+"/acme/base:v1\nARG TARGETARCH\nLABEL arch=$TARGETARCH\nCOPY f /f\n")
+	writeFile(t, filepath.Join(dir, "c", "f"), "F")
+	push := registry.Host() + "/acme/made:v1"
+	out := done(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--push", "--output", "oci:made:v1", "--use-http", "--platform", "linux/amd64,linux/arm64", "--compression", "zstd", "--metadata-file", "account.json")
+	if !strings.Contains(last(out), "/acme/made@sha256:") {
+		t.Error(out)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "made")+":v1", images.OpenOptions{Platform: v1.Platform{OS: "linux", Architecture: arch}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := img.Config; got.Architecture != arch || got.Config.Labels["arch"] != arch || len(img.Layers) != 2 {
+			t.Errorf("%s: %+v", arch, got)
+		}
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if account := readFile(t, filepath.Join(dir, "account.json")); strings.Count(account, `"kind": "files"`) != 1 || strings.Count(account, `"kind": "base"`) != 2 {
+		t.Error(account)
+	}
+	// One of a platform that the base lacks tells which instruction it is.
+	got := runProgram(t, dir, "bindery", "build", "containerfile", "c", "-t", push, "--use-http", "--platform", "linux/s390x", "--dry-run")
+	if got.status != 1 || !strings.Contains(got.stderr, "Containerfile:1: FROM: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// last is the last line of an answer.
+func last(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+func sub(t *testing.T, fsys fs.FS, dir string) fs.FS {
+	t.Helper()
+	s, err := fs.Sub(fsys, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
