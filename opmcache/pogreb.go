@@ -100,6 +100,11 @@ func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index pac
 	if err != nil {
 		return err
 	}
+	return putPackage(db, c, index)
+}
+
+// putPackage adds the entries of a package, whose numbers are as opm reads them.
+func putPackage(db *database, c *declcfg.Catalog, index packageIndex) error {
 	if err := index.add(c); err != nil {
 		return err
 	}
@@ -168,19 +173,27 @@ func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 			}
 		}
 	}
-	sorted := slices.SortedFunc(slices.Values(db.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
-	for i, r := range sorted {
-		if i > 0 && sorted[i-1].key == r.key {
-			return "", fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)
-		}
-		if _, err := io.WriteString(sum, r.key); err != nil {
-			return "", err
-		}
-		if err := db.s.copy(ctx, sum, r.value()); err != nil {
-			return "", err
-		}
+	if err := db.digest(ctx, sum); err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// digest writes all entries by key.
+func (d *database) digest(ctx context.Context, w io.Writer) error {
+	sorted := slices.SortedFunc(slices.Values(d.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
+	for i, r := range sorted {
+		if i > 0 && sorted[i-1].key == r.key {
+			return fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)
+		}
+		if _, err := io.WriteString(w, r.key); err != nil {
+			return err
+		}
+		if err := d.s.copy(ctx, w, r.value()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOnce is a temporary file that is removed when it is closed.

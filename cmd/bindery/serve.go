@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/probe"
@@ -81,6 +82,7 @@ func (p *program) serve(c *cli.Context) (err error) {
 	}
 	o.CacheDir, o.CacheOnly, o.PprofAddr = c.String("cache-dir"), c.Bool("cache-only"), c.String("pprof-addr")
 	o.EnforceIntegrity = c.Bool("cache-enforce-integrity")
+	o.Refresh = opmcache.Refresh
 	if c.Bool("pprof-capture-profiles") {
 		p.log.Warn("profiles of the start are not captured")
 	}

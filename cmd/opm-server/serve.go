@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -59,6 +60,7 @@ func serveCatalog(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := checkPort(c.Port); err != nil {
 		return usageError{err, usageServe}
 	}
+	c.Refresh = opmcache.Refresh
 	c.Log = c.logger(stderr)
 	if profile {
 		c.Log.Warn("profiles of the start are not captured", "flag", "pprof-capture-profiles")

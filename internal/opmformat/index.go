@@ -35,3 +35,11 @@ type Entry struct {
 type Deprecation struct {
 	Message string `json:"message"`
 }
+
+// Text is the message, or nil where there is none.
+func (d *Deprecation) Text() *string {
+	if d == nil {
+		return nil
+	}
+	return &d.Message
+}
