@@ -87,15 +87,11 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 // each gives the packages to do, by name, each loaded and valid.
 func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) error) error {
 	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
-		c := &declcfg.Catalog{}
-		e := layers.Entry{Open: func() (io.ReadCloser, error) {
-			var all []io.Reader
-			for _, at := range p.spans[name] {
-				all = append(all, p.open(at))
-			}
-			return io.NopCloser(io.MultiReader(all...)), nil
-		}}
-		err := readFile(ctx, declcfg.NewReader(declcfg.LoadOptions{Lazy: true}), name, e, c, nil)
+		var texts []io.Reader
+		for _, at := range p.spans[name] {
+			texts = append(texts, p.open(at))
+		}
+		c, err := declcfg.Read(ctx, io.MultiReader(texts...), name, declcfg.LoadOptions{})
 		if err == nil {
 			err = declcfg.Validate(c)
 		}
