@@ -16,6 +16,7 @@ var (
 	TarFS        = tarFS
 	OracleDir    = oracleDir
 	ReadTestFile = readFile
+	ReadOPM      = readOPM
 )
 
 // SampleFiles are a catalog with everything that a cache can hold.
