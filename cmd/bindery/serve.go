@@ -25,7 +25,8 @@ func (p *program) serveCommand() *cli.Command {
 		ArgsUsage: "DIR|DB|IMAGE",
 		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
 			"clients finish. With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not\n" +
-			"match the catalog is built anew, and one that cannot be written is replaced by a temporary one." +
+			"match the catalog is built anew, and one that cannot be written is replaced by a temporary one. A cache of opm's\n" +
+			"(pogreb.v1 or json) in that directory is read as it is; --cache-only brings it up to date in its own format." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
 		Flags: append(append(serverFlags(), readFlags()...),
