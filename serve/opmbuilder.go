@@ -33,7 +33,8 @@ type opmPackage struct {
 	index
 	lights   [][]byte // of the bundles
 	provided [][]gvk  // likewise
-	missing  int      // entries that are still to come
+	quoted   map[int]quotedManifests
+	missing  int // entries that are still to come
 }
 
 // opmEntry is the place of an entry in a package.
@@ -177,10 +178,19 @@ func (b *opmBuilder) copied(message []byte) record {
 	return r
 }
 
-// stored is a message: in the log of a database, or nowhere yet.
+// stored is a message: in the log of a database, or nowhere yet, or one that was taken before.
 type stored struct {
 	message []byte
 	place   uint64 // zero for nowhere
+	known   *record
+}
+
+// is reports whether the message is that of a record.
+func (s stored) is(r record) bool {
+	if s.known != nil {
+		return *s.known == r
+	}
+	return int(r.length) == len(s.message) && r.crc == crc32.Checksum(s.message, castagnoli)
 }
 
 func (b *opmBuilder) record(s stored) record {
@@ -214,7 +224,7 @@ func (b *opmBuilder) bundle(name string, light *api.Bundle, heavy stored) error 
 		return fmt.Errorf("the entry %.200q: %w", name, err)
 	}
 	if had := e.pkg.lights[entry.bundle]; had != nil {
-		if !bytes.Equal(had, wire) || int(ib.heavy.length) != len(heavy.message) || ib.heavy.crc != crc32.Checksum(heavy.message, castagnoli) {
+		if !bytes.Equal(had, wire) || !heavy.is(ib.heavy) {
 			return fmt.Errorf("the bundle of the entry %.200q is another in another channel", name)
 		}
 	} else {
@@ -245,7 +255,7 @@ func (b *opmBuilder) finish(p *opmPackage) {
 		}
 	}
 	p.gvks = indexGVKs(providers)
-	p.lights, p.provided = nil, nil
+	p.lights, p.provided, p.quoted = nil, nil, nil
 }
 
 // custom takes a blob of a custom schema as the message that is sent for it.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"hash/fnv"
 	"io"
 	"io/fs"
@@ -82,6 +83,46 @@ func (b *opmBuilder) jsonFile(name string, text []byte) error {
 	if _, ok := b.entries[name]; !ok {
 		return nil
 	}
+	if rest, csv, objects, ok := splitJSON(text); ok {
+		a := &api.Bundle{}
+		if err := json.Unmarshal(rest, a); err != nil {
+			return fmt.Errorf("%.200s: %w", name, err)
+		}
+		if a.CsvJson == "" && a.Object == nil {
+			return b.jsonBundle(name, a, csv, objects)
+		}
+	}
+	return b.slowJSONBundle(name, text)
+}
+
+// quotedManifests are the manifests of a bundle as they were in the first of its answers.
+type quotedManifests struct {
+	size int
+	sum  uint32
+}
+
+// jsonBundle takes an answer whose manifests are still quoted. Those of a bundle that was seen are not looked at again.
+func (b *opmBuilder) jsonBundle(name string, light *api.Bundle, csv, objects []byte) error {
+	e := b.entries[name]
+	bundle := e.pkg.channels[e.channel].entries[e.entry].bundle
+	quoted := quotedManifests{len(csv) + len(objects), crc32.Update(crc32.Checksum(csv, castagnoli), castagnoli, objects)}
+	if e.pkg.lights[bundle] != nil && e.pkg.quoted[bundle] == quoted {
+		had := e.pkg.bundles[bundle].heavy
+		return b.bundle(name, light, stored{known: &had})
+	}
+	heavy, ok := appendJSONManifests(nil, csv, objects)
+	if !ok {
+		return fmt.Errorf("%.200s: manifests that are no text", name)
+	}
+	if e.pkg.quoted == nil {
+		e.pkg.quoted = map[int]quotedManifests{}
+	}
+	e.pkg.quoted[bundle] = quoted
+	return b.bundle(name, light, stored{message: heavy})
+}
+
+// slowJSONBundle takes an answer in any writing.
+func (b *opmBuilder) slowJSONBundle(name string, text []byte) error {
 	a := &api.Bundle{}
 	if err := json.Unmarshal(text, a); err != nil {
 		return fmt.Errorf("%.200s: %w", name, err)

@@ -122,7 +122,7 @@ func (b *opmBuilder) pogrebCustoms(schema, pkg string, value []byte, place uint6
 			return fmt.Errorf("blobs of schema %.100q, package %.100q: they end in one", schema, pkg)
 		}
 		n := int(binary.BigEndian.Uint32(value))
-		if err := b.custom(schema, pkg, stored{value[4 : 4+n], place + 4}); err != nil {
+		if err := b.custom(schema, pkg, stored{message: value[4 : 4+n], place: place + 4}); err != nil {
 			return err
 		}
 		value, place = value[4+n:], place+4+uint64(n)
@@ -173,5 +173,5 @@ func splitBundle(message []byte, place uint64) (*api.Bundle, stored, error) {
 	if moved != nil {
 		return light, stored{message: moved}, nil
 	}
-	return light, stored{message[from:to], place + uint64(from)}, nil
+	return light, stored{message: message[from:to], place: place + uint64(from)}, nil
 }
