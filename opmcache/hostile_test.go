@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
 // catalogOf is a package a with one channel and one bundle of these names, and more documents.
@@ -77,7 +79,7 @@ func TestCancelledWorkLeavesNothing(t *testing.T) {
 
 // TestCheckFindsDamage changes each part of valid caches.
 func TestCheckFindsDamage(t *testing.T) {
-	db := filepath.Join(Dir, pogrebDir, "db")
+	db := filepath.Join(Dir, opmformat.PogrebDir, "db")
 	for name, c := range map[string]struct {
 		make  func(testing.TB, []Package) string
 		file  string
@@ -85,7 +87,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		error bool
 	}{
 		"pogreb: catalog":          {pogrebOf, "configs/a/catalog.yaml", -4, false},
-		"pogreb: digest":           {pogrebOf, filepath.Join(Dir, pogrebDir, "digest"), 0, false},
+		"pogreb: digest":           {pogrebOf, filepath.Join(Dir, opmformat.PogrebDir, "digest"), 0, false},
 		"pogreb: value":            {pogrebOf, filepath.Join(db, "00000-1.psg"), -100, true},
 		"pogreb: header":           {pogrebOf, filepath.Join(db, "00000-1.psg"), 0, true},
 		"pogreb: hash":             {pogrebOf, filepath.Join(db, "main.pix"), headerSize, true},

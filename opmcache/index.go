@@ -5,46 +5,11 @@ import (
 	"fmt"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// packageIndex is what both formats have under the name packages.json. The case of the keys is opm's.
-type packageIndex map[string]indexPackage
-
-type indexPackage struct {
-	Name           string                  `json:"name"`
-	Description    string                  `json:"description"`
-	Icon           *indexIcon              `json:"icon"`
-	DefaultChannel string                  `json:"defaultChannel"`
-	Channels       map[string]indexChannel `json:"Channels"`
-	Deprecation    *indexDeprecation       `json:"deprecation,omitempty"`
-}
-
-type indexIcon struct {
-	Data      []byte `json:"base64data"`
-	MediaType string `json:"mediatype"`
-}
-
-type indexChannel struct {
-	Name        string                 `json:"Name"`
-	Head        string                 `json:"Head"`
-	Bundles     map[string]indexBundle `json:"Bundles"`
-	Deprecation *indexDeprecation      `json:"deprecation,omitempty"`
-}
-
-type indexBundle struct {
-	Package  string   `json:"package"`
-	Channel  string   `json:"channel"`
-	Name     string   `json:"name"`
-	Replaces string   `json:"replaces"`
-	Skips    []string `json:"skips"`
-}
-
-type indexDeprecation struct {
-	Message string `json:"message"`
-}
-
-// indexName is the name of the index, in both formats.
-const indexName = "packages.json"
+// packageIndex is the index in the making.
+type packageIndex opmformat.Index
 
 func (x packageIndex) text() ([]byte, error) { return json.Marshal(x) }
 
@@ -58,21 +23,21 @@ func (x packageIndex) add(c *declcfg.Catalog) error {
 		if p.Default() == nil {
 			return fmt.Errorf("package %q: default channel %q not found", p.Name, p.DefaultChannel)
 		}
-		ip := indexPackage{
+		ip := opmformat.Package{
 			Name: p.Name, Description: p.Description, DefaultChannel: p.DefaultChannel,
-			Channels: map[string]indexChannel{}, Deprecation: deprecation(p.Deprecation),
+			Channels: map[string]opmformat.Channel{}, Deprecation: deprecation(p.Deprecation),
 		}
 		if p.Icon != nil {
-			ip.Icon = &indexIcon{p.Icon.Data, p.Icon.MediaType}
+			ip.Icon = &opmformat.Icon{Data: p.Icon.Data, MediaType: p.Icon.MediaType}
 		}
 		for _, c := range p.Channels {
 			head, err := c.Head()
 			if err != nil {
 				return fmt.Errorf("package %q, channel %q: %w", p.Name, c.Name, err)
 			}
-			ic := indexChannel{Name: c.Name, Head: head.Name, Bundles: map[string]indexBundle{}, Deprecation: deprecation(c.Deprecation)}
+			ic := opmformat.Channel{Name: c.Name, Head: head.Name, Bundles: map[string]opmformat.Entry{}, Deprecation: deprecation(c.Deprecation)}
 			for _, e := range c.Entries {
-				ic.Bundles[e.Name] = indexBundle{Package: p.Name, Channel: c.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips}
+				ic.Bundles[e.Name] = opmformat.Entry{Package: p.Name, Channel: c.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips}
 			}
 			ip.Channels[c.Name] = ic
 		}
@@ -81,9 +46,9 @@ func (x packageIndex) add(c *declcfg.Catalog) error {
 	return nil
 }
 
-func deprecation(message *string) *indexDeprecation {
+func deprecation(message *string) *opmformat.Deprecation {
 	if message == nil {
 		return nil
 	}
-	return &indexDeprecation{*message}
+	return &opmformat.Deprecation{Message: *message}
 }

@@ -13,15 +13,13 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
 
 // JSONID changes with the bytes that [JSONEntries] and [JSONTop] make of a catalog.
 const JSONID = "opm-json.1"
-
-// jsonDir is where the format has its entries, below [Dir].
-const jsonDir = "cache"
 
 // JSONEntries are the entries for one package in the format json: what a layer of the package has beside the catalog. The
 // digest that opm asks for is in the entries of [JSONTop]. Names of which opm could make no file, or the same file twice,
@@ -82,7 +80,7 @@ func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 		}
 		sum := fnv.New64a()
 		sum.Write(m.Blob)
-		name := path.Join(jsonDir, "metas", m.Schema, m.Package, hex.EncodeToString(sum.Sum(nil))+".json")
+		name := path.Join(opmformat.JSONDir, "metas", m.Schema, m.Package, hex.EncodeToString(sum.Sum(nil))+".json")
 		if known[name] {
 			continue // the same blob twice is one file
 		}
@@ -120,7 +118,7 @@ func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[stri
 			}
 			return json.Marshal(all[i])
 		}
-		if err := do(jsonFile{path.Join(jsonDir, name), text, again}); err != nil {
+		if err := do(jsonFile{path.Join(opmformat.JSONDir, name), text, again}); err != nil {
 			return err
 		}
 	}
@@ -130,7 +128,7 @@ func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[stri
 // bundleFile is the name of the file of an entry.
 func bundleFile(pkg, channel, bundle string) (string, error) {
 	name := pkg + "_" + channel + "_" + bundle + ".json"
-	if strings.ContainsAny(name, "/\x00") || len(name) > 255 || name == indexName {
+	if strings.ContainsAny(name, "/\x00") || len(name) > 255 || name == opmformat.IndexName {
 		return "", fmt.Errorf("package %q, channel %.100q, bundle %.100q: opm's json cache has a file of that name, which cannot be; use --cache opm-pogreb or native, or change the name", pkg, channel, bundle)
 	}
 	return name, nil
@@ -145,7 +143,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 	}
 	defer func() { err = errors.Join(err, s.remove()) }()
 	index := packageIndex{}
-	var configs, cache []node
+	var configs, cache []opmformat.Node
 	for _, p := range sortedPackages(all) {
 		c, err := p.load(ctx, nil)
 		if err != nil {
@@ -163,14 +161,14 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
 		for _, f := range p.Files {
-			configs = append(configs, node{name: strings.TrimPrefix(f.Name, configsDir+"/"), mode: f.Mode, size: f.Size, open: f.Open})
+			configs = append(configs, opmformat.Node{Name: strings.TrimPrefix(f.Name, configsDir+"/"), Mode: f.Mode, Size: f.Size, Open: f.Open})
 		}
 	}
 	text, err := index.text()
 	if err != nil {
 		return nil, err
 	}
-	indexFile := layers.Bytes(path.Join(jsonDir, indexName), 0, text)
+	indexFile := layers.Bytes(path.Join(opmformat.JSONDir, opmformat.IndexName), 0, text)
 	n, err := spooled(s, indexFile.Name, text)
 	if err != nil {
 		return nil, err
@@ -180,20 +178,20 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		return nil, err
 	}
 	sum := fnv.New64a()
-	for _, tree := range [...][]node{configs, cache} {
+	for _, tree := range [...][]opmformat.Node{configs, cache} {
 		if err := writeTree(ctx, sum, tree); err != nil {
 			return nil, err
 		}
 	}
-	digest := layers.Bytes(digestName, 0, []byte(hex.EncodeToString(sum.Sum(nil))))
+	digest := layers.Bytes(opmformat.DigestName, 0, []byte(hex.EncodeToString(sum.Sum(nil))))
 	return place([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
 }
 
 // spooled puts the content of a file of the cache aside.
-func spooled(s *spool, name string, text []byte) (node, error) {
+func spooled(s *spool, name string, text []byte) (opmformat.Node, error) {
 	at, err := s.add(text)
-	return node{
-		name: strings.TrimPrefix(name, jsonDir+"/"), mode: readFileMode, size: at.n,
-		open: func() (io.ReadCloser, error) { return io.NopCloser(s.open(at)), nil },
+	return opmformat.Node{
+		Name: strings.TrimPrefix(name, opmformat.JSONDir+"/"), Mode: readFileMode, Size: at.n,
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(s.open(at)), nil },
 	}, err
 }

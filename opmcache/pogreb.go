@@ -16,15 +16,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
 
 // PogrebID changes with the bytes that [PogrebTop] makes of a catalog.
 const PogrebID = "opm-pogreb.1"
-
-// pogrebDir is where the format is below [Dir].
-const pogrebDir = "pogreb.v1"
 
 // PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
 // temporary files; one of them is the content of an entry, and removed when that has been read. opm reads all numbers as
@@ -56,7 +54,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	if err != nil {
 		return nil, err
 	}
-	if err := db.put([]byte(indexName), text); err != nil {
+	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
 		return nil, err
 	}
 	digest, err := h.sum(ctx, db)
@@ -68,14 +66,11 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 		return nil, err
 	}
 	for i := range files {
-		files[i].Name = path.Join(pogrebDir, "db", files[i].Name)
+		files[i].Name = path.Join(opmformat.PogrebDir, "db", files[i].Name)
 	}
-	files = append(files, layers.Bytes(path.Join(pogrebDir, digestName), 0, []byte(digest)))
+	files = append(files, layers.Bytes(path.Join(opmformat.PogrebDir, opmformat.DigestName), 0, []byte(digest)))
 	return place(files, writeDirMode, writeFileMode), nil
 }
-
-// digestName is the name of the file with the digest, in both formats.
-const digestName = "digest"
 
 // pogrebHash collects what opm's digest is of.
 type pogrebHash struct {
@@ -86,7 +81,7 @@ type pogrebHash struct {
 // put adds a package to the database and its text to the digest.
 func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index packageIndex) error {
 	c, err := p.load(ctx, func(file string, m *declcfg.Meta) error {
-		text, err := appendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
+		text, err := opmformat.AppendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
 		if err != nil {
 			return err
 		}
@@ -105,6 +100,11 @@ func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index pac
 	if err != nil {
 		return err
 	}
+	return putPackage(db, c, index)
+}
+
+// putPackage adds the entries of a package, whose numbers are as opm reads them.
+func putPackage(db *database, c *declcfg.Catalog, index packageIndex) error {
 	if err := index.add(c); err != nil {
 		return err
 	}
@@ -173,19 +173,27 @@ func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 			}
 		}
 	}
-	sorted := slices.SortedFunc(slices.Values(db.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
-	for i, r := range sorted {
-		if i > 0 && sorted[i-1].key == r.key {
-			return "", fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)
-		}
-		if _, err := io.WriteString(sum, r.key); err != nil {
-			return "", err
-		}
-		if err := db.s.copy(ctx, sum, r.value()); err != nil {
-			return "", err
-		}
+	if err := db.digest(ctx, sum); err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// digest writes all entries by key.
+func (d *database) digest(ctx context.Context, w io.Writer) error {
+	sorted := slices.SortedFunc(slices.Values(d.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
+	for i, r := range sorted {
+		if i > 0 && sorted[i-1].key == r.key {
+			return fmt.Errorf("opm cannot tell two entries apart that both have the key %.200q", r.key)
+		}
+		if _, err := io.WriteString(w, r.key); err != nil {
+			return err
+		}
+		if err := d.s.copy(ctx, w, r.value()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOnce is a temporary file that is removed when it is closed.

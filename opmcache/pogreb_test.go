@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/operator-bindery/bindery/internal/opmformat"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve/api"
 )
@@ -86,7 +87,7 @@ func TestPogrebEntries(t *testing.T) {
 	if r, err := check(t, root); err != nil || !r.Valid() {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	db := open(t, filepath.Join(root, Dir, pogrebDir, "db"))
+	db := open(t, filepath.Join(root, Dir, opmformat.PogrebDir, "db"))
 	want := []string{
 		"bundles/a-b/only/a-b.v1.0.0", "bundles/a/beta/a.v1.1.0", "bundles/a/stable/a.v1.0.0", "bundles/a/stable/a.v1.1.0",
 		"metas/example.all/", "metas/example.notes/a", "packages.json",

@@ -66,10 +66,12 @@ func OpenCache(ctx context.Context, fsys fs.FS) (Store, error) {
 
 // cacheDir is what was found in a cache directory.
 type cacheDir struct {
+	fsys     fs.FS               // nil if there is no directory
 	packages map[string]*Package // that can be used, by package
 	bad      map[string]error    // cache files that cannot be used, by file name
 	foreign  []string            // whatever else is there, sorted
 	unusable error               // why the directory cannot be read at all
+	opm      error               // why opm's cache in it cannot be used
 }
 
 // readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
@@ -82,6 +84,7 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir.fsys = fsys
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -149,6 +152,8 @@ func (d *cacheDir) unwritable() error {
 	switch {
 	case d.unusable != nil:
 		return fmt.Errorf("cache directory: %w", d.unusable)
+	case d.opm != nil:
+		return d.opm
 	case len(d.foreign) > 0:
 		return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
 	}

@@ -120,9 +120,11 @@ func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
 	if pkg.Default() == nil {
 		return fmt.Errorf("package %q: default channel %q not found", pkg.Name, pkg.DefaultChannel)
 	}
+	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
 	position := make(map[string]int, len(pkg.Bundles))
 	for i, b := range pkg.Bundles {
 		position[b.Name] = i
+		e.index.bundles[i].name = b.Name
 	}
 	for _, c := range pkg.Channels {
 		ic, err := encodeChannel(c, position)
@@ -131,7 +133,7 @@ func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
 		}
 		e.index.channels = append(e.index.channels, ic)
 	}
-	e.index.pkg = e.record(e.packageMessage(pkg))
+	e.index.pkg = e.record(packageMessage(&e.index, pkg.Deprecation, func(i int) *string { return pkg.Channels[i].Deprecation }))
 	if err := e.bundles(pkg); err != nil {
 		return err
 	}
@@ -163,18 +165,18 @@ func encodeChannel(c *declcfg.ChannelNode, position map[string]int) (indexChanne
 	return ic, nil
 }
 
-// packageMessage returns the api.Package of a package.
-func (e *encoder) packageMessage(pkg *declcfg.PackageNode) []byte {
-	m := appendString(nil, 1, pkg.Name)
-	for i, c := range pkg.Channels {
-		ic := &e.index.channels[i]
-		channel := appendString(nil, 1, c.Name)
-		channel = appendString(channel, 2, c.Entries[ic.head].Name)
-		channel = appendDeprecation(channel, 3, c.Deprecation)
-		m = appendMessage(m, 2, channel)
+// packageMessage returns the api.Package of a package; channel gives the deprecation of the channel at a position.
+func packageMessage(x *index, deprecation *string, channel func(i int) *string) []byte {
+	m := appendString(nil, 1, x.name)
+	for i := range x.channels {
+		c := &x.channels[i]
+		message := appendString(nil, 1, c.name)
+		message = appendString(message, 2, x.entryName(&c.entries[c.head]))
+		message = appendDeprecation(message, 3, channel(i))
+		m = appendMessage(m, 2, message)
 	}
-	m = appendString(m, 3, pkg.DefaultChannel)
-	return appendDeprecation(m, 4, pkg.Deprecation)
+	m = appendString(m, 3, x.defaultChannel)
+	return appendDeprecation(m, 4, deprecation)
 }
 
 // bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
@@ -208,10 +210,7 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 			return fmt.Errorf("package %q, bundle %q: %w", pkg.Name, b.Name, err)
 		}
 	}
-	for k, at := range providers {
-		e.index.gvks = append(e.index.gvks, indexGVK{gvk: k, bundles: at})
-	}
-	slices.SortFunc(e.index.gvks, func(a, b indexGVK) int { return a.gvk.compare(b.gvk) })
+	e.index.gvks = indexGVKs(providers)
 	return nil
 }
 
@@ -248,6 +247,16 @@ func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadat
 		own = [][]byte{csv}
 	}
 	return e.record(append(appendManifests(nil, csv, own), objects...)), nil
+}
+
+// indexGVKs sorts APIs with the positions of their providers.
+func indexGVKs(providers map[gvk][]int) []indexGVK {
+	var all []indexGVK
+	for k, at := range providers {
+		all = append(all, indexGVK{gvk: k, bundles: at})
+	}
+	slices.SortFunc(all, func(a, b indexGVK) int { return a.gvk.compare(b.gvk) })
+	return all
 }
 
 // findLarge collects the bundles whose largest answer a client may not receive.

@@ -235,9 +235,9 @@ func cacheFilesIfAny(dir string) []os.DirEntry {
 func TestForeignCacheDirectoryIsLeftAlone(t *testing.T) {
 	catalog, _ := sampleDirs(t)
 	cache := t.TempDir()
-	writeTree(t, cache, map[string]string{"pogreb.v1/digest": "x", "digest": "y"})
+	writeTree(t, cache, map[string]string{"notes/digest": "x", "digest": "y"})
 	_, err := load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true})
-	if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(), "cache directory has unexpected contents: digest,pogreb.v1") {
+	if !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(), "cache directory has unexpected contents: digest,notes") {
 		t.Errorf("enforced: %v", err)
 	}
 	if _, err := load(t, catalog, LoadOptions{CacheDir: cache, MustWrite: true}); err == nil {
@@ -247,7 +247,7 @@ func TestForeignCacheDirectoryIsLeftAlone(t *testing.T) {
 	if err != nil || got.bundles != allBundles {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got := cacheFiles(t, cache); !slices.Equal(got, []string{"digest", "pogreb.v1"}) {
+	if got := cacheFiles(t, cache); !slices.Equal(got, []string{"digest", "notes"}) {
 		t.Errorf("the directory was changed: %v", got)
 	}
 }

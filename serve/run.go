@@ -33,6 +33,8 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
+	// Refresh is that of [LoadOptions].
+	Refresh RefreshFunc
 	// TerminationLog is a file that gets the error with which Run ends. Empty means none.
 	TerminationLog string
 	// PprofAddr is where profiles are offered over HTTP. Empty means nowhere.
@@ -218,7 +220,7 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 	if o.CacheDir == "" {
 		return ErrNoCacheDir
 	}
-	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Log: o.Log})
+	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Refresh: o.Refresh, Log: o.Log})
 	if err != nil {
 		return loadError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/probe"
@@ -27,7 +28,8 @@ func (p *program) serveCommand() *cli.Command {
 			"A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog before is served;\n" +
 			"if it cannot be loaded, that one stays.\n\n" +
 			"With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not match the catalog is\n" +
-			"built anew, and one that cannot be written is replaced by a temporary one." +
+			"built anew, and one that cannot be written is replaced by a temporary one. A cache of opm's (pogreb.v1 or json)\n" +
+			"in that directory is read as it is; --cache-only brings it up to date in its own format." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
@@ -65,6 +67,7 @@ func (p *program) serve(c *cli.Context) (err error) {
 	}
 	o.CacheDir, o.CacheOnly, o.PprofAddr = c.String("cache-dir"), c.Bool("cache-only"), c.String("pprof-addr")
 	o.EnforceIntegrity, o.PprofCapture = c.Bool("cache-enforce-integrity"), c.Bool("pprof-capture-profiles")
+	o.Refresh = opmcache.Refresh
 	ref := c.Args().First()
 	src, err := p.serveSource(c.Context, c, ref)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -103,6 +104,7 @@ func serveCatalog(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := c.check(); err != nil {
 		return usageError{err, usageServe}
 	}
+	c.Refresh = opmcache.Refresh
 	c.Log = c.logger(stderr)
 	src, err := serve.Directory(rest[0])
 	if err != nil {

@@ -1,0 +1,24 @@
+// Package opmformat knows the two formats of opm's serve caches as far as both their writer (package opmcache) and the server
+// that reads them (package serve) have to: names, the digests, the index of packages, and the log of a pogreb database.
+//
+//	json        digest                  text of 16 hexadecimal digits: FNV-1a of the catalog and of cache/, each as a tar archive
+//	            cache/packages.json     the index: packages, channels, entries with their edges
+//	            cache/P_C_B.json        the answer about an entry, as JSON
+//	            cache/metas/SCHEMA/PACKAGE/HASH.json   one blob of a custom schema
+//	pogreb.v1   pogreb.v1/digest        FNV-1a of all blobs of the catalog, and of all keys and values of the database
+//	            pogreb.v1/db            the database: packages.json, bundles/P/C/B, metas/SCHEMA/PACKAGE
+//
+// What is read may be anybody's work: sizes and counts are limited, nothing is followed out of the directory, and
+// nothing is written.
+package opmformat
+
+// Names of what is in the directory of a cache.
+const (
+	// PogrebDir is there in the format pogreb.v1, JSONDir together with DigestName in the format json.
+	PogrebDir = "pogreb.v1"
+	JSONDir   = "cache"
+	// DigestName is the file with the digest: in PogrebDir, or beside JSONDir.
+	DigestName = "digest"
+	// IndexName is the index: a key of the database, or a file in JSONDir.
+	IndexName = "packages.json"
+)

@@ -1,0 +1,282 @@
+package opmcache
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
+)
+
+// Refresh writes the cache of a catalog into a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON] and in place
+// of the cache that is there. The catalog may have any layout. After an error there is the cache of before; a crash leaves
+// that or the new one, or one whose digest does not match, which is noticed. The bytes are those that images get, and a
+// function of the catalog; modes are those of images too, whatever the umask. Memory is that of the largest package, and
+// there is a temporary file for the catalog and one for the cache. It is a [serve.RefreshFunc].
+func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
+	sum := fnv.New64a()
+	packages, err := splitCatalog(ctx, catalog, sum)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, packages.remove()) }()
+	if format == serve.FormatPogreb {
+		return refreshPogreb(ctx, packages, sum, dir)
+	}
+	return refreshJSON(ctx, catalog, packages, dir)
+}
+
+// splitPackages are the blobs of a catalog by package, with numbers as opm reads them.
+type splitPackages struct {
+	*spool
+	spans map[string][]span
+}
+
+// splitCatalog reads a catalog once. sum gets all blobs in their order, each with a newline.
+func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPackages, err error) {
+	s, err := newSpool("")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.remove())
+		}
+	}()
+	p := &splitPackages{s, map[string][]span{}}
+	var text []byte
+	err = declcfg.Walk(ctx, catalog, declcfg.LoadOptions{}, func(m *declcfg.Meta) (err error) {
+		if text, err = opmformat.AppendNumbers(text[:0], m.Blob); err != nil {
+			return fmt.Errorf("%s: %w", m.Pos, err)
+		}
+		text = append(text, '\n')
+		sum.Write(text)
+		name := m.Package
+		if m.Schema == declcfg.SchemaPackage {
+			name = m.Name
+		}
+		at, err := s.add(text)
+		list := p.spans[name]
+		if n := len(list); n > 0 && list[n-1].at+list[n-1].n == at.at {
+			list[n-1].n += at.n
+		} else {
+			p.spans[name] = append(list, at)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, s.flush()
+}
+
+// each gives the packages to do, by name, each loaded and valid.
+func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) error) error {
+	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
+		var texts []io.Reader
+		for _, at := range p.spans[name] {
+			texts = append(texts, p.open(at))
+		}
+		c, err := declcfg.Read(ctx, io.MultiReader(texts...), name, declcfg.LoadOptions{})
+		if err == nil {
+			err = declcfg.Validate(c)
+		}
+		if err == nil {
+			err = do(c)
+		}
+		if err != nil {
+			return fmt.Errorf("process package %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64, dir string) (err error) {
+	db, err := newDatabase("")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreGone(db.s.remove())) }()
+	index := packageIndex{}
+	if err := packages.each(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
+		return err
+	}
+	text, err := index.text()
+	if err != nil {
+		return err
+	}
+	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
+		return err
+	}
+	if err := db.s.flush(); err != nil {
+		return err
+	}
+	if err := db.digest(ctx, sum); err != nil {
+		return err
+	}
+	files, err := db.files()
+	if err != nil {
+		return err
+	}
+	d, err := newCacheDir(filepath.Join(dir, opmformat.PogrebDir), writeDirMode, writeFileMode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Abort()) }()
+	for _, f := range files {
+		if err := d.write(ctx, filepath.Join("db", f.Name), f.Open); err != nil {
+			return err
+		}
+	}
+	if err := d.write(ctx, opmformat.DigestName, layers.Bytes("", 0, digestText(sum)).Open); err != nil {
+		return err
+	}
+	return d.replace()
+}
+
+func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, dir string) (err error) {
+	d, err := newCacheDir(filepath.Join(dir, opmformat.JSONDir), readDirMode, readFileMode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Abort()) }()
+	index := packageIndex{}
+	write := func(name string, text []byte) error { return d.write(ctx, name, layers.Bytes("", 0, text).Open) }
+	err = packages.each(ctx, func(c *declcfg.Catalog) error {
+		if err := index.add(c); err != nil {
+			return err
+		}
+		return jsonFiles(c, func(f jsonFile) error {
+			name, err := filepath.Rel(opmformat.JSONDir, filepath.FromSlash(f.name))
+			if err != nil {
+				return err
+			}
+			return write(name, f.text)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	text, err := index.text()
+	if err != nil {
+		return err
+	}
+	if err := write(opmformat.IndexName, text); err != nil {
+		return err
+	}
+	sum := fnv.New64a()
+	for _, tree := range [...]fs.FS{catalog, os.DirFS(d.Path())} {
+		nodes, err := opmformat.NodesOf(ctx, tree)
+		if err != nil {
+			return err
+		}
+		if err := opmformat.WriteNodes(ctx, sum, nodes); err != nil {
+			return err
+		}
+	}
+	// In between the digest is that of the cache before, which no longer matches: that costs a rebuild.
+	if err := d.replace(); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, opmformat.DigestName)
+	if err := atomicfs.WriteFile(name, digestText(sum), readFileMode); err != nil {
+		return err
+	}
+	return os.Chmod(name, readFileMode)
+}
+
+func digestText(sum hash.Hash64) []byte { return []byte(hex.EncodeToString(sum.Sum(nil))) }
+
+// ignoreGone drops the errors of a temporary file that is closed and removed already.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// cacheDir is the directory of a cache in the making.
+type cacheDir struct {
+	*atomicfs.Dir
+	target            string
+	dirMode, fileMode fs.FileMode
+}
+
+func newCacheDir(target string, dirMode, fileMode fs.FileMode) (*cacheDir, error) {
+	d, err := atomicfs.NewDir(target)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(d.Path(), dirMode); err != nil {
+		return nil, errors.Join(err, d.Abort())
+	}
+	return &cacheDir{d, target, dirMode, fileMode}, nil
+}
+
+// write makes a file, which must not be there, and the directories above it.
+func (d *cacheDir) write(ctx context.Context, name string, open func() (io.ReadCloser, error)) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%q is no name of a file", name)
+	}
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		path := filepath.Join(d.Path(), dir)
+		if _, err := os.Lstat(path); err == nil {
+			break
+		}
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+		for up := dir; up != "."; up = filepath.Dir(up) {
+			if err := os.Chmod(filepath.Join(d.Path(), up), d.dirMode); err != nil {
+				return err
+			}
+		}
+	}
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	f, err := os.OpenFile(filepath.Join(d.Path(), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(f, in); err == nil {
+		err = f.Chmod(d.fileMode)
+	}
+	// Thousands of small files are not worth the wait: what a crash takes of them is missed by the digest.
+	if err == nil && d.fileMode == writeFileMode {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// replace puts the directory in the place of the one before.
+func (d *cacheDir) replace() error {
+	err := d.Replace()
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	// A directory of a lower layer of a container's file system cannot be renamed, only removed.
+	if err := os.RemoveAll(d.target); err != nil {
+		return err
+	}
+	return d.Commit()
+}
