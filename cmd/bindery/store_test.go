@@ -1,0 +1,75 @@
+//go:build linux && !nobuildah
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+func TestCommandLineNamesAStore(t *testing.T) {
+	for line, want := range map[string]bool{
+		"build catalog c -t a/b:v1 --load":                                    true,
+		"build catalog c -t a/b:v1 -load=true":                                true,
+		"build catalog c --output containers-storage:a/b:v1":                  true,
+		"build catalog c --output=oci:x,containers-storage:[vfs@/g]a/b:v1":    true,
+		"list packages containers-storage:a/b:v1":                             true,
+		"BINDERY_BASE=containers-storage:a/b:v1 build catalog c -t a/b:v1":    true,
+		"EDITOR=containers-storage: build catalog c -t a/b:v1":                false,
+		"build catalog load -t a/b:v1 --loader":                               false,
+		"build catalog c -t a/b:v1 --output oci:containers-storage --push -q": false,
+	} {
+		var args, environ []string
+		for _, word := range strings.Fields(line) {
+			if name, _, ok := strings.Cut(word, "="); ok && name == strings.ToUpper(name) {
+				environ = append(environ, word)
+			} else {
+				args = append(args, word)
+			}
+		}
+		if got := namesStore(args, environ); got != want {
+			t.Errorf("%q: got %v", line, got)
+		}
+	}
+}
+
+// The program as it is started puts an image into a store and reads it there, and --load is the user's own store under the name
+// that podman would give the image.
+func TestLoadedCatalogIsRead(t *testing.T) {
+	dir := workDir(t)
+	conf := filepath.Join(dir, "storage.conf")
+	if err := os.WriteFile(conf, []byte("[storage]\ndriver = \"vfs\"\ngraphroot = \""+dir+"/root\"\nrunroot = \""+dir+"/run\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONTAINERS_STORAGE_CONF", conf)
+	t.Setenv("STORAGE_DRIVER", "")
+	os.Unsetenv("STORAGE_DRIVER")
+	r := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "acme/cat:v1", "--load", "--server", "none", "--no-cache", "-q")
+	if r.status != 0 || !strings.HasPrefix(r.stdout, "containers-storage:localhost/acme/cat:v1\nacme/cat@sha256:") {
+		t.Fatalf("%+v", r)
+	}
+	_, digest, _ := strings.Cut(strings.TrimSpace(r.stdout), "@")
+	for _, name := range []string{"containers-storage:acme/cat:v1", "containers-storage:[vfs@" + dir + "/root+" + dir + "/run]localhost/acme/cat:v1"} {
+		if r := runProgram(t, dir, "bindery", "inspect", name, "-q"); r.status != 0 || !strings.Contains(r.stdout, digest) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := runProgram(t, dir, "bindery", "list", "packages", "containers-storage:acme/none:v1", "-q"); r.status != 1 || !strings.Contains(r.stderr, "no such image in the store "+dir+"/root (vfs)") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestLoadIsTheStoreUnderEachName(t *testing.T) {
+	for name, want := range map[string]string{
+		"c:v1": "containers-storage:localhost/c:v1", "acme/c:v1": "containers-storage:localhost/acme/c:v1",
+		"quay.io/acme/c:v1": "containers-storage:quay.io/acme/c:v1", "localhost/c:v1": "containers-storage:localhost/c:v1", "localhost:5000/c:v1": "containers-storage:localhost:5000/c:v1",
+	} {
+		if got := images.InStore(name).String(); got != want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
