@@ -29,8 +29,12 @@ func TestProblemsAreToldTogetherWithTheirLines(t *testing.T) {
 		{"", []string{"Containerfile: it has no instructions"}},
 		{"COPY a b\nFORM x\n", []string{"Containerfile:1: COPY: no stage has begun; put FROM before it", `Containerfile:2: unknown instruction "form"; instructions are ADD`, "Containerfile: it has no FROM"}},
 		{"FROM scratch\n\nLABEL a='b\n", []string{"Containerfile:3: "}},
-		{"FROM scratch\nCOPY a /x\nLABEL a=b\nCOPY b /\nRUN x\n", []string{"Containerfile:2: COPY: ", "Containerfile:4: COPY: ", "Containerfile:5: RUN: RUN needs a process"}},
+		{"FROM scratch\nCOPY a /x\nLABEL a=b\nCOPY b /\nRUN x\n", []string{"Containerfile:2: COPY: ", "Containerfile:4: COPY: ", "Containerfile:5: RUN needs a process"}},
 		{"FROM scratch\nSTOPSIGNAL nonsense\nENV\nCOPY --chmod=9 a /\nFROM 0\n", []string{"Containerfile:2: STOPSIGNAL", "Containerfile:4: COPY"}},
+		{"FROM scratch\nEXPOSE 80 a/tcp\nEXPOSE 9-8\nEXPOSE 1/ip\nCOPY --chmod=u+x a /\nUSER\n", []string{
+			`Containerfile:2: EXPOSE: "a/tcp" is no port; write PORT`, `Containerfile:3: EXPOSE: "9-8"`, `Containerfile:4: EXPOSE: "1/ip"`,
+			"Containerfile:5: COPY: --chmod=u+x is no mode; give up to four octal digits", "Containerfile:6: USER requires exactly one argument"}},
+		{"ARG\nFROM\n", []string{"Containerfile:1: ARG: it needs an argument", "Containerfile:2: FROM: it needs an argument"}},
 		{"FROM $X\n", []string{"Containerfile:1: FROM: "}},
 		{"FROM oci:/nowhere:v1\n", []string{"Containerfile:1: FROM: "}},
 		{"FROM scratch\nCOPY <<EOF /x\nnever ends\n", []string{"Containerfile:2: EOF: unterminated heredoc"}},
@@ -135,8 +139,16 @@ func TestDockerFormatHasMore(t *testing.T) {
 			}
 		}
 	}
-	if len(told) != 3 || !strings.Contains(strings.Join(told, " "), "HEALTHCHECK is left out") {
+	if len(told) != 3 || !strings.Contains(strings.Join(told, " "), "Containerfile: HEALTHCHECK is left out") {
 		t.Errorf("%q", told)
+	}
+}
+
+func TestListsThatAreNoneAreTold(t *testing.T) {
+	var told []string
+	_, _, err := evaluate(t, "FROM scratch\nEXPOSE 80 8000-8010/TCP 53/udp\nCMD ['a', 'b']\nENTRYPOINT [\"a\"]\n", Options{Warn: func(w string) { told = append(told, w) }})
+	if err != nil || len(told) != 1 || !strings.HasPrefix(told[0], "Containerfile:3: CMD: what begins with [ is no JSON list") {
+		t.Errorf("%v %q", err, told)
 	}
 }
 

@@ -76,11 +76,10 @@ func (x *stage) copy(ctx context.Context, cp imagebuilder.Copy) error {
 		c.chown = &[2]int{uid, gid}
 	}
 	if cp.Chmod != "" {
-		n, err := strconv.ParseUint(cp.Chmod, 8, 32)
-		if err != nil || n > 0o7777 {
-			return fmt.Errorf("--chmod=%s: expected up to four octal digits", cp.Chmod)
+		mode, err := chmodOf(cp.Chmod)
+		if err != nil {
+			return err
 		}
-		mode := modeOf(int64(n))
 		c.chmod = &mode
 	}
 	root, patterns, err := x.sourceOf(ctx, cp.From)
@@ -110,6 +109,15 @@ func joinPattern(source, pattern string) string {
 		return "!" + path.Join(source, rest)
 	}
 	return path.Join(source, pattern)
+}
+
+// chmodOf is the mode that --chmod names.
+func chmodOf(text string) (fs.FileMode, error) {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n > 0o7777 {
+		return 0, withMend("give up to four octal digits, such as 0755", "--chmod=%.40s is no mode", text)
+	}
+	return modeOf(int64(n)), nil
 }
 
 // modeOf is a mode as chmod has it.

@@ -97,6 +97,10 @@ func (f *File) check(root *parser.Node) error {
 		switch {
 		case !slices.Contains(instructions, name):
 			ps = append(ps, f.asProblem(n.StartLine, "", withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")), "unknown instruction %.40q", n.Value)))
+		case (name == command.From || name == command.Arg) && n.Next == nil:
+			// The library would tell it without the line.
+			from = from || name == command.From
+			ps = append(ps, f.asProblem(n.StartLine, n.Value, errors.New("it needs an argument")))
 		case name == command.From:
 			from = true
 		case !from && name != command.Arg:

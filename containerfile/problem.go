@@ -30,10 +30,12 @@ func (p *Problem) Error() string {
 		fmt.Fprintf(&b, ":%d", p.Line)
 	}
 	b.WriteString(": ")
-	if p.Instruction != "" {
+	text := p.Err.Error()
+	// Many texts of the library begin with the name.
+	if p.Instruction != "" && !strings.HasPrefix(text, p.Instruction+" ") {
 		b.WriteString(p.Instruction + ": ")
 	}
-	b.WriteString(p.Err.Error())
+	b.WriteString(text)
 	if p.Mend != "" {
 		b.WriteString("; " + p.Mend)
 	}

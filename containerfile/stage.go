@@ -113,7 +113,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 			return err
 		}
 		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
-			return withMend("give --platform", "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
+			return withMend(fmt.Sprintf("give --platform %.40s, or take an image that is for both", c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
 		}
 		s.root = derive(s.image.node)
 		var author string
@@ -175,9 +175,40 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 		switch name, _, ok := strings.Cut(f, "="); {
 		case !ok && (name == "--chown" || name == "--chmod" || name == "--from" || name == "--exclude" || name == "--checksum" || name == "--platform"):
 			return withMend("write "+name+"=VALUE", "%s has no value", name)
+		case name == "--chmod":
+			if _, err := chmodOf(f[len("--chmod="):]); err != nil {
+				return err
+			}
+		}
+	}
+	switch step.Command {
+	case command.Expose:
+		for _, port := range step.Args {
+			if !isPort(port) {
+				return withMend("write PORT, PORT-PORT or PORT/PROTOCOL with tcp, udp or sctp", "%.40q is no port", port)
+			}
+		}
+	case command.Cmd, command.Entrypoint, command.Copy, command.Add, command.Volume:
+		if len(step.Args) > 0 && strings.HasPrefix(step.Args[0], "[") && !step.Attrs["json"] {
+			s.e.warn(fmt.Sprintf("%s:%d: %s: what begins with [ is no JSON list of strings in double quotes: it is taken as plain words", s.e.f.Name, s.line, strings.ToUpper(step.Command)))
 		}
 	}
 	return nil
+}
+
+// isPort tells whether a text is a port or a range of ports, perhaps with a protocol.
+func isPort(text string) bool {
+	ports, protocol, named := strings.Cut(text, "/")
+	if protocol = strings.ToLower(protocol); named && protocol != "tcp" && protocol != "udp" && protocol != "sctp" {
+		return false
+	}
+	first, last, isRange := strings.Cut(ports, "-")
+	low, err := strconv.ParseUint(first, 10, 16)
+	if err != nil || !isRange {
+		return err == nil
+	}
+	high, err := strconv.ParseUint(last, 10, 16)
+	return err == nil && low <= high
 }
 
 // executor is how the library gives work to a stage.

@@ -22,7 +22,7 @@ import (
 func (p *program) fillCache(temp string) func(context.Context, fs.FS, string, containerfile.CacheKind) ([]layers.Entry, error) {
 	return func(ctx context.Context, configs fs.FS, dir string, kind containerfile.CacheKind) ([]layers.Entry, error) {
 		if kind == containerfile.CacheNative {
-			return p.fillNative(ctx, configs, temp, dir)
+			return fillNative(ctx, configs, temp, dir)
 		}
 		return fillOPM(ctx, configs, temp, dir)
 	}
@@ -66,12 +66,13 @@ func fillOPM(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.E
 }
 
 // fillNative makes the cache of the server of this project, as that would.
-func (p *program) fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
+func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
 	at, err := os.MkdirTemp(temp, "cache-")
 	if err != nil {
 		return nil, err
 	}
-	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true, Log: p.log})
+	// What the server tells while it loads names a directory of ours, and is what every build of an image would tell.
+	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true})
 	if err != nil {
 		return nil, err
 	}
