@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -103,9 +105,31 @@ func (p *prober) connect(ctx context.Context, conn *grpc.ClientConn) error {
 			conn.Connect()
 		}
 		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("%w (%v)", ctx.Err(), state)
+			return fmt.Errorf("%w (%s)", ctx.Err(), p.why(conn, state))
 		}
 	}
+}
+
+// why says in what state a connection is, and of one that failed what the last attempt ended with, such as a certificate that is
+// not trusted: gRPC tells that to calls alone.
+func (p *prober) why(conn *grpc.ClientConn, state connectivity.State) string {
+	if state != connectivity.TransientFailure {
+		return state.String()
+	}
+	// A call that does not wait fails at once in this state; the time is for the case that the state has just changed.
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: p.service})
+	if s := status.Convert(err); s.Code() == codes.Unavailable {
+		// Names in certificates are those that the server chose.
+		return fmt.Sprintf("%s: %.600s", state, strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '?'
+			}
+			return r
+		}, s.Message()))
+	}
+	return state.String()
 }
 
 func (p *prober) check(ctx context.Context, conn *grpc.ClientConn, connect time.Duration) int {

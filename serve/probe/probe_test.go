@@ -94,7 +94,8 @@ func TestExitCodes(t *testing.T) {
 		{"unknown service", []string{"-addr", addr, "-service", "unknown"}, 3, "", "error: health rpc failed"},
 		{"slow answer", []string{"-addr", addr, "-service", "slow", "-rpc-timeout", "50ms"}, 3, "", "timeout: health rpc did not complete within 50ms"},
 		{"no health service", []string{"-addr", without}, 3, "", "error: this server does not implement the grpc health protocol"},
-		{"nobody listens", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "", `timeout: failed to connect service "127.0.0.1:1" within 100ms`},
+		{"nobody listens", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "", "(TRANSIENT_FAILURE: connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:1: connect"},
+		{"nobody listens, told as by others", []string{"-addr", "127.0.0.1:1", "-connect-timeout", "100ms"}, 2, "", `timeout: failed to connect service "127.0.0.1:1" within 100ms`},
 		{"no answer to the connection", []string{"-addr", silent.Addr().String(), "-connect-timeout", "100ms"}, 2, "", "timeout: failed to connect service"},
 		{"no address", nil, 1, "", "error: -addr not specified"},
 		{"unknown flag", []string{"-nosuch"}, 1, "", "flag provided but not defined: -nosuch"},
@@ -162,17 +163,18 @@ func TestTLS(t *testing.T) {
 		name string
 		args []string
 		code int
+		told string
 	}{
-		{"trusted, by name", []string{"-tls", "-tls-ca-cert", ca, "-tls-server-name", "catalog.test"}, 0},
-		{"trusted, wrong name", []string{"-tls", "-tls-ca-cert", ca, "-connect-timeout", "300ms"}, 2},
-		{"not trusted", []string{"-tls", "-connect-timeout", "300ms"}, 2},
-		{"not verified", []string{"-tls", "-tls-no-verify"}, 0},
-		{"no TLS", []string{"-connect-timeout", "300ms"}, 2},
+		{"trusted, by name", []string{"-tls", "-tls-ca-cert", ca, "-tls-server-name", "catalog.test"}, 0, ""},
+		{"trusted, wrong name", []string{"-tls", "-tls-ca-cert", ca, "-connect-timeout", "300ms"}, 2, "x509: cannot validate certificate for 127.0.0.1"},
+		{"not trusted", []string{"-tls", "-connect-timeout", "300ms"}, 2, "x509: certificate signed by unknown authority"},
+		{"not verified", []string{"-tls", "-tls-no-verify"}, 0, ""},
+		{"no TLS", []string{"-connect-timeout", "300ms"}, 2, "TRANSIENT_FAILURE: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, _, stderr := probe(t, append([]string{"-addr", addr}, test.args...)...)
-			if code != test.code {
-				t.Errorf("exit code %d, want %d: %s", code, test.code, stderr)
+			if code != test.code || !strings.Contains(stderr, test.told) {
+				t.Errorf("exit code %d, want %d: %s lacks %q", code, test.code, stderr, test.told)
 			}
 		})
 	}
