@@ -19,7 +19,7 @@ func errNoStore() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: containers-storage: is on Linux only", ErrStore)
 	}
-	return fmt.Errorf("%w: this bindery was built without containers-storage: (tag nobuildah): the full one has it", ErrStore)
+	return fmt.Errorf("%w: this build of bindery has none (tag nobuildah): that of \"make build\" has it", ErrStore)
 }
 
 type heldStore struct{}

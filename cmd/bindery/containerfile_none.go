@@ -9,7 +9,7 @@ import (
 )
 
 // errNoContainerfiles is what a small build says.
-var errNoContainerfiles = errors.New("this build of bindery has no Containerfiles: it was made with the tag nobuildah, take one without")
+var errNoContainerfiles = errors.New("this build of bindery has no Containerfiles: that of \"make build\" has them")
 
 // buildContainerfileCommand refuses.
 func (p *program) buildContainerfileCommand() *cli.Command {
@@ -19,6 +19,9 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 	}
 }
 
-func bundleContainerfileFlags() []cli.Flag { return nil }
+// bundleContainerfileFlags has the flag that is refused.
+func bundleContainerfileFlags() []cli.Flag {
+	return []cli.Flag{&cli.StringFlag{Name: "containerfile", Usage: "not in this build", Hidden: true}}
+}
 
 func (p *program) buildBundleContainerfile(*cli.Context) error { return errNoContainerfiles }
