@@ -52,7 +52,8 @@ func newApp(p *program) *cli.App {
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
 		Description: "It needs no daemon, no root and no other program. Catalogs are file-based (a directory of JSON or YAML)\n" +
-			"or SQLite index databases; images are written to registries, OCI layouts and archives.\n\n" +
+			"or SQLite index databases; images are written to registries, OCI layouts,\n" +
+			"archives and the store of podman.\n\n" +
 			"Flags may stand before or after arguments. Lists are separated by commas or given by repeating a flag.",
 		Flags:  p.globalFlags(),
 		Before: p.readGlobals,

@@ -21,7 +21,7 @@ import (
 func (p *program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
-		Usage:     "serve a catalog over gRPC",
+		Usage:     "serve a catalog over gRPC, and to browsers",
 		ArgsUsage: "DIR|DB|IMAGE",
 		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
 			"clients finish. With --http-addr the same catalog can be browsed there, and be read as from OLM v1's catalogd.\n\n" +
@@ -39,7 +39,7 @@ func (p *program) serveCommand() *cli.Command {
 			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and end"},
 			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "end with an error where the cache does not match the catalog"},
 			&cli.StringFlag{Name: "pprof-addr", Usage: "offer profiles over HTTP at `ADDRESS`; empty means nowhere"},
-			&cli.BoolFlag{Name: "pprof-capture-profiles", Hidden: true, Usage: "offer a profile of the start there too"},
+			&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "offer a profile of the start there too"},
 		),
 		Action: exactly(1, p.serve),
 	}
