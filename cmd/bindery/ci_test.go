@@ -35,7 +35,8 @@ func ciPods(t *testing.T) map[string]*corev1.PodSpec {
 	strictly(t, "pod.yaml", &job)
 	var agent corev1.Pod
 	strictly(t, "jenkins-pod.yaml", &agent)
-	return map[string]*corev1.PodSpec{"pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
+	served, _ := servedCatalog(t)
+	return map[string]*corev1.PodSpec{"serve/catalog.yaml": &served.Spec.Template.Spec, "pod.yaml": &job.Spec.Template.Spec, "jenkins-pod.yaml": &agent.Spec}
 }
 
 // The pods of the recipes are allowed where Kubernetes' restricted profile is enforced, by Kubernetes' own rules; a pod that is not

@@ -191,6 +191,12 @@ func serveUntilStopped(t *testing.T, dir, port string, args ...string) (stop fun
 // serveAs is serveUntilStopped under another of the program's names.
 func serveAs(t *testing.T, name, dir, port string, args ...string) (stop func()) {
 	t.Helper()
+	return serveProbed(t, name, dir, []string{"-addr", "127.0.0.1:" + port}, args...)
+}
+
+// serveProbed is serveAs for a server that is asked with other flags of the probe.
+func serveProbed(t *testing.T, name, dir string, probeArgs []string, args ...string) (stop func()) {
+	t.Helper()
 	cmd := command(dir, name, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -201,7 +207,7 @@ func serveAs(t *testing.T, name, dir, port string, args ...string) (stop func())
 	go func() { ended <- cmd.Wait() }()
 	deadline := time.After(time.Minute)
 	for {
-		probe := runProgram(t, dir, "bindery", "probe", "-connect-timeout", "200ms", "-addr", "127.0.0.1:"+port)
+		probe := runProgram(t, dir, "grpc_health_probe", append([]string{"-connect-timeout", "200ms"}, probeArgs...)...)
 		if probe.status == 0 {
 			break
 		}

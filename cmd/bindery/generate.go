@@ -22,7 +22,7 @@ func (p *program) dockerfileCommand() *cli.Command {
 		Usage:     "generate a Dockerfile for a catalog directory",
 		ArgsUsage: "DIR",
 		Description: "The file is written beside the directory, as DIR.Dockerfile; a file that exists is not replaced.\n" +
-			"\"build catalog\" makes the image without one." +
+			"\"build containerfile\" makes its image, \"build catalog\" one without any such file." +
 			examples("bindery generate dockerfile catalog",
 				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
 		Flags: []cli.Flag{

@@ -167,7 +167,7 @@ func TestTLS(t *testing.T) {
 	}{
 		{"trusted, by name", []string{"-tls", "-tls-ca-cert", ca, "-tls-server-name", "catalog.test"}, 0, ""},
 		{"trusted, wrong name", []string{"-tls", "-tls-ca-cert", ca, "-connect-timeout", "300ms"}, 2, "x509: cannot validate certificate for 127.0.0.1"},
-		{"not trusted", []string{"-tls", "-connect-timeout", "300ms"}, 2, "x509: certificate signed by unknown authority"},
+		{"not trusted", []string{"-tls", "-connect-timeout", "300ms"}, 2, "x509: "},
 		{"not verified", []string{"-tls", "-tls-no-verify"}, 0, ""},
 		{"no TLS", []string{"-connect-timeout", "300ms"}, 2, "TRANSIENT_FAILURE: "},
 	} {
