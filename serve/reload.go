@@ -135,7 +135,7 @@ func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if src.path == "" {
 		src.path = c.src.path
 	}
-	return src, nil
+	return src.without(c.options.CacheDir), nil
 }
 
 // Waiting for a source that changes while it is read.

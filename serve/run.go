@@ -124,7 +124,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	}
 	r.server = New(r.Limits, r.Log, more...)
 	r.loader = &catalogLoader{
-		src: src, every: r.ReloadEvery, log: r.Log, use: r.use,
+		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.use,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
 	}
 	if err := r.openSite(ctx); err != nil {

@@ -19,6 +19,8 @@ type Source struct {
 	open  func(context.Context) (Source, error) // the source as it is then; nil where it cannot be opened again
 	path  string                                // on the disk, whose changes are changes of the catalog; empty where there is none
 	close []func() error
+
+	cacheDir string // below the source's directory, slash-separated, and not in fsys; empty where there is none
 }
 
 // Directory is a file-based catalog in a directory.
