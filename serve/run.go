@@ -92,7 +92,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 	}
 	r := &running{Options: o, profiles: profiles, listener: l}
 	if err := r.open(ctx, src); err != nil {
-		r.metrics.close()
+		r.metrics.close(metricsDrain)
 		r.closeSite()
 		return errors.Join(err, l.Close(), src.Close())
 	}
@@ -162,7 +162,7 @@ func (r *running) serve(ctx context.Context) error {
 		served <- err
 	}()
 	// The metrics are there until the last call has ended. What is offered over HTTP drains while gRPC does.
-	defer r.metrics.close()
+	defer r.metrics.close(metricsDrain)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
