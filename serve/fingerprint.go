@@ -108,6 +108,20 @@ func (f *fingerprinter) directory(dir string) {
 	}
 }
 
+// moved reports whether the directory that the source has opened is no longer the one at its path: what is seen there is
+// not what is read from the source.
+func (s Source) moved() bool {
+	if s.dir == "" {
+		return false
+	}
+	opened, err := fs.Stat(s.fsys, ".")
+	if err != nil {
+		return true
+	}
+	there, err := os.Stat(s.dir)
+	return err != nil || !os.SameFile(opened, there)
+}
+
 // fingerprint looks at the source; false where there is nothing on the disk to look at.
 func (s Source) fingerprint() (fingerprint, bool) {
 	switch {
