@@ -17,11 +17,16 @@ import (
 // Limits of what is offered over HTTP beside the catalog's gRPC.
 const (
 	httpConnections = 256
-	httpHeaderSize  = 16 << 10
-	httpDrain       = 5 * time.Second
+	// httpRequests are those that are answered at once: with HTTP/2 a connection may have several.
+	httpRequests   = 256
+	httpStreams    = 32 // of one connection, begun at once
+	httpHeaderSize = 16 << 10
+	httpDrain      = 5 * time.Second
+	// metricsDrain comes after the [Limits.Drain] of gRPC: both together are less than the 20 seconds in which a server ends.
+	metricsDrain = time.Second
 )
 
-// endpoint is an HTTP server of its own: bounded in connections, headers and the time that a request may take to come. It
+// endpoint is an HTTP server of its own: bounded in connections, requests, headers and the time that a request may take to come. It
 // does not bound the time of an answer: who writes long ones sets deadlines.
 //
 // A timeout of [http.Server] for reading would end the context of long answers as well.
@@ -43,7 +48,8 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	}
 	e := &endpoint{name: flag, l: newBounded(l, httpConnections), served: make(chan struct{}), log: logger}
 	e.server = &http.Server{
-		Handler:           hurried(h),
+		Handler:           hurried(few(h, httpRequests)),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: httpStreams},
 		TLSConfig:         config,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
@@ -66,6 +72,20 @@ func hurried(h http.Handler) http.Handler {
 	})
 }
 
+// few lets a number of requests be answered at once. Others wait.
+func few(h http.Handler, most int) http.Handler {
+	places := make(chan struct{}, most)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		defer func() { <-places }()
+		h.ServeHTTP(w, r)
+	})
+}
+
 func (e *endpoint) serve() {
 	defer close(e.served)
 	var err error
@@ -79,12 +99,12 @@ func (e *endpoint) serve() {
 	}
 }
 
-// close takes no more requests and waits for the open ones, for a bounded time. It may be called on nil.
-func (e *endpoint) close() {
+// close takes no more requests and waits for the open ones, for as long as drain says. It may be called on nil.
+func (e *endpoint) close(drain time.Duration) {
 	if e == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), httpDrain)
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if err := e.server.Shutdown(ctx); err != nil {
 		e.server.Close()

@@ -9,11 +9,14 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -109,7 +112,7 @@ func TestEndpointDrainsAndIsBounded(t *testing.T) {
 	}()
 	<-began
 	closed := make(chan struct{})
-	go func() { e.close(); close(closed) }()
+	go func() { e.close(httpDrain); close(closed) }()
 	<-e.served // no more requests are taken
 	close(goOn)
 	<-closed
@@ -211,5 +214,54 @@ func TestFitMemory(t *testing.T) {
 	container, ok := containerMemory(os.DirFS("/"))
 	if ok != (debug.SetMemoryLimit(-1) == container/100*85) {
 		t.Errorf("limit of the container %d, %v, of Go %d", container, ok, debug.SetMemoryLimit(-1))
+	}
+}
+
+// Beyond the number of requests that are answered at once others wait, and one that is given up is not answered.
+func TestRequestsWaitForOthers(t *testing.T) {
+	const most = 2
+	began, goOn := make(chan struct{}, 10), make(chan struct{})
+	h := few(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		began <- struct{}{}
+		<-goOn
+	}), most)
+	var requests sync.WaitGroup
+	ask := func(ctx context.Context) {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx))
+	}
+	for range most {
+		requests.Go(func() { ask(t.Context()) })
+		<-began
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	ask(gone)
+	if len(began) > 0 {
+		t.Error("a request beyond the limit was answered")
+	}
+	requests.Go(func() { ask(t.Context()) })
+	goOn <- struct{}{}
+	<-began
+	close(goOn)
+	requests.Wait()
+}
+
+// Metrics are there until everything else has ended: clients that say nothing there must not keep the server much longer.
+func TestSilentClientOfMetricsDoesNotKeepTheServer(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a.yaml", sampleA)
+	l := listenLocally(t)
+	s := start(t, directory(t, dir), Options{MetricsListener: l})
+	conn, err := net.Dial("tcp", l.Addr().String())
+	do(t, err)
+	defer conn.Close()
+	get(t, "http://"+l.Addr().String()+"/metrics") // the other connection was accepted before
+	begun := time.Now()
+	do(t, s.stop())
+	if took := time.Since(begun); took > metricsDrain+2*time.Second {
+		t.Errorf("the server took %v to end", took)
+	}
+	if all := (Limits{}).withDefaults().Drain + time.Second + metricsDrain; all >= 20*time.Second {
+		t.Errorf("a server may take %v to end", all)
 	}
 }

@@ -30,8 +30,9 @@ func (f fingerprint) unsettled() time.Duration {
 }
 
 type fingerprinter struct {
-	hash   hash.Hash
-	newest time.Time
+	hash     hash.Hash
+	newest   time.Time
+	cacheDir string // as in [Source]
 }
 
 func (f *fingerprinter) text(s string) {
@@ -60,8 +61,11 @@ func (f *fingerprinter) file(name string, info fs.FileInfo) {
 // lookAt takes the fingerprint of the files of a catalog in a directory, or of other files, each of which may be missing.
 // Links are followed, so that one that leads elsewhere is a change. The caller may not be told of errors: that of a
 // source which cannot be read is a fingerprint like any other, and reading it will tell.
-func lookAt(paths ...string) fingerprint {
-	f := &fingerprinter{hash: sha256.New()}
+func lookAt(paths ...string) fingerprint { return lookPast("", paths...) }
+
+// lookPast is [lookAt] without the cache that is in a directory below.
+func lookPast(cacheDir string, paths ...string) fingerprint {
+	f := &fingerprinter{hash: sha256.New(), cacheDir: cacheDir}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
@@ -86,7 +90,11 @@ func (f *fingerprinter) directory(dir string) {
 		return
 	}
 	defer root.Close()
-	names, err := declcfg.Files(root.FS())
+	fsys := root.FS()
+	if f.cacheDir != "" {
+		fsys = withoutCache{fsys, f.cacheDir}
+	}
+	names, err := declcfg.Files(fsys)
 	if err != nil {
 		f.text(err.Error())
 	}
@@ -100,6 +108,20 @@ func (f *fingerprinter) directory(dir string) {
 	}
 }
 
+// moved reports whether the directory that the source has opened is no longer the one at its path: what is seen there is
+// not what is read from the source.
+func (s Source) moved() bool {
+	if s.dir == "" {
+		return false
+	}
+	opened, err := fs.Stat(s.fsys, ".")
+	if err != nil {
+		return true
+	}
+	there, err := os.Stat(s.dir)
+	return err != nil || !os.SameFile(opened, there)
+}
+
 // fingerprint looks at the source; false where there is nothing on the disk to look at.
 func (s Source) fingerprint() (fingerprint, bool) {
 	switch {
@@ -109,5 +131,5 @@ func (s Source) fingerprint() (fingerprint, bool) {
 		// What a database has not yet taken over from its journals is part of it.
 		return lookAt(s.path, s.path+"-wal", s.path+"-journal"), true
 	}
-	return lookAt(s.path), true
+	return lookPast(s.cacheDir, s.path), true
 }

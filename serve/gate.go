@@ -139,7 +139,11 @@ func (g *gate) greet(c *gatedConn) {
 	c.heard.Store(time.Now().UnixNano())
 	g.mu.Lock()
 	g.waiting.Remove(place)
-	g.greeted[c] = struct{}{}
+	// One that had to go meanwhile is closed: nobody would take it from the map again, and it would be the first to have to
+	// go every time.
+	if err == nil && !c.gone {
+		g.greeted[c] = struct{}{}
+	}
 	g.mu.Unlock()
 	if err != nil {
 		c.Close()
@@ -193,6 +197,7 @@ type gatedConn struct {
 	first []byte
 	heard atomic.Int64 // when the client has said something last, in nanoseconds since 1970
 	once  sync.Once
+	gone  bool // closed; under the lock of gate
 }
 
 func (c *gatedConn) Read(b []byte) (int, error) {
@@ -212,6 +217,7 @@ func (c *gatedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		c.gate.mu.Lock()
+		c.gone = true
 		delete(c.gate.greeted, c)
 		c.gate.mu.Unlock()
 		c.gate.open.Add(-1)

@@ -49,7 +49,7 @@ func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &loader{src: src, LoadOptions: o}
+	l := &loader{src: src.without(o.CacheDir), LoadOptions: o}
 	defer debug.FreeOSMemory()
 	switch {
 	case src.blobs != nil && o.CacheDir == "":

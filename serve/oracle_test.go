@@ -222,7 +222,7 @@ func messageJSON(t testing.TB, m proto.Message) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return normalJSON(t, b)
+	return b
 }
 
 // normalJSON brings a message's JSON to one form: strings, which hold JSON themselves, stay as they are.
@@ -335,7 +335,7 @@ func replay(t *testing.T, conn *grpc.ClientConn, calls []recordedCall) {
 // gives for another entry of the channel that replaces or skips the bundle.
 func isReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, want string) bool {
 	t.Helper()
-	return anyReplacement(t, conn, req, func(got json.RawMessage) bool { return string(got) == want })
+	return anyReplacement(t, conn, req, func(got json.RawMessage) bool { return string(normalJSON(t, got)) == want })
 }
 
 // anyReplacement is true if one of the entries that replace or skip a bundle is what is looked for.

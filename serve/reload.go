@@ -93,7 +93,8 @@ func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error
 	start := time.Now()
 	h, err := c.read(ctx, src)
 	if watched && ctx.Err() == nil {
-		if after, _ := src.fingerprint(); !after.same(before) {
+		// The source was opened before the first look: in between another directory may have taken its place.
+		if after, _ := src.fingerprint(); !after.same(before) || src.moved() {
 			c.metrics.torn.Add(1)
 			if err == nil {
 				err = h.drop()
@@ -135,7 +136,7 @@ func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if src.path == "" {
 		src.path = c.src.path
 	}
-	return src, nil
+	return src.without(c.options.CacheDir), nil
 }
 
 // Waiting for a source that changes while it is read.

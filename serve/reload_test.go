@@ -409,3 +409,36 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("an old time is waited for %v", f.unsettled())
 	}
 }
+
+// A directory that takes the place of another after that was opened is the one that is loaded, at the start and later.
+func TestDirectoryThatIsReplacedAfterItWasOpened(t *testing.T) {
+	dir := t.TempDir()
+	path := dir + "/catalog"
+	replace := func(catalog string) {
+		write(t, dir+"/next/c.yaml", catalog)
+		do(t, os.RemoveAll(path))
+		do(t, os.Rename(dir+"/next", path))
+	}
+	replace(sampleA)
+	src := directory(t, path)
+	replace(sampleB)
+	opened := src.open
+	replaceOnce := func() {}
+	src = src.Reopened(func(ctx context.Context) (Source, error) {
+		src, err := opened(ctx)
+		replaceOnce()
+		replaceOnce = func() {}
+		return src, err
+	})
+	s := start(t, src, Options{})
+	conn := dial(t, s.addr)
+	if got := packageNames(t, conn); got != "b" {
+		t.Errorf("at the start %q", got)
+	}
+	replaceOnce = func() { replace(renamed(sampleB, "b", "c")) }
+	s.reload <- syscall.SIGHUP
+	s.log.wait(t, "the catalog was loaded again")
+	if got := packageNames(t, conn); got != "c" {
+		t.Errorf("later %q", got)
+	}
+}

@@ -92,7 +92,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 	}
 	r := &running{Options: o, profiles: profiles, listener: l}
 	if err := r.open(ctx, src); err != nil {
-		r.metrics.close()
+		r.metrics.close(metricsDrain)
 		r.closeSite()
 		return errors.Join(err, l.Close(), src.Close())
 	}
@@ -124,7 +124,7 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	}
 	r.server = New(r.Limits, r.Log, more...)
 	r.loader = &catalogLoader{
-		src: src, every: r.ReloadEvery, log: r.Log, use: r.use,
+		src: src.without(r.CacheDir), every: r.ReloadEvery, log: r.Log, use: r.use,
 		options: LoadOptions{CacheDir: r.CacheDir, EnforceIntegrity: r.EnforceIntegrity, Log: r.Log},
 	}
 	if err := r.openSite(ctx); err != nil {
@@ -162,7 +162,7 @@ func (r *running) serve(ctx context.Context) error {
 		served <- err
 	}()
 	// The metrics are there until the last call has ended. What is offered over HTTP drains while gRPC does.
-	defer r.metrics.close()
+	defer r.metrics.close(metricsDrain)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

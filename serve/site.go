@@ -23,7 +23,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 
 // closeSite lets open answers end, for a bounded time, and gives everything back.
 func (r *running) closeSite() {
-	r.http.close()
+	r.http.close(httpDrain)
 	if r.site != nil {
 		r.site.Close()
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/net/http2"
+
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
@@ -194,6 +196,22 @@ func TestHTTPWithTLS(t *testing.T) {
 	}
 	if r, _ := fetch(t, http.DefaultClient, "http://"+l.Addr().String()+"/"); r.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS: %s", r.Status)
+	}
+	conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	do(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	do(t, err)
+	framer := http2.NewFramer(conn, conn)
+	do(t, framer.WriteSettings())
+	frame, err := framer.ReadFrame()
+	do(t, err)
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("a connection begins with %v", frame)
+	}
+	if n, ok := settings.Value(http2.SettingMaxConcurrentStreams); !ok || n != httpStreams {
+		t.Errorf("a connection may have %d requests", n)
 	}
 }
 

@@ -19,6 +19,9 @@ type Source struct {
 	open  func(context.Context) (Source, error) // the source as it is then; nil where it cannot be opened again
 	path  string                                // on the disk, whose changes are changes of the catalog; empty where there is none
 	close []func() error
+
+	dir      string // that fsys is opened on; empty where it is something else
+	cacheDir string // below the source's directory, slash-separated, and not in fsys; empty where there is none
 }
 
 // Directory is a file-based catalog in a directory.
@@ -28,7 +31,7 @@ func Directory(dir string) (Source, error) {
 		return Source{}, err
 	}
 	return Source{
-		name: dir, fsys: fsys, path: dir,
+		name: dir, fsys: fsys, path: dir, dir: dir,
 		// A path may lead to another directory later: links are followed anew.
 		open: func(context.Context) (Source, error) { return Directory(dir) },
 	}, nil

@@ -1,7 +1,8 @@
 package web
 
 import (
-	"compress/gzip"
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,20 +12,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // jsonLines is the media type that catalogd answers with.
 const jsonLines = "application/jsonl"
 
 // serveAll answers with every blob of the catalog.
-func serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
-	c.serve(w, r, io.NewSectionReader(c.file, 0, c.size))
+func (s *Site) serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
+	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size))
 }
 
 // serveMetas answers with the blobs that have all of the asked for schema, package and name; with none of these asked
 // for, it is all of them. As in catalogd, package=X does not match the olm.package blob of X, which has no field
 // "package"; a parameter of another name is an error, and of several values the first counts.
-func serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
+func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 	params, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		fail(w, http.StatusBadRequest, "the query cannot be read")
@@ -38,15 +41,15 @@ func serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 	}
 	q := query{params.Get("schema"), params.Get("package"), params.Get("name")}
 	if q == (query{}) {
-		serveAll(c, w, r)
+		s.serveAll(c, w, r)
 		return
 	}
-	c.serve(w, r, newExtents(c, q))
+	s.serveLines(c, w, r, newExtents(c, q))
 }
 
-// serve answers with lines that are a function of the catalog and of the address. Ranges are those of the lines that are
-// not compressed, so a request with one gets these.
-func (c *Content) serve(w http.ResponseWriter, r *http.Request, lines io.ReadSeeker) {
+// serveLines answers with lines that are a function of the catalog and of the address. Ranges are those of the lines that
+// are not compressed, so a request with one gets these; and so do requests beyond the number that can be compressed at once.
+func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker) {
 	h := w.Header()
 	h.Set("Content-Type", jsonLines)
 	h.Set("Cache-Control", "no-cache")
@@ -69,12 +72,18 @@ func (c *Content) serve(w http.ResponseWriter, r *http.Request, lines io.ReadSee
 		w.WriteHeader(http.StatusPreconditionFailed)
 		return
 	}
-	h.Set("Content-Encoding", "gzip")
 	if r.Method == http.MethodHead {
+		h.Set("Content-Encoding", "gzip")
 		return
 	}
-	// Fast: what is waited for is the network of a cluster.
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	z := s.zips.try(w)
+	if z == nil {
+		h.Set("ETag", tag)
+		http.ServeContent(w, r, "", c.modified, lines)
+		return
+	}
+	defer s.zips.done(z)
+	h.Set("Content-Encoding", "gzip")
 	if _, err := io.Copy(z, lines); err != nil || z.Close() != nil {
 		// The status is sent: only a broken connection tells that the answer is not whole.
 		panic(http.ErrAbortHandler)
@@ -194,21 +203,35 @@ func (e *extents) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// serveIcon answers with the picture of a package. Browsers are told to run nothing that may be in it.
-func serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
+// serveIcon answers with the picture of a package. Browsers are told to run nothing that may be in it. It takes its turn and
+// its memory among the pages.
+func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	b := c.packageBlob(r.URL.Query().Get("package"))
 	if b == nil {
 		notFound(w, r)
 		return
 	}
-	pkg, err := c.pkg(b)
-	if err != nil {
-		fail(w, http.StatusInternalServerError, "the package cannot be read")
+	ctx, cancel := context.WithTimeout(r.Context(), pageTime)
+	defer cancel()
+	if !s.turn(ctx) {
+		busy(w)
 		return
 	}
-	kind := iconType(pkg.Icon)
-	if kind == "" {
+	icon, err := s.readIcon(c, b)
+	kind := iconType(icon)
+	switch {
+	case err != nil:
+		s.log.Error("an icon cannot be read", "error", err)
+		fail(w, http.StatusInternalServerError, "the package cannot be read")
+		return
+	case kind == "":
 		notFound(w, r)
+		return
+	}
+	sent, ok := s.room(w, len(icon.Data))
+	defer sent()
+	if !ok {
+		busy(w)
 		return
 	}
 	h := w.Header()
@@ -216,5 +239,15 @@ func serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", c.etag())
-	http.ServeContent(w, r, "", c.modified, strings.NewReader(string(pkg.Icon.Data)))
+	http.ServeContent(w, r, "", c.modified, bytes.NewReader(icon.Data))
+}
+
+// readIcon reads the icon of a package, which may be nil, and ends the turn.
+func (s *Site) readIcon(c *Content, b *blob) (*declcfg.Icon, error) {
+	defer s.next()
+	pkg, err := c.pkg(b)
+	if err != nil {
+		return nil, err
+	}
+	return pkg.Icon, nil
 }

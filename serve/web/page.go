@@ -1,15 +1,11 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -35,78 +31,70 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 	return func(c *Content, w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 		defer cancel()
-		select {
-		case s.making <- struct{}{}:
-		case <-ctx.Done():
+		if !s.turn(ctx) {
 			busy(w)
 			return
 		}
+		zip := acceptsGzip(r.Header)
 		p := &page{ctx: ctx, c: c, site: s.title, query: r.URL.Query()}
-		err := p.build(build, s.making)
-		code := http.StatusOK
+		code, body, err := s.build(p, build, zip)
 		switch {
-		case errors.Is(err, errNotFound):
-			code = http.StatusNotFound
-			p.markup = markup{}
-			p.notFound()
 		case ctx.Err() != nil:
 			busy(w)
+			return
+		case errors.Is(err, errPageSize):
+			fail(w, http.StatusInternalServerError, errPageSize.Error())
 			return
 		case err != nil:
 			s.log.Error("a page cannot be made", "page", r.URL.Path, "error", err)
 			fail(w, http.StatusInternalServerError, "the catalog cannot be read")
 			return
-		case p.full:
-			fail(w, http.StatusInternalServerError, errPageSize.Error())
-			return
 		}
-		size := int64(p.Len())
-		defer s.sending.Add(-size)
-		if s.sending.Add(size) > pageMemory {
+		sent, ok := s.room(w, len(body))
+		defer sent()
+		if !ok {
 			busy(w)
 			return
 		}
-		if patient, ok := w.(*patient); ok {
-			patient.end = time.Now().Add(pageTime)
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+		h.Add("Vary", "Accept-Encoding")
+		if zip {
+			h.Set("Content-Encoding", "gzip")
 		}
-		send(w, r, code, p.Bytes())
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(code)
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(body)
+		}
 	}
 }
 
-// build makes the page and frees its place among those that are being made.
-func (p *page) build(build func(*page) error, place <-chan struct{}) error {
-	defer func() { <-place }()
-	return build(p)
+// build makes the page, compressed if zip is set, and ends the turn.
+func (s *Site) build(p *page, build func(*page) error, zip bool) (code int, body []byte, err error) {
+	defer s.next()
+	code = http.StatusOK
+	err = build(p)
+	if errors.Is(err, errNotFound) {
+		code, err = http.StatusNotFound, nil
+		p.markup = markup{}
+		p.notFound()
+	}
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case p.full:
+		return 0, nil, errPageSize
+	case zip:
+		return code, s.zips.all(p.Bytes()), nil
+	}
+	return code, p.Bytes(), nil
 }
 
 func busy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "10")
 	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
-}
-
-func send(w http.ResponseWriter, r *http.Request, code int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Cache-Control", "no-cache")
-	h.Add("Vary", "Accept-Encoding")
-	zip := acceptsGzip(r.Header)
-	if zip {
-		h.Set("Content-Encoding", "gzip")
-	} else {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	w.WriteHeader(code)
-	if r.Method == http.MethodHead {
-		return
-	}
-	if !zip {
-		_, _ = w.Write(body)
-		return
-	}
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if _, err := io.Copy(z, bytes.NewReader(body)); err != nil || z.Close() != nil {
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // roomy tells whether there is room for more rows. A list that ends early says so.

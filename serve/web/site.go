@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -17,7 +18,7 @@ const (
 	longest = time.Hour
 	// pageTime is how long a page may take, and wait for its turn.
 	pageTime = 2 * time.Minute
-	// pageMemory is of all pages that are being sent, in bytes.
+	// pageMemory is of all pages and icons that are being sent, in bytes.
 	pageMemory = 32 << 20
 )
 
@@ -28,8 +29,9 @@ type Site struct {
 	log     *slog.Logger
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
-	making  chan struct{} // a place for each page that is being made
-	sending atomic.Int64  // bytes of pages
+	making  chan struct{} // a place for each page or icon that is being made
+	sending atomic.Int64  // bytes of these
+	zips    *compressors
 }
 
 // NewSite makes a site. title is what its pages call the catalog; log gets a record for each panic and each failure to
@@ -38,7 +40,7 @@ func NewSite(title string, log *slog.Logger) *Site {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s := &Site{title: title, log: log, mux: http.NewServeMux(), making: make(chan struct{}, runtime.GOMAXPROCS(0)), zips: newCompressors(maxZips)}
 	s.routes()
 	return s
 }
@@ -72,16 +74,16 @@ func (s *Site) content() *Content {
 
 func (s *Site) routes() {
 	for path, answer := range map[string]func(*Content, http.ResponseWriter, *http.Request){
-		"/api/v1/all":                      serveAll,
-		"/api/v1/metas":                    serveMetas,
-		"/catalogs/{catalog}/api/v1/all":   serveAll,
-		"/catalogs/{catalog}/api/v1/metas": serveMetas,
+		"/api/v1/all":                      s.serveAll,
+		"/api/v1/metas":                    s.serveMetas,
+		"/catalogs/{catalog}/api/v1/all":   s.serveAll,
+		"/catalogs/{catalog}/api/v1/metas": s.serveMetas,
 		"/{$}":                             s.page(packagesPage),
 		"/package":                         s.page(packagePage),
 		"/channel":                         s.page(channelPage),
 		"/bundle":                          s.page(bundlePage),
 		"/images":                          s.page(imagesPage),
-		"/icon":                            serveIcon,
+		"/icon":                            s.serveIcon,
 	} {
 		s.mux.HandleFunc(path, s.from(answer))
 	}
@@ -89,6 +91,27 @@ func (s *Site) routes() {
 		s.mux.HandleFunc("/"+path, a.serve)
 	}
 	s.mux.HandleFunc("/", notFound)
+}
+
+// turn waits until something can be made in memory; false where that takes too long. Next gives the place to another.
+func (s *Site) turn(ctx context.Context) bool {
+	select {
+	case s.making <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Site) next() { <-s.making }
+
+// room counts bytes that are about to be sent from memory, until done is called; false where there is no room for them. A
+// client has less time for them than for what is read from the file.
+func (s *Site) room(w http.ResponseWriter, size int) (done func(), ok bool) {
+	if patient, ok := w.(*patient); ok {
+		patient.end = time.Now().Add(pageTime)
+	}
+	return func() { s.sending.Add(int64(-size)) }, s.sending.Add(int64(size)) <= pageMemory
 }
 
 // from lets an answer be made from one catalog.
