@@ -301,6 +301,8 @@ check execs strace -- execs
 . hack/acceptance_index.sh
 # shellcheck source=hack/acceptance_layers.sh
 . hack/acceptance_layers.sh
+# shellcheck source=hack/acceptance_serve.sh
+. hack/acceptance_serve.sh
 
 printf '\nacceptance:\n'
 printf '  %s\n' "${results[@]}"
