@@ -3,9 +3,9 @@
 # and with none; the catalog replaced under a running server; clients that read nothing. Sourced by hack/acceptance.sh after
 # hack/acceptance_index.sh, whose functions and variables it uses.
 #
-#   ACCEPTANCE_CATALOG=DIR|DATABASE  the catalog; else one of 600 bundles is grown from the project's
-#   ACCEPTANCE_SWAPS=1000            how often the catalog is replaced, else 30 times
-#   ACCEPTANCE_DAMAGES=N             how many caches are damaged, else 3
+#   ACCEPTANCE_CATALOG=DIR|DATABASE  the catalog; else one of 400 bundles is grown from the project's
+#   ACCEPTANCE_SWAPS=1000            how often the catalog is replaced, all of it; else a part of it, 30 times
+#   ACCEPTANCE_DAMAGES=N             how many caches are damaged, else 2
 
 serve_dir=$work/serve
 serve_image_name=localhost/acme/served
@@ -20,7 +20,7 @@ serve_find_memory() {
     local name=bindery-limit-$$ file
     # shellcheck disable=SC2086
     if podman $podman_flags run --rm --name $name -m $serve_limit --network host --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
-        "$serve_image_name:native" version >/dev/null 2>"$serve_dir/limit.err"; then return; fi
+        "$serve_image_name:opm-json" version >/dev/null 2>"$serve_dir/limit.err"; then return; fi
     serve_memory=hand
     mkdir "$serve_memory_dir/bindery-$$" 2>/dev/null || { serve_memory=none; return; }
     for file in memory.max memory.limit_in_bytes; do
@@ -37,13 +37,13 @@ serve_setup() {
     local from=${ACCEPTANCE_CATALOG:-} kind
     if [ -z "$from" ]; then
         from=$serve_dir/grown
-        go run ./hack/grow -bundles 600 "$from" "$work/catalog"
+        go run ./hack/grow -bundles 400 "$from" "$work/catalog"
     fi
     quiet migrate "$from" "$serve_dir/catalog" -o json
     du -sh "$serve_dir/catalog"
     find "$serve_dir/catalog" -name '*.json' -exec cat {} + | jq -r 'select(.schema == "olm.channel") | .package as $p | .name as $c | .entries[] | "\($p) \($c) \(.name)"' | sort >"$serve_dir/want"
-    for kind in native opm-json opm-pogreb; do
-        quiet build catalog "$serve_dir/catalog" -t "$serve_image_name:$kind" --cache $kind --max-layers 5 --output "docker-archive:$serve_dir/$kind.tar" >/dev/null
+    for kind in opm-json opm-pogreb; do
+        quiet build catalog "$serve_dir/catalog" -t "$serve_image_name:$kind" --cache native --cache $kind --max-layers 3 --output "docker-archive:$serve_dir/$kind.tar" >/dev/null
         podman load -q -i "$serve_dir/$kind.tar" >/dev/null
         rm "$serve_dir/$kind.tar"
     done
@@ -55,7 +55,7 @@ pod() {
     local name=$1 tag=$2 flags=() limit=() i pid; shift 2
     while [ "$1" != -- ]; do flags+=("$1"); shift; done
     shift
-    [ $serve_memory = podman ] && limit=(-m $serve_limit --memory-swap $serve_limit)
+    [ $serve_memory = podman ] && limit=(-m "$serve_limit" --memory-swap "$serve_limit")
     rm -f "$serve_dir/$name.status"
     # shellcheck disable=SC2086
     { podman $podman_flags run --rm --name "bindery-$name-$$" --network host --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
@@ -108,11 +108,11 @@ serve_caches() {
     serve_setup
     serve_find_memory
     echo $serve_memory >"$serve_dir/memory"
-    local p=$serve_port pid status
+    local p=$serve_port pid kind
     # The image's own user and cache; with pages, metrics, and clients that begin a long answer and read nothing of it.
     # Pages want room for the catalog as JSON: an empty directory, as a pod gets one.
     mkdir -p "$serve_dir/room"; chmod 1777 "$serve_dir/room"
-    pod native native -v "$serve_dir/room:/tmp" -- serve /configs --cache-dir=/cache -p $p --http-addr 127.0.0.1:$((p + 1)) --metrics-addr 127.0.0.1:$((p + 2))
+    pod native opm-json -v "$serve_dir/room:/tmp" -- serve /configs --cache-dir=/cache -p $p --http-addr 127.0.0.1:$((p + 1)) --metrics-addr 127.0.0.1:$((p + 2))
     pid=$(pod_pid native)
     [ "$(awk '/^Uid/ {print $3}' "/proc/$pid/status")" = 1001 ]
     if grep -q WARN "$serve_dir/native.log" && grep WARN "$serve_dir/native.log" | grep -v 'termination log'; then return 1; fi
@@ -135,8 +135,8 @@ serve_caches() {
     wait $stopped 2>/dev/null || true
     [ -z "$(ls -A "$serve_dir/room")" ]
 
-    # No cache is in this image where the server is told to look, and nothing can be written there.
-    pod none opm-json "${nobody[@]}" -- serve /configs --cache-dir=/cache -p $p
+    # No cache is where the server is told to look, and nothing can be written there.
+    pod none opm-json "${nobody[@]}" -- serve /configs --cache-dir=/none -p $p
     answers none $p
     pod_end none
     for kind in opm-json opm-pogreb; do
@@ -147,7 +147,7 @@ serve_caches() {
 
     # Damaged caches, mounted over the image's: the answers are the catalog's, and a line says why. With enforced integrity the
     # server ends, in one way or the other it does not fall and rise again for ever.
-    local n=${ACCEPTANCE_DAMAGES:-3} i files file size at
+    local n=${ACCEPTANCE_DAMAGES:-2} i files file size at
     "$bindery" serve "$serve_dir/catalog" --cache-dir "$serve_dir/good" --cache-only -q 2>/dev/null
     mapfile -t files < <(find "$serve_dir/good" -type f | sort)
     for i in $(seq "$n"); do
@@ -158,32 +158,39 @@ serve_caches() {
             1) printf '\377\000damage' | dd of="$file" bs=1 seek="$at" conv=notrunc status=none ;;
             2) cp "${files[0]}" "$file"; echo more >>"$file" ;;
         esac
-        pod damaged native -v "$serve_dir/bad:/cache:ro" "${nobody[@]}" -- serve /configs --cache-dir=/cache -p $p
+        pod damaged opm-json -v "$serve_dir/bad:/cache:ro" "${nobody[@]}" -- serve /configs --cache-dir=/cache -p $p
         grep -q 'level=WARN.*cache' "$serve_dir/damaged.log" || { echo "nothing is said of damage $i"; cat "$serve_dir/damaged.log"; return 1; }
         answers damaged $p
         pod_end damaged
-        if pod refused native -v "$serve_dir/bad:/cache:ro" "${nobody[@]}" -- serve /configs --cache-dir=/cache --cache-enforce-integrity -p $p >/dev/null; then return 1; fi
+        if pod refused opm-json -v "$serve_dir/bad:/cache:ro" "${nobody[@]}" -- serve /configs --cache-dir=/cache --cache-enforce-integrity -p $p >/dev/null; then return 1; fi
         grep -q 'integrity check failed' "$serve_dir/refused.log" || { cat "$serve_dir/refused.log"; return 1; }
     done
 }
 
 # The catalog is replaced under a server with clients: each answer is that of one catalog or the other, and none is lost.
 serve_swapped() {
-    local n=${ACCEPTANCE_SWAPS:-30} p=$serve_port i want lists=() kind started loads
+    local n=${ACCEPTANCE_SWAPS:-30} p=$serve_port i lists=() kind loads
     mkdir -p "$serve_dir/swap"
-    cp -r "$serve_dir/catalog" "$serve_dir/swap/one"
+    mkdir "$serve_dir/swap/one"
+    find "$serve_dir/catalog" -mindepth 1 -maxdepth 1 | sort | if [ -n "${ACCEPTANCE_SWAPS:-}" ]; then cat; else sed -n 1,10p; fi | xargs cp -rt "$serve_dir/swap/one"
     cp -r "$serve_dir/swap/one" "$serve_dir/swap/two"
     # The second has one package less, and the texts of another are others.
     rm -r "$(find "$serve_dir/swap/two" -mindepth 1 -maxdepth 1 | sort | head -n 1)"
     find "$serve_dir/swap/two" -name '*.json' | sort | head -n 1 | xargs sed -i 's/[Oo]perator for/OPERATOR for/g'
     chmod -R a+rX "$serve_dir/swap"
     swap() { ln -sfn "$1" "$serve_dir/swap/next" && mv -T "$serve_dir/swap/next" "$serve_dir/swap/current"; }
-    loaded() { curl -fsS "http://127.0.0.1:$((p + 2))/metrics" | awk -v r="$1" '$1 == "bindery_catalog_loads_total{result=\"" r "\"}" {print $2}'; }
+    loaded() { curl -fs "http://127.0.0.1:$((p + 2))/metrics" | awk -v r="$1" '$1 == "bindery_catalog_loads_total{result=\"" r "\"}" {print $2}' || { echo "the server is gone" >&2; cat "$serve_dir/swapped.log" >&2; return 1; }; }
+    # more LOADS waits until there were more loads than that.
+    more() {
+        local now; for _ in $(seq 2000); do now=$(loaded success) || return 1; [ "$now" -gt "$1" ] && return; sleep 0.01; done
+        echo "a change is not seen"; cat "$serve_dir/swapped.log"; return 1
+    }
     swap one
-    pod swapped native -v "$serve_dir/swap:/catalogs:ro" "${nobody[@]}" -- serve /catalogs/current -p $p --metrics-addr 127.0.0.1:$((p + 2)) --reload-every 20ms
+    # While it is loaded there are two catalogs: where they have no room on a disk, they have it in memory.
+    pod swapped opm-json -v "$serve_dir/room:/tmp" -v "$serve_dir/swap:/catalogs:ro" "${nobody[@]}" -- serve /catalogs/current -p $p --metrics-addr 127.0.0.1:$((p + 2)) --reload-every 20ms
     lists+=("$("$work/rpc" 127.0.0.1:$p list)")
     swap two
-    for i in $(seq 400); do [ "$(loaded success)" -ge 2 ] && break; sleep 0.02; done
+    more 1
     lists+=("$("$work/rpc" 127.0.0.1:$p list)")
     [ "${lists[0]}" != "${lists[1]}" ]
     "$work/rpc" 127.0.0.1:$p watch 6 "${lists[@]}" >"$serve_dir/watch" 2>&1 &
@@ -192,8 +199,7 @@ serve_swapped() {
         kind=one; [ $((i % 2)) = 0 ] && kind=two
         loads=$(loaded success)
         swap $kind
-        for want in $(seq 1000); do [ "$(loaded success)" -gt "$loads" ] && break; sleep 0.01; done
-        [ "$(loaded success)" -gt "$loads" ] || { echo "swap $i is not seen"; cat "$serve_dir/swapped.log"; return 1; }
+        more "$loads"
     done
     kill -TERM $watching
     wait $watching || { cat "$serve_dir/watch"; return 1; }
@@ -203,31 +209,34 @@ serve_swapped() {
     loads=$(loaded success)
     # shellcheck disable=SC2086
     podman $podman_flags kill -s HUP "bindery-swapped-$$" >/dev/null
-    for i in $(seq 400); do [ "$(loaded success)" -gt "$loads" ] && break; sleep 0.02; done
-    [ "$(loaded success)" -gt "$loads" ]
+    more "$loads"
     echo "$n times another catalog: $(pod_peak swapped), $(find "/proc/$(pod_pid swapped)/fd" | wc -l) files open"
     pod_end swapped
 }
 
-# The recorded answers, by the server in a container, with each kind of cache.
+# The recorded answers, by servers in containers.
 serve_recorded() {
-    local dir name kind at=$serve_dir/recorded p=$serve_port
-    for dir in serve/testdata/recorded/*/; do
-        name=$(basename "$dir")
-        for kind in native opm-pogreb; do
-            quiet build catalog "$dir/catalog" -t "$serve_image_name:$kind" --cache $kind --output "docker-archive:$at.tar" >/dev/null
-            podman load -q -i "$at.tar" >/dev/null
-            pod "$name" $kind "${nobody[@]}" -- serve /configs --cache-dir=$([ $kind = native ] && echo /cache || echo /tmp/cache) -p $p
-            "$work/rpc" 127.0.0.1:$p replay "$dir/calls.ndjson"
-            pod_end "$name"
-        done
-    done
+    local recorded kind name at=$serve_dir/recorded p=$serve_port
+    while read -r name kind; do
+        recorded=serve/testdata/recorded/$name
+        rm -rf "$at"; cp -r "$recorded" "$at"
+        find "$at" -name '*.zst' -exec zstd -dq --rm {} +
+        quiet build catalog "$at/catalog" -t "$serve_image_name:$name" --cache "$kind" --max-layers 3 --output "docker-archive:$at.tar" >/dev/null
+        podman load -q -i "$at.tar" >/dev/null
+        pod "$name" "$name" "${nobody[@]}" -- serve /configs --cache-dir="$([ "$kind" = native ] && echo /cache || echo /tmp/cache)" -p $p
+        "$work/rpc" 127.0.0.1:$p replay "$at/calls.ndjson"
+        pod_end "$name"
+    done <<END
+deprecations native
+constraint opm-json
+truncated opm-pogreb
+END
 }
 
 serve_cleanup() {
     local c
     for c in $(podman ps -aq --filter "name=bindery-.*-$$\$" 2>/dev/null); do podman $podman_flags rm -f -t 0 "$c" >/dev/null 2>&1; done
-    podman rmi -f $serve_image_name:native $serve_image_name:opm-json $serve_image_name:opm-pogreb >/dev/null 2>&1
+    for c in opm-json opm-pogreb deprecations constraint truncated; do podman rmi -f $serve_image_name:$c >/dev/null 2>&1; done
     if [ -d "$serve_memory_dir/bindery-$$" ]; then rmdir "$serve_memory_dir/bindery-$$"; fi
     case $(cat "$serve_dir/memory" 2>/dev/null) in
         podman) ;;
@@ -240,9 +249,11 @@ serve_cleanup() {
 # All of it by one name, as what comes later needs what is made first.
 serve_all() {
     serve_caches
+    echo "$SECONDS s"
     serve_swapped
+    echo "$SECONDS s"
     serve_recorded
 }
 
-check serve podman runc curl jq -- serve_all
+check serve podman runc curl jq zstd -- serve_all
 serve_cleanup
