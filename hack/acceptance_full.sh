@@ -27,7 +27,7 @@ if [ -z "${BUSYBOX:-}" ]; then
     if [ -z "$BUSYBOX" ] || ! file -L "$BUSYBOX" | grep -q 'statically linked'; then
         (cd "$work" && chmod 755 . && apt-get download -q busybox-static >/dev/null 2>&1 && dpkg-deb -x busybox-static*.deb bb) ||
             { echo "LEFT OUT: no static busybox and no package of it"; exit 77; }
-        BUSYBOX=$(find "$work/bb" -name busybox -type f | head -1)
+        BUSYBOX=$(find "$work/bb" -path '*/bin/busybox' -type f | head -1)
     fi
 fi
 chmod 755 "$work"
