@@ -16,7 +16,8 @@ cleanup() {
     local p
     for p in "${pids[@]:-}"; do [ -n "$p" ] && kill "$p" 2>/dev/null && wait "$p" 2>/dev/null; done
     mountpoint -q "$work/small" && umount "$work/small"
-    rm -rf "$work"
+    # What a container that is just being ended still holds goes away a moment later.
+    rm -rf "$work" 2>/dev/null || { sleep 1; rm -rf "$work"; }
 }
 trap cleanup EXIT
 export STORAGE_DRIVER=vfs
@@ -297,10 +298,19 @@ check bundles docker-registry skopeo umoci podman -- bundles
 check killed skopeo -- killed
 check full mount -- full
 check execs strace -- execs
+check page chromium curl jq -- hack/page.sh "$bindery" testdata/fbc/mini
+check containerfile buildah bzip2 xz zstd -- hack/containerfile.sh "$bindery"
+# shellcheck source=hack/acceptance_store.sh
+. hack/acceptance_store.sh
+store_user=$(id -u bindery-store 2>/dev/null || true)
+check store podman su newuidmap -- store
+[ -n "$store_user" ] || userdel -r bindery-store >/dev/null 2>&1
 # shellcheck source=hack/acceptance_index.sh
 . hack/acceptance_index.sh
 # shellcheck source=hack/acceptance_layers.sh
 . hack/acceptance_layers.sh
+# shellcheck source=hack/acceptance_serve.sh
+. hack/acceptance_serve.sh
 
 printf '\nacceptance:\n'
 printf '  %s\n' "${results[@]}"

@@ -35,35 +35,40 @@ channel=$(jq -rs --arg p "$package" '[.[] | select(.schema == "olm.channel" and 
 escape() { jq -rn --arg v "$1" '$v | @uri'; }
 p=$(escape "$package") b=$(escape "$bundle") c=$(escape "$channel")
 
+# browse PAGE FLAG... runs a browser with a profile of its own.
 browse() {
-	chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --user-data-dir="$work/profile" "$@"
+	name=$1; shift
+	chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --no-first-run --disable-extensions --disable-background-networking \
+		--user-data-dir="$work/profile-$name" "$@"
 }
 
-# plain ADDRESS writes what a page is without script. The browser needs script to tell what it has read, so it is given the
+# plain NAME ADDRESS writes what a page is without script. The browser needs script to tell what it has read, so it is given the
 # page alone, from a file, where the address of the page's script leads nowhere.
 plain() {
-	curl -fs -o "$work/plain.html" "$site$1"
-	browse --dump-dom "file://$work/plain.html" >"$work/dom" 2>/dev/null
+	curl -fs -o "$work/$1.html" "$site$2"
+	browse "$1-plain" --dump-dom "file://$work/$1.html" >"$work/$1.dom" 2>/dev/null
 }
 
 # page NAME ADDRESS TEXT looks at one page.
 page() {
-	plain "$2" || fail "$1: the browser failed"
-	grep -q '<h1>' "$work/dom" || fail "$1: no heading without script"
-	grep -qF -- "$3" "$work/dom" || fail "$1: \"$3\" is not there without script"
-	browse --enable-logging=stderr --window-size=1280,1000 --screenshot="$work/$1.png" "$site$2" >"$work/console" 2>&1 || fail "$1: the browser failed"
-	if grep 'CONSOLE' "$work/console"; then fail "$1: the browser complains"; fi
+	plain "$1" "$2" || fail "$1: the browser failed"
+	grep -q '<h1>' "$work/$1.dom" || fail "$1: no heading without script"
+	grep -qF -- "$3" "$work/$1.dom" || fail "$1: \"$3\" is not there without script"
+	browse "$1" --enable-logging=stderr --window-size=1280,1000 --screenshot="$work/$1.png" "$site$2" >"$work/$1.console" 2>&1 || fail "$1: the browser failed"
+	if grep 'CONSOLE' "$work/$1.console"; then fail "$1: the browser complains"; fi
 	size=$(wc -c <"$work/$1.png")
 	[ "$size" -gt 15000 ] || fail "$1: the screenshot is blank ($size bytes)"
 	if [ -n "$keep" ]; then cp "$work/$1.png" "$keep/"; fi
 	echo "page: $1: a screenshot of $size bytes"
 }
 
-page list / "$package"
-page package "/package?name=$p" "$bundle"
-page channel "/channel?package=$p&name=$c" "$bundle"
-page bundle "/bundle?package=$p&name=$b" "$bundle"
-page images "/images?package=$p" "Images of"
+# Two at a time: a browser waits as much as it works.
+page list / "$package" & first=$!
+page package "/package?name=$p" "$bundle" & second=$!
+wait $first; page channel "/channel?package=$p&name=$c" "$bundle" & first=$!
+wait $second; page bundle "/bundle?package=$p&name=$b" "$bundle" & second=$!
+wait $first; page images "/images?package=$p" "Images of" & first=$!
+wait $second; wait $first
 
 # A search without script is a page of its own.
 curl -fs "$site/?q=$p" | grep -qF -- "$package" || fail "a search for $package finds nothing"

@@ -4,6 +4,9 @@
 //	rpc ADDRESS package NAME      a package's channels and their heads
 //	rpc ADDRESS bundles           one line for each bundle: package, channel, name, bytes of the answer
 //	rpc ADDRESS replay FILE       makes the calls of a recording, and compares the answers
+//	rpc ADDRESS digest            one digest of all packages, and of all bundles in both ways to ask for them
+//	rpc ADDRESS list              a digest of the answer of ListBundles
+//	rpc ADDRESS watch N DIGEST... N clients ask for that list until SIGTERM; each answer must be one of these
 package main
 
 import (
@@ -30,13 +33,19 @@ func main() {
 
 func ask(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE")
+		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE|digest|list|watch N DIGEST...")
 	}
-	conn, err := grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	dial := func() (*grpc.ClientConn, error) {
+		return grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	}
+	conn, err := dial()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	if args[1] == "watch" && len(args) > 3 {
+		return watch(context.Background(), conn, args[2], args[3:], dial, out)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	client := api.NewRegistryClient(conn)
@@ -49,6 +58,16 @@ func ask(args []string, out io.Writer) error {
 		return bundles(ctx, client, out)
 	case args[1] == "replay" && len(args) == 3:
 		return replay(ctx, conn, args[2], out)
+	case args[1] == "digest" || args[1] == "list":
+		of := digest
+		if args[1] == "list" {
+			of = list
+		}
+		got, err := of(ctx, client)
+		if err == nil {
+			fmt.Fprintln(out, got)
+		}
+		return err
 	}
 	return fmt.Errorf("unknown question %q", args[1:])
 }
