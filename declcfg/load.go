@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"runtime"
 
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -75,7 +76,8 @@ type LoadOptions struct {
 // reading itself failed or ctx was cancelled.
 func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Catalog, error) {
 	c := &Catalog{}
-	err := walk(ctx, fsys, o, func(d *docReader) (Blob, error) { return d.blob() }, func(b Blob) error {
+	// All of it stays in memory, so that there is no use in waiting.
+	err := walk(ctx, fsys, o, math.MaxInt, func(d *docReader) (Blob, error) { return d.blob() }, func(b Blob) error {
 		c.Add(b)
 		return nil
 	})
@@ -89,13 +91,13 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Catalog, error) {
 // documents. Files are parsed concurrently, ahead of fn, which is never called concurrently; an error of fn ends the
 // walk. Bundles' manifests are not looked at.
 func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) error {
-	return walk(ctx, fsys, o, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
+	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
 }
 
 // WalkBlobs calls fn for every blob of the catalog in fsys, as [Walk] does, but as [Load] reads them: for whoever needs each
 // of them only for a while. A blob belongs to fn. Blobs that stand before the problem of their file may be handed over.
 func WalkBlobs(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(Blob) error) error {
-	return walk(ctx, fsys, o, func(d *docReader) (Blob, error) { return d.blob() }, fn)
+	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (Blob, error) { return d.blob() }, fn)
 }
 
 // Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
@@ -158,15 +160,21 @@ func (r *Reader) NextMeta() (*Meta, error) {
 // files between large ones need room, or the jobs wait for each other.
 const ahead = 16
 
-// Of one file, pieceBlobs are handed over together, and pieces of these wait at most. So a file need not be in memory as a
-// whole to be walked through, while files of usual packages are parsed without waiting for those before them.
+// Of one file, pieceBlobs are handed over together, or fewer that have pieceBytes, and pieces of these wait at most. So a file
+// need not be in memory as a whole to be walked through, while files of usual packages are parsed without waiting for those
+// before them.
 const (
 	pieceBlobs = 256
+	pieceBytes = 256 << 10
 	pieces     = 6
 )
 
-// walk reads all files with read, in parallel, and hands over what it gives in order.
-func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docReader) (T, error), emit func(T) error) error {
+// aheadBytes is how much of the documents of all files together may wait to be handed over in a [Walk].
+const aheadBytes = 6 << 20
+
+// walk reads all files with read, in parallel, and hands over what it gives in order. most is how many bytes of documents,
+// about, may wait for that.
+func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read func(*docReader) (T, error), emit func(T) error) error {
 	if fsys == nil {
 		return errors.New("no declarative config filesystem provided")
 	}
@@ -187,9 +195,12 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 	// piece is a part of a file; the last one has what reading it ended with.
 	type piece struct {
 		blobs []T
+		bytes int
 		last  bool
 		err   error
 	}
+	room := newRoom(ctx, most)
+	defer room.stop()
 	results := make([]chan piece, len(files))
 	for i := range results {
 		results[i] = make(chan piece, pieces)
@@ -218,6 +229,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 			d := newDocReader(o)
 			for i := range next {
 				hand := func(p piece) error {
+					room.take(i, p.bytes)
 					select {
 					case results[i] <- p:
 						return nil
@@ -225,16 +237,18 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 						return ctx.Err()
 					}
 				}
-				var blobs []T
+				var p piece
 				err := readFile(ctx, fsys, files[i], d, read, func(b T) error {
-					if blobs = append(blobs, b); len(blobs) < pieceBlobs {
+					p.blobs, p.bytes = append(p.blobs, b), p.bytes+len(d.scratch)
+					if len(p.blobs) < pieceBlobs && p.bytes < pieceBytes {
 						return nil
 					}
-					full := piece{blobs: blobs}
-					blobs = nil
+					full := p
+					p = piece{}
 					return hand(full)
 				})
-				if hand(piece{blobs, true, err}) != nil {
+				p.last, p.err = true, err
+				if hand(p) != nil {
 					return
 				}
 			}
@@ -243,6 +257,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 
 	var invalid ValidationError
 	for i := range files {
+		room.first(i)
 		for last := false; !last; {
 			var p piece
 			select {
@@ -253,6 +268,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 			if last = p.last; last {
 				<-window
 			}
+			room.give(p.bytes)
 			var problems *ValidationError
 			if errors.As(p.err, &problems) {
 				invalid.Problems = append(invalid.Problems, problems.Problems...)
@@ -264,10 +280,12 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, read func(*docR
 			if len(invalid.Problems) > 0 {
 				continue // what follows is read for its problems only
 			}
-			for _, b := range p.blobs {
+			for k, b := range p.blobs {
 				if err := emit(b); err != nil {
 					return err
 				}
+				var none T
+				p.blobs[k] = none
 			}
 		}
 	}

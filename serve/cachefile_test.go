@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -201,5 +202,35 @@ func TestCacheFileIsGolden(t *testing.T) {
 	golden := map[string]string{"native 1.1": "bd11e8fa9d7379cde576e1b2a5661a0a60f92b4ec3d66447d18aed1d54abdcff"}
 	if sum := fmt.Sprintf("%x", sha256.Sum256(got)); golden[CacheID()] != sum {
 		t.Errorf("%s: %s, want %s", CacheID(), sum, golden[CacheID()])
+	}
+}
+
+// Records that are larger than what is read at once are checked to their last byte.
+func TestVerifyLargeRecords(t *testing.T) {
+	text := `{"schema":"x","package":"b","data":"` + strings.Repeat("a", 3*verifyPiece) + `"}` + "\n"
+	file := encodeSample(t, sampleB+"---\n"+text)
+	if err := open(file); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for rec := range p.records() {
+		if rec.length <= verifyPiece {
+			continue
+		}
+		for _, at := range []uint64{rec.offset, rec.offset + verifyPiece, rec.offset + uint64(rec.length) - 1} {
+			damaged := bytes.Clone(file)
+			damaged[at] ^= 1
+			if err := open(damaged); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("byte %d of %d: %v", at-rec.offset, rec.length, err)
+			}
+			checked++
+		}
+	}
+	if checked != 3 {
+		t.Errorf("%d places were checked", checked)
 	}
 }

@@ -208,6 +208,21 @@ func TestFitMemory(t *testing.T) {
 			t.Errorf("limit %d: %d bytes for answers, want %d; limit now %d", c.limit, l.AnswerMemory, c.want, debug.SetMemoryLimit(-1))
 		}
 	}
+	for _, c := range []struct {
+		limit       int64
+		asked, want int
+	}{
+		{54 << 20, 0, 691},
+		{1 << 30, 0, DefaultConnections},
+		{1 << 20, 0, leastConnections},
+		{54 << 20, DefaultConnections, DefaultConnections},
+	} {
+		debug.SetMemoryLimit(c.limit)
+		l := Limits{Connections: c.asked}
+		if FitMemory(&l, slog.New(slog.DiscardHandler)); l.Connections != c.want {
+			t.Errorf("limit %d: %d connections, want %d", c.limit, l.Connections, c.want)
+		}
+	}
 	debug.SetMemoryLimit(math.MaxInt64)
 	var l Limits
 	FitMemory(&l, slog.New(slog.DiscardHandler))

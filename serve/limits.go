@@ -16,7 +16,7 @@ const (
 
 // Limits bound what clients can take of a server. The zero value of a field stands for its default.
 type Limits struct {
-	Connections   int           // open at once; default [DefaultConnections]
+	Connections   int           // open at once; default [DefaultConnections], or what [FitMemory] says
 	Streams       int           // open at once in one connection; default [DefaultStreams]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB

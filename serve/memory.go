@@ -15,7 +15,8 @@ import (
 const defaultAnswerMemory = 16 << 20
 
 // FitMemory makes the process respect the memory limit of its container: Go's limit becomes 85 % of it, unless
-// GOMEMLIMIT sets one, and the memory for answers an eighth, unless l sets it. Without a limit, or where it cannot be read,
+// GOMEMLIMIT sets one, and the memory for answers an eighth, unless l sets it. So many connections may be open as half of it has
+// room for, with a call each, but the default at most and not less than a cluster needs; unless l sets that. Without a limit, or where it cannot be read,
 // nothing is changed.
 func FitMemory(l *Limits, log *slog.Logger) {
 	limit := debug.SetMemoryLimit(-1)
@@ -32,6 +33,22 @@ func FitMemory(l *Limits, log *slog.Logger) {
 	if l.AnswerMemory <= 0 {
 		l.AnswerMemory = answerMemory(limit)
 	}
+	if l.Connections <= 0 {
+		if l.Connections = connections(limit); l.Connections < DefaultConnections {
+			log.Debug("memory is for few connections", "connections", l.Connections)
+		}
+	}
+}
+
+const (
+	// connectionMemory is what a connection with a stalled call takes, in bytes: half of it the stacks of four goroutines.
+	connectionMemory = 40 << 10
+	// leastConnections are more than the clients of a catalog in a cluster: two controllers with some connections each.
+	leastConnections = 100
+)
+
+func connections(limit int64) int {
+	return int(min(max(limit/2/connectionMemory, leastConnections), DefaultConnections))
 }
 
 func answerMemory(limit int64) int { return int(min(max(limit/8, 1<<20), defaultAnswerMemory)) }

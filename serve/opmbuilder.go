@@ -26,6 +26,8 @@ type opmBuilder struct {
 	packages map[string]*opmPackage
 	entries  map[string]opmEntry // that are still to come, by the name that the format has for them
 	err      error               // the first thing that is odd, after which nothing more is taken
+
+	manifests []byte // a buffer for those of one bundle
 }
 
 // opmPackage is a package in the making.

@@ -31,6 +31,7 @@ func (b *opmBuilder) readJSON(ctx context.Context, catalog, cache fs.FS) error {
 	}
 	b.fail(b.readIndex(text, jsonBundleFile))
 	sum := fnv.New64a()
+	var file []byte
 	for of, tree := range [...]fs.FS{catalog, cache} {
 		nodes, err := opmformat.NodesOf(ctx, tree)
 		if err != nil {
@@ -43,14 +44,15 @@ func (b *opmBuilder) readJSON(ctx context.Context, catalog, cache fs.FS) error {
 			}
 			// Every byte that is taken is one that was hashed.
 			n.Open = func() (io.ReadCloser, error) {
-				text, err := opmformat.ReadSmall(cache, n.Name, opmformat.MaxValue)
-				if err != nil {
+				// One is read at a time, and what is taken of it is copied.
+				var err error
+				if file, err = opmformat.AppendSmall(file[:0], cache, n.Name, opmformat.MaxValue); err != nil {
 					return nil, err
 				}
 				if b.err == nil {
-					b.fail(b.jsonFile(n.Name, text))
+					b.fail(b.jsonFile(n.Name, file))
 				}
-				return io.NopCloser(bytes.NewReader(text)), nil
+				return io.NopCloser(bytes.NewReader(file)), nil
 			}
 		}
 		if err := opmformat.WriteNodes(ctx, sum, nodes); err != nil {
@@ -110,8 +112,8 @@ func (b *opmBuilder) jsonBundle(name string, light *api.Bundle, csv, objects []b
 		had := e.pkg.bundles[bundle].heavy
 		return b.bundle(name, light, stored{known: &had})
 	}
-	heavy, ok := appendJSONManifests(nil, csv, objects)
-	if !ok {
+	heavy, ok := appendJSONManifests(b.manifests[:0], csv, objects)
+	if b.manifests = heavy; !ok {
 		return fmt.Errorf("%.200s: manifests that are no text", name)
 	}
 	if e.pkg.quoted == nil {

@@ -76,8 +76,8 @@ func (p *Package) Verify(ctx context.Context) error {
 			return err
 		}
 		buf := *pooled
-		if size > len(buf) {
-			buf = make([]byte, size)
+		if size > len(buf) { // one record
+			return p.verifyLarge(ctx, buf, piece[0])
 		}
 		if err := p.readRaw(buf[:size], int64(piece[0].offset)); err != nil {
 			return err
@@ -88,7 +88,6 @@ func (p *Package) Verify(ctx context.Context) error {
 			}
 			buf = buf[rec.length:]
 		}
-		piece, size = piece[:0], 0
 		return nil
 	}
 	for rec := range p.records() {
@@ -96,10 +95,28 @@ func (p *Package) Verify(ctx context.Context) error {
 			if err := flush(); err != nil {
 				return err
 			}
+			piece, size = piece[:0], 0
 		}
 		piece, size = append(piece, rec), size+int(rec.length)
 	}
 	return flush()
+}
+
+// verifyLarge checks a record that is larger than the buffer.
+func (p *Package) verifyLarge(ctx context.Context, buf []byte, rec record) error {
+	var sum uint32
+	for at, end := int64(rec.offset), int64(rec.offset)+int64(rec.length); at < end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := buf[:min(int64(len(buf)), end-at)]
+		if err := p.readRaw(part, at); err != nil {
+			return err
+		}
+		sum = crc32.Update(sum, castagnoli, part)
+		at += int64(len(part))
+	}
+	return p.compareSum(sum, rec)
 }
 
 // read fills buf with a record and checks it, so that a file which changed underneath never gives a wrong answer.
@@ -122,7 +139,11 @@ func (p *Package) readRaw(buf []byte, offset int64) error {
 }
 
 func (p *Package) checkSum(buf []byte, rec record) error {
-	if crc32.Checksum(buf, castagnoli) != rec.crc {
+	return p.compareSum(crc32.Checksum(buf, castagnoli), rec)
+}
+
+func (p *Package) compareSum(sum uint32, rec record) error {
+	if sum != rec.crc {
 		return fmt.Errorf("package %q: %w", p.name, corrupt("an answer's checksum does not match"))
 	}
 	return nil

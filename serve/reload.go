@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+
+	"syscall"
 	"time"
 
 	"github.com/operator-bindery/bindery/serve/web"
@@ -28,6 +30,10 @@ type catalogLoader struct {
 
 	seen  fingerprint // at the last look
 	tried fingerprint // of the last catalog that was loaded or could not be
+	// retry is when a catalog that could not be loaded for a passing reason is tried again, and wait how long after the last
+	// time that is; zero where there is none.
+	retry time.Time
+	wait  time.Duration
 }
 
 // held is what was loaded of a source. It is closed by who does not hand it over.
@@ -55,7 +61,7 @@ func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
 		store, err := Load(ctx, src, c.options)
 		return held{Store: store, src: src}, err
 	}
-	l, err := newSiteLoad(src)
+	l, err := newSiteLoad(src, c.log)
 	if err != nil {
 		return held{}, err
 	}
@@ -180,6 +186,7 @@ func (c *catalogLoader) again(ctx context.Context) (held, error) {
 func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	start := time.Now()
 	h, err := c.again(ctx)
+	c.retryAfter(err)
 	switch {
 	case ctx.Err() != nil:
 		if err == nil {
@@ -189,6 +196,9 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	case errors.Is(err, errChanged):
 		c.log.Info("the catalog is loaded again when it has come to rest", "configs", c.src.name, "reason", err)
 		return true
+	case err != nil && c.wait > 0:
+		c.log.Error("the catalog cannot be loaded again now: the one before is served until it can", "configs", c.src.name, "error", err, "again in", c.wait.String())
+		return false
 	case err != nil:
 		c.log.Error("the catalog cannot be loaded again: the one before is served until it changes", "configs", c.src.name, "error", err)
 		return false
@@ -205,6 +215,9 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 // changed looks at the source and tells whether it has a change that was not tried, and, as soon as two looks agree,
 // whether that is to be loaded.
 func (c *catalogLoader) changed() (load, soon bool) {
+	if c.wait > 0 && !time.Now().Before(c.retry) {
+		return true, false
+	}
 	now, watched := c.src.fingerprint()
 	if !watched || now.same(c.tried) {
 		c.seen = now
@@ -215,6 +228,31 @@ func (c *catalogLoader) changed() (load, soon bool) {
 		return false, true
 	}
 	return true, false
+}
+
+// mostRetryWait is how long a catalog that could not be loaded for a passing reason waits at most.
+const mostRetryWait = 5 * time.Minute
+
+// retryAfter remembers when to try again after an error, or after none, and waits longer each time. Nothing is tried where
+// nobody looks for changes either.
+func (c *catalogLoader) retryAfter(err error) {
+	if err == nil || !passing(err) || c.every <= 0 {
+		c.wait = 0
+		return
+	}
+	c.wait = min(max(2*c.wait, c.every), max(mostRetryWait, c.every))
+	c.retry = time.Now().Add(c.wait)
+}
+
+// passing reports whether an error says that something was short, or out of reach, which says nothing of the catalog.
+func passing(err error) bool {
+	for _, errno := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT,
+		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // shortly is when the next look is due after one that saw a change.

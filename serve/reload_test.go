@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -197,6 +198,56 @@ func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 		t.Errorf("%d were loaded", loader.metrics.loaded.Load())
 	}
 	look("load false, soon false")
+}
+
+// A catalog that could not be loaded because something was short is tried again, though it has not changed, less and less often.
+func TestCatalogIsTriedAgainAfterPassingErrors(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), sampleA)
+	src := directory(t, dir)
+	var short error
+	open := src.open
+	src.open = func(ctx context.Context) (Source, error) {
+		if short != nil {
+			return Source{}, short
+		}
+		return open(ctx)
+	}
+	var told bytes.Buffer
+	loader := &catalogLoader{src: src, every: time.Millisecond, log: slog.New(slog.NewTextHandler(&told, nil)), use: func(h held) { h.Close() }}
+	store, err := loader.first(t.Context())
+	do(t, err)
+	do(t, store.Close())
+	short = &os.PathError{Op: "open", Path: "a.yaml", Err: syscall.EMFILE}
+	for _, want := range []time.Duration{1, 2, 4} {
+		if loader.reload(t.Context()); loader.wait != want*time.Millisecond {
+			t.Errorf("waits %v, want %d ms", loader.wait, want)
+		}
+		loader.retry = time.Now().Add(time.Hour)
+		if load, _ := loader.changed(); load {
+			t.Error("it is tried again at once")
+		}
+		loader.retry = time.Now()
+		if load, _ := loader.changed(); !load {
+			t.Error("it is not tried again")
+		}
+	}
+	if !strings.Contains(told.String(), "served until it can") || !strings.Contains(told.String(), "again in") {
+		t.Errorf("told %s", told.String())
+	}
+	for range 100 {
+		loader.retryAfter(short)
+	}
+	if loader.wait != mostRetryWait {
+		t.Errorf("waits %v", loader.wait)
+	}
+	short = nil
+	if loader.reload(t.Context()); loader.wait != 0 || loader.metrics.loaded.Load() != 2 {
+		t.Errorf("waits %v, %d were loaded", loader.wait, loader.metrics.loaded.Load())
+	}
+	if loader.retryAfter(errors.New("not valid")); loader.wait != 0 {
+		t.Error("what is wrong with a catalog does not pass")
+	}
 }
 
 // A catalog that is replaced while it is read is read again, at the start as later.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/serve/web"
@@ -38,8 +39,8 @@ type siteLoad struct {
 }
 
 // newSiteLoad begins the content of a source.
-func newSiteLoad(src Source) (*siteLoad, error) {
-	w, err := web.NewWriter()
+func newSiteLoad(src Source, log *slog.Logger) (*siteLoad, error) {
+	w, err := web.NewWriter(log)
 	if err != nil {
 		return nil, err
 	}

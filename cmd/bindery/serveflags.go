@@ -24,7 +24,7 @@ func serverFlags() []cli.Flag {
 		&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of the key of that certificate (PEM)"},
 		&cli.StringFlag{Name: "http-addr", Usage: "offer the catalog over HTTP at `ADDRESS`: pages for people, and the API of OLM v1's catalogd"},
 		&cli.StringFlag{Name: "metrics-addr", Usage: "offer metrics for Prometheus over plain HTTP at `ADDRESS`, under /metrics"},
-		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "hold at most `N` connections open"},
+		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "hold at most `N` connections open; unless it is given, fewer where memory is limited"},
 		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "let each of them have at most `N` calls open"},
 		compatFlag(),
 	}
@@ -48,6 +48,9 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 		return o, cliutil.Usagef("invalid --max-connections value %d, expected 1 or more", o.Limits.Connections)
 	case o.Limits.Streams < 1:
 		return o, cliutil.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
+	}
+	if !c.IsSet("max-connections") {
+		o.Limits.Connections = 0 // as many as memory is for
 	}
 	// The default is the place of a pod's log; outside of a pod it cannot be written and nobody would read it.
 	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {

@@ -39,8 +39,8 @@ func (c *common) define(p *parser) {
 	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")
 }
 
-// check finds values that make no sense.
-func (c *common) check() error {
+// check finds values that make no sense, and tells what was given from defaults.
+func (c *common) check(p *parser) error {
 	switch {
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("invalid port %d", c.Port)
@@ -55,6 +55,13 @@ func (c *common) check() error {
 	case c.Limits.Streams < 1:
 		return fmt.Errorf("invalid --max-streams value %d, expected 1 or more", c.Limits.Streams)
 	}
+	connections := c.Limits.Connections
+	c.Limits.Connections = 0 // as many as memory is for, unless the flag is given
+	p.Visit(func(f *flag.Flag) {
+		if f.Name == "max-connections" {
+			c.Limits.Connections = connections
+		}
+	})
 	return nil
 }
 
@@ -101,7 +108,7 @@ func serveCatalog(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case len(rest) != 1:
 		return usageError{fmt.Errorf("accepts 1 arg(s), received %d", len(rest)), usageServe}
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(p); err != nil {
 		return usageError{err, usageServe}
 	}
 	c.Refresh = opmcache.Refresh
@@ -134,7 +141,7 @@ func serveDatabase(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case len(rest) > 0:
 		return usageError{fmt.Errorf("unexpected argument %q", rest[0]), usageRegistryServe}
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(p); err != nil {
 		return usageError{err, usageRegistryServe}
 	}
 	if timeout != "infinite" {

@@ -36,7 +36,7 @@ Flags:
       --tls-key string             file of its key (PEM)
       --http-addr string           address of pages for people and of catalogd's API (default none)
       --metrics-addr string        address of metrics for Prometheus, under /metrics (default none)
-      --max-connections int        how many connections may be open (default 4096)
+      --max-connections int        how many connections may be open (default 4096, fewer where memory is limited)
       --max-streams int            how many calls each of them may have open (default 100)
       --log-format string          text or json (default "text")
       --debug                      log more

@@ -1,11 +1,13 @@
 package opmformat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -18,17 +20,34 @@ func ReadDigest(cache fs.FS) (string, error) {
 }
 
 // ReadSmall reads a regular file that must not be longer than limit bytes.
-func ReadSmall(fsys fs.FS, name string, limit int64) (_ []byte, err error) {
-	f, _, err := OpenRegular(fsys, name)
+func ReadSmall(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	return AppendSmall(nil, fsys, name, limit)
+}
+
+// AppendSmall is [ReadSmall] that appends to dst, for whoever reads many files: what it grows by is what the file has.
+func AppendSmall(dst []byte, fsys fs.FS, name string, limit int64) (_ []byte, err error) {
+	f, size, err := OpenRegular(fsys, name)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+	before := len(dst)
+	// One byte more, so that the end is seen without growing.
+	dst = slices.Grow(dst, int(max(min(size, limit), 0))+1)
+	for r := io.LimitReader(f, limit+1); ; {
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case int64(len(dst)-before) > limit:
+			return dst, fmt.Errorf("%s has more than %d bytes", name, limit)
+		case err == io.EOF:
+			return dst, nil
+		case err != nil:
+			return dst, err
+		case len(dst) == cap(dst):
+			dst = slices.Grow(dst, bytes.MinRead)
+		}
 	}
-	return text, err
 }
 
 // OpenRegular opens a file that must be a regular one and returns its size.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -69,14 +70,14 @@ func TestAllIsWhatTheFilesSay(t *testing.T) {
 			if err := c.Write(&want, declcfg.FormatJSON); err != nil {
 				t.Fatal(err)
 			}
-			w, err := NewWriter()
+			w, err := NewWriter(slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := declcfg.Walk(t.Context(), os.DirFS(dir), declcfg.LoadOptions{}, func(m *declcfg.Meta) error { return w.Add(m) }); err != nil {
 				t.Fatal(err)
 			}
-			typed, err := NewWriter()
+			typed, err := NewWriter(slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +117,7 @@ func TestMetasAreThoseThatMatch(t *testing.T) {
 	word := func() string { return words[r.IntN(len(words))] }
 	schemas := []string{"olm.package", "custom", "custom.b", "é"}
 	for round := range 12 {
-		w, err := NewWriter()
+		w, err := NewWriter(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,7 +100,7 @@ func sampleFS() fstest.MapFS {
 // contentOf makes the content of a catalog in files. The test closes it.
 func contentOf(t testing.TB, fsys fstest.MapFS) *Content {
 	t.Helper()
-	w, err := NewWriter()
+	w, err := NewWriter(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,7 +24,9 @@ import (
 // Writer makes a [Content] of blobs that come in any order. It is not safe for concurrent use. Either Finish or Abort
 // ends it.
 type Writer struct {
+	log   *slog.Logger
 	file  *atomicfs.Scratch
+	most  int64 // bytes that the file may have, because it is in memory; zero for any number
 	out   *bufio.Writer
 	hash  hash.Hash
 	size  int64
@@ -28,23 +35,45 @@ type Writer struct {
 	err   error
 }
 
-// NewWriter makes a writer with a temporary file.
-func NewWriter() (*Writer, error) {
-	f, err := newFile()
+// NewWriter makes a writer with a temporary file. Where none can be made, as in a container with a read-only root and nothing
+// mounted at /tmp, it is a file in memory, of which log is told; a catalog for which a quarter of the process's memory limit is
+// too little is refused then.
+func NewWriter(log *slog.Logger) (*Writer, error) {
+	w := &Writer{log: log, hash: sha256.New(), names: map[string]string{}}
+	f, err := w.newFile()
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{file: f, hash: sha256.New(), names: map[string]string{}}
+	w.file = f
 	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.hash), 64<<10)
 	return w, nil
 }
 
-func newFile() (*atomicfs.Scratch, error) {
+func (w *Writer) newFile() (*atomicfs.Scratch, error) {
 	f, err := atomicfs.NewScratch("", ".bindery-http-*")
-	if err != nil {
-		return nil, fmt.Errorf("a temporary file for what is offered over HTTP cannot be made (TMPDIR names the directory): %w", err)
+	if err == nil {
+		return f, nil
+	}
+	f, memoryErr := atomicfs.NewMemory("bindery-http")
+	if memoryErr != nil {
+		return nil, fmt.Errorf("a temporary file for what is offered over HTTP cannot be made (TMPDIR names the directory): %w", errors.Join(err, memoryErr))
+	}
+	if w.file == nil {
+		w.log.Warn("no temporary file can be made: what is offered over HTTP is kept in memory (TMPDIR names a directory that can be written)", "error", err)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		w.most = limit / 4 // there are two for a while when a catalog is replaced, or put in order
 	}
 	return f, nil
+}
+
+// full is the error of a catalog that must not be kept in memory.
+func (w *Writer) full() error {
+	if w.most == 0 || w.size <= w.most {
+		return nil
+	}
+	return fmt.Errorf("what is offered over HTTP has more than %d bytes, a quarter of the memory limit, and no temporary file can be made: mount a directory that can be written at %s",
+		w.most, os.TempDir())
 }
 
 // Add writes a blob as it is: the canonical JSON of a [declcfg.Meta], whatever its schema, or the JSON of a typed blob.
@@ -65,6 +94,9 @@ func (w *Writer) Add(b declcfg.Blob) error {
 	entry.length = int64(len(text))
 	w.blobs = append(w.blobs, entry)
 	w.size += entry.length + 1
+	if w.err = w.full(); w.err != nil {
+		return w.err
+	}
 	w.out.Write(text)
 	if err := w.out.WriteByte('\n'); err != nil {
 		w.err = fmt.Errorf("write temporary file: %w", err)
@@ -128,7 +160,7 @@ func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 
 // rewrite copies the file in the order of the blobs.
 func (w *Writer) rewrite(ctx context.Context) error {
-	f, err := newFile()
+	f, err := w.newFile()
 	if err != nil {
 		return err
 	}
