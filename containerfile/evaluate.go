@@ -98,6 +98,16 @@ type evaluation struct {
 	lines    map[*parser.Node]int
 	done     []*stage
 	problems Problems
+	effort   effort
+	nodes    int // that the stages have, of the images below them only those that were looked at
+}
+
+// grow counts nodes of stages: a few lines can double them again and again.
+func (v *evaluation) grow(n int) error {
+	if v.nodes += n; v.nodes > maxNodes {
+		return fmt.Errorf("%w: the stages have more than %d files and directories", errLimit, maxNodes)
+	}
+	return nil
 }
 
 // fail takes note of a problem. It returns an error when there are enough of them.

@@ -103,7 +103,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		s.image, s.platform, s.author = below.image, below.platform, below.author
 		s.layers = append(s.layers, below.layers...)
 		s.history = append(s.history, below.history...)
-		s.root = derive(below.root)
+		s.root = s.e.derive(below.root)
 		config = below.ib.RunConfig
 		config.Env, config.Labels = below.allEnv(), cloneMap(config.Labels)
 		config.Volumes, config.ExposedPorts = cloneMap(config.Volumes), cloneMap(config.ExposedPorts)
@@ -115,7 +115,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
 			return withMend("give --platform", "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
 		}
-		s.root = derive(s.image.node)
+		s.root = s.e.derive(s.image.node)
 		var author string
 		if config, author, err = baseConfig(s.image.image.ConfigText); err != nil {
 			return fmt.Errorf("image %.200q: %w", name, err)
@@ -123,6 +123,9 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		s.author, config.Image = author, name
 	}
 	s.env = config.Env
+	if err := checkText([]byte(strings.Join(config.OnBuild, "\n"))); err != nil {
+		return fmt.Errorf("ONBUILD of %.200q: %w", name, err)
+	}
 	return s.ib.FromImage(&docker.Image{Config: &config}, node)
 }
 
@@ -151,6 +154,9 @@ func (s *stage) allEnv() []string {
 // instruction evaluates one instruction.
 func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	step := s.ib.Step()
+	if err := s.e.effort.instruction(n, step.Env); err != nil {
+		return err
+	}
 	if err := step.Resolve(n); err != nil {
 		return err
 	}
