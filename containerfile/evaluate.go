@@ -185,6 +185,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.seal(ctx); err != nil {
+		return nil, err
+	}
 	v.tellUnused()
 	return v.finish(ctx, s)
 }

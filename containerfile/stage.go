@@ -32,6 +32,7 @@ type stage struct {
 	root     *node
 	history  []v1.History // of the stages, without that of the image
 	author   string
+	sealed   bool
 
 	ctx  context.Context // of the instruction that is being evaluated
 	line int
@@ -66,9 +67,6 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	if len(v.problems) > before {
 		return nil, nil
 	}
-	if err := s.seal(ctx); err != nil {
-		return nil, err
-	}
 	v.done[n] = s
 	return s, nil
 }
@@ -98,6 +96,9 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 			if below == nil && err == nil {
 				err = fmt.Errorf("stage %q has problems", name)
 			}
+			return err
+		}
+		if err := below.seal(ctx); err != nil {
 			return err
 		}
 		s.image, s.platform, s.author = below.image, below.platform, below.author
@@ -274,8 +275,13 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 	return t.node, nil, nil
 }
 
-// seal makes the layer of the stage, if it has anything of its own.
+// seal makes the layer of the stage, if it has anything of its own. It is for stages that an image is made of: others, of which
+// files are copied, need none.
 func (s *stage) seal(ctx context.Context) error {
+	if s.sealed {
+		return nil
+	}
+	s.sealed = true
 	entries, id, err := entriesOf(ctx, s.root)
 	if err != nil || len(entries) == 0 {
 		return err
