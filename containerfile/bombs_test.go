@@ -59,6 +59,8 @@ func TestBombsAreRefused(t *testing.T) {
 				}
 			} else if !errors.Is(err, errLimit) {
 				t.Errorf("%.300v", err)
+			} else if len(err.Error()) > 10_000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %v", took)

@@ -112,8 +112,12 @@ func (v *evaluation) grow(n int) error {
 
 // fail takes note of a problem. It returns an error when there are enough of them.
 func (e *evaluation) fail(line int, instruction string, err error) error {
+	var told Problems
+	if errors.As(err, &told) {
+		return told // another stage has told them, and that it is enough
+	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
-	if len(e.problems) >= maxProblems || isInterrupted(err) {
+	if len(e.problems) >= maxProblems || isInterrupted(err) || errors.Is(err, errLimit) {
 		return e.problems
 	}
 	return nil
