@@ -28,12 +28,11 @@ import (
 const (
 	maxArchive        = 8 << 30 // bytes uncompressed
 	maxArchiveEntries = 200_000
+	maxArchiveXattrs  = 16 << 20
+	maxPath           = 4096 // bytes of a name
 	maxRatio          = 1000 // times as long uncompressed, beyond ratioBeyond
 	ratioBeyond       = 64 << 20
 )
-
-// errLimit is an archive that is larger than it may be.
-var errLimit = errors.New("limit exceeded")
 
 // archive unpacks a file if it is an archive, tar without compression or with gzip, bzip2, xz or zstd.
 func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
@@ -56,7 +55,7 @@ func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
 	if !at.node().isDir() {
 		return false, fmt.Errorf("destination %.200q is there and is not a directory", dest)
 	}
-	u := &unpacking{c: c, root: at.node(), base: at.path(), made: map[*node]bool{}}
+	u := &unpacking{c: c, root: at.node(), base: at.path(), made: map[*node]bool{}, compressed: f.n.size}
 	for ; err == nil; h, err = r.tar.Next() {
 		if err := u.entry(h, r.tar); err != nil {
 			return true, fmt.Errorf("%s: %w", f.path, err)
@@ -152,11 +151,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // unpacking puts the entries of an archive into a directory of the stage.
 type unpacking struct {
-	c    *copying
-	root *node
-	base string         // its path in the stage
-	made map[*node]bool // links that the archive has made
-	n    int
+	c          *copying
+	root       *node
+	base       string         // its path in the stage
+	made       map[*node]bool // links that the archive has made
+	n          int
+	size       int64 // of all files, with their holes, and of hard links
+	xattrs     int
+	compressed int64 // the length of the archive
 }
 
 func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
@@ -176,15 +178,29 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	if clean == "" {
 		return nil
 	}
+	if len(clean) > maxPath || len(h.Linkname) > maxPath {
+		return fmt.Errorf("%w: entry %.200q has a name of more than %d bytes", errLimit, name, maxPath)
+	}
+	if err := u.c.x.e.grow(1); err != nil {
+		return err
+	}
 	dir, err := u.dir(path.Dir(clean))
 	if err != nil {
 		return fmt.Errorf("entry %.200q: %w", name, err)
 	}
 	n := &node{mode: modeOf(h.Mode), uid: h.Uid, gid: h.Gid, xattrs: xattrs(h)}
+	for key, value := range n.xattrs {
+		if u.xattrs += len(key) + len(value); u.xattrs > maxArchiveXattrs {
+			return fmt.Errorf("%w: more than %d bytes of extended attributes", errLimit, maxArchiveXattrs)
+		}
+	}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		n.kind, n.children = layers.KindDir, map[string]*node{}
 	case tar.TypeReg:
+		if err := u.grow(h.Size); err != nil {
+			return err
+		}
 		n.kind, n.size = layers.KindFile, h.Size
 		if n.data, err = u.c.x.e.spool.add(u.c.ctx, data, h.Size); err != nil {
 			return fmt.Errorf("entry %.200q: %w", name, err)
@@ -197,6 +213,9 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("entry %.200q: %w", name, err)
 		}
+		if err := u.grow(to.size); err != nil { // it becomes a file of its own
+			return err
+		}
 		same := *to
 		n = &same
 	case tar.TypeXGlobalHeader:
@@ -205,6 +224,18 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 		return fmt.Errorf("entry %.200q is neither a file, a directory nor a link", name)
 	}
 	return put(u.c.ctx, dir, path.Base(clean), n)
+}
+
+// grow counts what the files come to: holes and hard links make an archive longer than its bytes.
+func (u *unpacking) grow(n int64) error {
+	if n > maxArchive-u.size {
+		return fmt.Errorf("%w: the files of the archive have more than %d bytes", errLimit, int64(maxArchive))
+	}
+	u.size += n
+	if most := max(u.compressed, ratioBeyond/maxRatio); u.size/maxRatio > most {
+		return fmt.Errorf("%w: the files of the archive are more than %d times as long as it is", errLimit, maxRatio)
+	}
+	return nil
 }
 
 // dir is the directory of an entry. It may lie behind links that the image has, but not behind those of the archive.

@@ -55,6 +55,7 @@ func (c *copying) changed(n *node) *node {
 // newDir makes a directory on the way to a destination.
 func (c *copying) newDir() *node {
 	d := newDir(0o755)
+	c.x.e.nodes++ // what is copied there is counted next
 	d.own = true
 	if c.chown != nil {
 		d.uid, d.gid = c.chown[0], c.chown[1]
@@ -87,6 +88,9 @@ func (x *stage) copy(ctx context.Context, cp imagebuilder.Copy) error {
 		return err
 	}
 	c.root = root
+	if len(cp.Excludes) > 0 && len(cp.Src)+1 > maxPatterns/len(cp.Excludes) {
+		return fmt.Errorf("%w: %d patterns for %d sources", errLimit, len(cp.Excludes), len(cp.Src))
+	}
 	for _, e := range cp.Excludes {
 		patterns = append(patterns[:len(patterns):len(patterns)], e)
 		for _, src := range cp.Src {
@@ -270,6 +274,9 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 	if name == "/" || name == "." || name == ".." || name == "" {
 		return fmt.Errorf("%.200q is not a name for a file", name)
 	}
+	if err := c.x.e.grow(1); err != nil {
+		return err
+	}
 	c.count++
 	return put(c.ctx, at.node(), name, c.changed(n))
 }
@@ -322,6 +329,9 @@ func (c *copying) children(from *node, at string, above patternmatcher.MatchInfo
 			}
 			if n.isDir() {
 				c.tellReplaced(dir, name)
+			}
+			if err := c.x.e.grow(1); err != nil {
+				return nil, err
 			}
 			made = c.changed(n)
 			c.count++

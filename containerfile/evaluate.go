@@ -98,12 +98,26 @@ type evaluation struct {
 	lines    map[*parser.Node]int
 	done     []*stage
 	problems Problems
+	effort   effort
+	nodes    int // that the stages have, of the images below them only those that were looked at
+}
+
+// grow counts nodes of stages: a few lines can double them again and again.
+func (v *evaluation) grow(n int) error {
+	if v.nodes += n; v.nodes > maxNodes {
+		return fmt.Errorf("%w: the stages have more than %d files and directories", errLimit, maxNodes)
+	}
+	return nil
 }
 
 // fail takes note of a problem. It returns an error when there are enough of them.
 func (e *evaluation) fail(line int, instruction string, err error) error {
+	var told Problems
+	if errors.As(err, &told) {
+		return told // another stage has told them, and that it is enough
+	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
-	if len(e.problems) >= maxProblems || isInterrupted(err) {
+	if len(e.problems) >= maxProblems || isInterrupted(err) || errors.Is(err, errLimit) {
 		return e.problems
 	}
 	return nil
@@ -173,6 +187,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 		return nil, v.problems
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.seal(ctx); err != nil {
 		return nil, err
 	}
 	v.tellUnused()

@@ -40,11 +40,17 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 		return nil, fmt.Errorf("%.200q: %w", source, err)
 	}
 	at := []string{"."}
+	m := matching{ctx: ctx, root: root}
+	before := ""
 	for part := range strings.SplitSeq(clean, "/") {
+		if part == "**" && before == "**" {
+			continue // it means the same
+		}
+		before = part
 		var next []string
 		seen := map[string]bool{}
 		for _, dir := range at {
-			names, err := match(ctx, root, dir, part)
+			names, err := m.match(dir, part)
 			if err != nil {
 				return nil, err
 			}
@@ -71,15 +77,28 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	return all, nil
 }
 
+// maxLooks is how many names the patterns of one source may be compared with.
+const maxLooks = 3_000_000
+
+// matching is one look for a pattern.
+type matching struct {
+	ctx   context.Context
+	root  *node
+	looks int
+}
+
 // match are the names in a directory that match a part of a pattern; "**" stands for any directories.
-func match(ctx context.Context, root *node, dir, part string) ([]string, error) {
-	p, err := walk(ctx, root, dir, true, nil)
+func (m *matching) match(dir, part string) ([]string, error) {
+	p, err := walk(m.ctx, m.root, dir, true, nil)
 	if err != nil || !p.node().isDir() {
 		return nil, ignoreMissing(err)
 	}
-	children, err := p.node().entries(ctx)
+	children, err := p.node().entries(m.ctx)
 	if err != nil {
 		return nil, err
+	}
+	if m.looks += len(children); m.looks > maxLooks {
+		return nil, withMend("name the directories", "%w: the pattern was compared with more than %d names", errLimit, maxLooks)
 	}
 	var names []string
 	if part == "**" {
@@ -89,7 +108,7 @@ func match(ctx context.Context, root *node, dir, part string) ([]string, error) 
 		full := path.Join(dir, name)
 		if part == "**" {
 			if children[name].isDir() {
-				below, err := match(ctx, root, full, part)
+				below, err := m.match(full, part)
 				if err != nil {
 					return nil, err
 				}

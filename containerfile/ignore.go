@@ -15,19 +15,40 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// maxIgnore is the longest ignore file in bytes.
-const maxIgnore = 1 << 20
+// What an ignore file may have: every pattern is tried with every path.
+const (
+	maxIgnore   = 256 << 10 // bytes
+	maxPatterns = 10_000
+	maxPattern  = 1024 // bytes of one
+	// maxTries is how many patterns one instruction may try, in bytes of them.
+	maxTries = 4 << 30
+)
 
 // ignorePatterns are those of the file that leaves something of the context out: FILE.containerignore or FILE.dockerignore beside
 // the Containerfile, else .containerignore or .dockerignore in the context. file is empty for a Containerfile that is none.
 func (d *disk) ignorePatterns(file string) ([]string, error) {
-	open := func(name string) (io.ReadCloser, error) { return d.root.Open(name) }
+	regular := func(info fs.FileInfo, err error, open func() (*os.File, error)) (io.ReadCloser, error) {
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is not a regular file") // a FIFO would hold the program up
+		}
+		if err != nil {
+			return nil, err
+		}
+		return open()
+	}
+	open := func(name string) (io.ReadCloser, error) {
+		info, err := d.root.Stat(name)
+		return regular(info, err, func() (*os.File, error) { return d.root.Open(name) })
+	}
 	tries := []struct {
 		open func(string) (io.ReadCloser, error)
 		name string
 	}{{open, ".containerignore"}, {open, ".dockerignore"}}
 	if file != "" {
-		beside := func(name string) (io.ReadCloser, error) { return os.Open(name) }
+		beside := func(name string) (io.ReadCloser, error) {
+			info, err := os.Stat(name)
+			return regular(info, err, func() (*os.File, error) { return os.Open(name) })
+		}
 		tries = append([]struct {
 			open func(string) (io.ReadCloser, error)
 			name string
@@ -39,40 +60,64 @@ func (d *disk) ignorePatterns(file string) ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		if len(text) > maxIgnore {
-			return nil, fmt.Errorf("%s: longer than %d bytes", t.name, maxIgnore)
+			return nil, fmt.Errorf("%s: %w: longer than %d bytes", t.name, errLimit, maxIgnore)
 		}
-		return ignorefile.ReadAll(bytes.NewReader(text))
+		patterns, err := ignorefile.ReadAll(bytes.NewReader(text))
+		if err == nil && len(patterns) > maxPatterns {
+			err = fmt.Errorf("%w: more than %d patterns", errLimit, maxPatterns)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", t.name, err)
+		}
+		return patterns, err
 	}
 	return nil, nil
 }
 
 // ignored tells what of a tree patterns leave out. The nil value leaves nothing out.
 type ignored struct {
-	m *patternmatcher.PatternMatcher
+	m     *patternmatcher.PatternMatcher
+	size  int64 // of all patterns, in bytes
+	tries int64
 }
 
 func newIgnored(patterns []string) (*ignored, error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
+	if len(patterns) > maxPatterns {
+		return nil, fmt.Errorf("%w: more than %d patterns", errLimit, maxPatterns)
+	}
+	for _, p := range patterns {
+		if len(p) > maxPattern {
+			return nil, fmt.Errorf("%w: pattern %.40q... has more than %d bytes", errLimit, p, maxPattern)
+		}
+	}
 	m, err := patternmatcher.New(patterns)
 	if err != nil {
 		return nil, err
 	}
-	return &ignored{m}, nil
+	i := &ignored{m: m}
+	for _, p := range patterns {
+		i.size += int64(len(p)) + 16
+	}
+	return i, nil
 }
 
 // match tells whether a path is left out. info is of the directory above it, and the result is for what is in it.
 func (i *ignored) match(name string, above patternmatcher.MatchInfo) (bool, patternmatcher.MatchInfo, error) {
 	if i == nil || name == "." {
 		return false, patternmatcher.MatchInfo{}, nil
+	}
+	if i.tries += i.size; i.tries > maxTries {
+		return false, patternmatcher.MatchInfo{}, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long", errLimit, i.size, maxTries/i.size)
 	}
 	return i.m.MatchesUsingParentResults(name, above)
 }

@@ -23,6 +23,7 @@ type imageTree struct {
 	limits images.Limits
 	spool  *spool
 	node   *node
+	nodes  int // and whiteouts
 }
 
 func newImageTree(img *images.Image, limits images.Limits, s *spool) *imageTree {
@@ -126,6 +127,9 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 // parent is the directory of an entry; what is no directory on the way there makes way, as it does when layers are unpacked. No
 // link is followed: layers that need that are made by nobody.
 func (l *layerList) parent(dir string) (*node, error) {
+	if l.t.nodes++; l.t.nodes > maxNodes {
+		return nil, fmt.Errorf("%w: more than %d files and directories", errLimit, maxNodes)
+	}
 	at := l.root
 	for name := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
 		if name == "" || name == "." {
@@ -134,6 +138,7 @@ func (l *layerList) parent(dir string) (*node, error) {
 		next := at.children[name]
 		if next == nil || !next.isDir() {
 			next = newDir(0o755)
+			l.t.nodes++
 			at.children[name] = next
 			l.seen[next] = true
 		}

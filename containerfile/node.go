@@ -68,7 +68,7 @@ func sorted(children map[string]*node) []string {
 }
 
 // derive is the tree above another one: the same, of which nothing is its own yet. It is made as far as it is looked at.
-func derive(n *node) *node {
+func (v *evaluation) derive(n *node) *node {
 	d := *n
 	d.own, d.over, d.opaque, d.children = false, false, false, nil
 	if n.isDir() {
@@ -77,9 +77,12 @@ func derive(n *node) *node {
 			if err != nil {
 				return nil, err
 			}
+			if err := v.grow(len(below)); err != nil {
+				return nil, err
+			}
 			children := make(map[string]*node, len(below))
 			for name, c := range below {
-				children[name] = derive(c)
+				children[name] = v.derive(c)
 			}
 			return children, nil
 		}

@@ -5,10 +5,10 @@ package containerfile
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/openshift/imagebuilder"
@@ -17,7 +17,7 @@ import (
 )
 
 // MaxText is the longest Containerfile in bytes.
-const MaxText = 1 << 20
+const MaxText = 256 << 10
 
 // File is a Containerfile that could be parsed.
 type File struct {
@@ -31,9 +31,10 @@ type File struct {
 // Parse parses the text of a Containerfile. All instructions that there are not are told together; an error is [Problems].
 func Parse(name string, text []byte) (*File, error) {
 	f := &File{Name: name, text: text}
+	if err := checkText(text); err != nil {
+		return nil, Problems{f.asProblem(0, "", err)}
+	}
 	switch {
-	case len(text) > MaxText:
-		return nil, Problems{f.asProblem(0, "", fmt.Errorf("longer than %d bytes", MaxText))}
 	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
 		return nil, Problems{f.asProblem(0, "", errors.New("not a text in UTF-8"))}
 	}
@@ -72,11 +73,15 @@ func (f *File) lineOf(err error) int {
 		}
 	}
 	ends = append(ends, len(f.text))
+	until := time.Now().Add(time.Second) // a line is not worth more
 	n := sort.Search(len(ends), func(i int) bool {
+		if time.Now().After(until) {
+			return false
+		}
 		_, e := parser.Parse(bytes.NewReader(f.text[:ends[i]]))
 		return e != nil && e.Error() == err.Error()
 	})
-	if n == len(ends) {
+	if n == len(ends) || time.Now().After(until) {
 		return 0
 	}
 	return n + 1
@@ -123,6 +128,9 @@ func (f *File) check(root *parser.Node) error {
 func (f *File) stages(args, builtin map[string]string) (imagebuilder.Stages, map[*parser.Node]int, error) {
 	root, err := f.parse()
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.arguments(root, args, builtin); err != nil {
 		return nil, nil, err
 	}
 	froms := []int{}

@@ -32,6 +32,7 @@ type stage struct {
 	root     *node
 	history  []v1.History // of the stages, without that of the image
 	author   string
+	sealed   bool
 
 	ctx  context.Context // of the instruction that is being evaluated
 	line int
@@ -66,9 +67,6 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	if len(v.problems) > before {
 		return nil, nil
 	}
-	if err := s.seal(ctx); err != nil {
-		return nil, err
-	}
 	v.done[n] = s
 	return s, nil
 }
@@ -100,10 +98,13 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 			}
 			return err
 		}
+		if err := below.seal(ctx); err != nil {
+			return err
+		}
 		s.image, s.platform, s.author = below.image, below.platform, below.author
 		s.layers = append(s.layers, below.layers...)
 		s.history = append(s.history, below.history...)
-		s.root = derive(below.root)
+		s.root = s.e.derive(below.root)
 		config = below.ib.RunConfig
 		config.Env, config.Labels = below.allEnv(), cloneMap(config.Labels)
 		config.Volumes, config.ExposedPorts = cloneMap(config.Volumes), cloneMap(config.ExposedPorts)
@@ -115,7 +116,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		if c := s.image.image.Config; c.OS != s.platform.OS || c.Architecture != s.platform.Architecture {
 			return withMend(fmt.Sprintf("give --platform %.40s, or take an image that is for both", c.OS+"/"+c.Architecture), "image %.200q is for %.40q, not for %s/%s", name, c.OS+"/"+c.Architecture, s.platform.OS, s.platform.Architecture)
 		}
-		s.root = derive(s.image.node)
+		s.root = s.e.derive(s.image.node)
 		var author string
 		if config, author, err = baseConfig(s.image.image.ConfigText); err != nil {
 			return fmt.Errorf("image %.200q: %w", name, err)
@@ -123,6 +124,9 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		s.author, config.Image = author, name
 	}
 	s.env = config.Env
+	if err := checkText([]byte(strings.Join(config.OnBuild, "\n"))); err != nil {
+		return fmt.Errorf("ONBUILD of %.200q: %w", name, err)
+	}
 	return s.ib.FromImage(&docker.Image{Config: &config}, node)
 }
 
@@ -151,6 +155,9 @@ func (s *stage) allEnv() []string {
 // instruction evaluates one instruction.
 func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	step := s.ib.Step()
+	if err := s.e.effort.instruction(n, step.Env); err != nil {
+		return err
+	}
 	if err := step.Resolve(n); err != nil {
 		return err
 	}
@@ -299,8 +306,13 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 	return t.node, nil, nil
 }
 
-// seal makes the layer of the stage, if it has anything of its own.
+// seal makes the layer of the stage, if it has anything of its own. It is for stages that an image is made of: others, of which
+// files are copied, need none.
 func (s *stage) seal(ctx context.Context) error {
+	if s.sealed {
+		return nil
+	}
+	s.sealed = true
 	entries, id, err := entriesOf(ctx, s.root)
 	if err != nil || len(entries) == 0 {
 		return err

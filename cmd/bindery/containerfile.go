@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -109,7 +110,7 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 		b.o.IgnoreBeside = name
 	}
 	if b.file, err = containerfile.Parse(name, text); err != nil {
-		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: name, Err: err}
+		return nil, containerfileError(err)
 	}
 	return b, nil
 }
@@ -264,8 +265,17 @@ func containerfileError(err error) error {
 		e.Hint = "this build runs no commands but \"opm serve DIR --cache-dir=DIR --cache-only\", which it does itself; that of \"make build-full\" (linux, cgo) does, " +
 			"and what RUN makes can be made beforehand and be copied"
 	}
-	if network := cliutil.Classify(errors.Join(problems.Unwrap()...)); network == cliutil.ClassNetwork || network == cliutil.ClassIntegrity || network == cliutil.ClassLimit {
-		e.Class = network
+	// The first problem with a class of its own decides.
+	for _, problem := range problems {
+		if class := cliutil.Classify(withClass(problem.Err)); class == cliutil.ClassNetwork || class == cliutil.ClassIntegrity || class == cliutil.ClassLimit || noRoom(problem.Err) {
+			e.Class = class
+			break
+		}
 	}
 	return e
+}
+
+// noRoom tells whether the machine lacks something, whatever was being done.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
