@@ -9,7 +9,7 @@ store() {
     digest=$("$bindery" -q build catalog testdata/fbc/mini -t "$name" --server none --no-cache --output "containers-storage:$spec$name" | tail -n 1) || return
     digest=${digest#*@}
     [ "$("${pod[@]}" images --digests --format '{{.Digest}}')" = "$digest" ] || return
-    "$bindery" -q inspect "containers-storage:$spec$name" | grep -q "$digest" || return
+    "$bindery" -q inspect "containers-storage:$spec$name" >"$dir/inspected" && grep -q "$digest" "$dir/inspected" || return
     "${pod[@]}" rmi "$name" >/dev/null || return
 
     id "$user" >/dev/null 2>&1 || useradd -m "$user" || return
@@ -18,5 +18,7 @@ store() {
     chown -R "$user" "$dir/home"; chmod -R a+rX "$dir/catalog" "$dir/bindery"
     su "$user" -c "cd '$dir/home' && export CONTAINERS_STORAGE_CONF='$dir/home/storage.conf' &&
         '$dir/bindery' -q build catalog '$dir/catalog' -t acme/store:v1 --server none --no-cache --load &&
-        '$dir/bindery' -q inspect containers-storage:acme/store:v1" | grep -q "$digest"
+        '$dir/bindery' -q inspect containers-storage:acme/store:v1" >"$dir/inspected" || return
+    # Once from the build, once from the store.
+    [ "$(grep -c "$digest" "$dir/inspected")" -ge 2 ]
 }
