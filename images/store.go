@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,12 +84,42 @@ func (s storeSpec) open() (*heldStore, error) {
 		// Nobody else has an identity in the namespace: files of layers with other owners belong to the user.
 		o.GraphDriverOptions = append(slices.Clone(o.GraphDriverOptions), "overlay.ignore_chown_errors=true", "vfs.ignore_chown_errors=true")
 	}
+	if err := checkStoreFiles(o.GraphRoot, o.RunRoot); err != nil {
+		return nil, err
+	}
 	store, err := storage.GetStore(o)
 	if err != nil {
 		return nil, err
 	}
 	heldStores.count[store]++
 	return &heldStore{Store: store}, nil
+}
+
+// maxStoreFile is the largest list of a store in bytes.
+const maxStoreFile = 256 << 20
+
+// checkStoreFiles refuses lists of a store that would hold the library up or fill the memory.
+func checkStoreFiles(roots ...string) error {
+	for _, root := range roots {
+		for _, pattern := range []string{"*-images/images.json", "*-layers/*.json", "*-containers/*.json"} {
+			names, err := filepath.Glob(filepath.Join(root, pattern))
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				switch info, err := os.Stat(name); {
+				case errors.Is(err, fs.ErrNotExist):
+				case err != nil:
+					return err
+				case !info.Mode().IsRegular():
+					return fmt.Errorf("%w: %s is not a regular file", ErrInvalid, name)
+				case info.Size() > maxStoreFile:
+					return fmt.Errorf("%w: %s has more than %d bytes", ErrLimit, name, maxStoreFile)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // priorDriver is "vfs" for a store that has been used with that driver alone, as older releases of podman choose it for ordinary

@@ -1,0 +1,28 @@
+//go:build linux && !nobuildah
+
+package images
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestListsOfAStoreAreRegularFiles(t *testing.T) {
+	root := t.TempDir()
+	list := filepath.Join(root, "vfs-images", "images.json")
+	if err := os.Mkdir(filepath.Dir(list), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkStoreFiles(root); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Mkfifo(list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkStoreFiles(root); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+}
