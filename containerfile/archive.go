@@ -157,11 +157,15 @@ type unpacking struct {
 	base string         // its path in the stage
 	made map[*node]bool // links that the archive has made
 	n    int
+	size int64 // of the files: those with holes are longer than what the archive has of them
 }
 
 func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	if u.n++; u.n > maxArchiveEntries {
 		return fmt.Errorf("%w: more than %d entries", errLimit, maxArchiveEntries)
+	}
+	if u.size += max(0, h.Size); u.size > maxArchive {
+		return fmt.Errorf("%w: the files of the archive have more than %d bytes", errLimit, int64(maxArchive))
 	}
 	name := h.Name
 	for _, part := range strings.Split(name, "/") {
@@ -184,7 +188,7 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
 		n.kind, n.children = layers.KindDir, map[string]*node{}
-	case tar.TypeReg:
+	case tar.TypeReg, tar.TypeGNUSparse:
 		n.kind, n.size = layers.KindFile, h.Size
 		if n.data, err = u.c.x.e.spool.add(u.c.ctx, data, h.Size); err != nil {
 			return fmt.Errorf("entry %.200q: %w", name, err)

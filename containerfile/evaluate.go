@@ -103,14 +103,10 @@ type evaluation struct {
 // fail takes note of a problem. It returns an error when there are enough of them.
 func (e *evaluation) fail(line int, instruction string, err error) error {
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
-	if len(e.problems) >= maxProblems || isInterrupted(err) {
+	if len(e.problems) >= maxProblems {
 		return e.problems
 	}
 	return nil
-}
-
-func isInterrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // builtin are the arguments that every file has for a platform.
@@ -169,6 +165,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 		return nil, err
 	}
 	s, err := v.stage(ctx, target)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if len(v.problems) > 0 {
 		return nil, v.problems
 	}

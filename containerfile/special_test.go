@@ -21,3 +21,16 @@ func TestSpecialFilesAreRefusedWhereTheyAreCopied(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Opening a FIFO would wait for somebody who writes into it.
+func TestIgnoreFilesAreRegularFiles(t *testing.T) {
+	for _, name := range []string{".dockerignore", "F.containerignore"} {
+		dir := contextDir(t, map[string]string{"a": "A"})
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := evaluator(t, "FROM scratch\nCOPY a /", Options{Context: dir, IgnoreBeside: filepath.Join(dir, "F")}); err == nil || !strings.Contains(err.Error(), name+": not a regular file") {
+			t.Error(err)
+		}
+	}
+}
