@@ -46,13 +46,14 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 		}
 	}()
 	for i, c := range all {
-		if c.Base == nil {
-			continue
+		n := len(c.Layers)
+		if c.Base != nil {
+			if bases[i], err = openBase(ctx, c.Base, o.System, c.Platform, o.Format, o.Compression == layers.Zstd); err != nil {
+				return nil, fmt.Errorf("base image %s: %w", c.Base.StringWithinTransport(), err)
+			}
+			n += len(bases[i].layers)
 		}
-		if bases[i], err = openBase(ctx, c.Base, o.System, c.Platform, o.Format, o.Compression == layers.Zstd); err != nil {
-			return nil, fmt.Errorf("base image %s: %w", c.Base.StringWithinTransport(), err)
-		}
-		if n := len(bases[i].layers) + len(c.Layers); n > o.MaxLayers {
+		if n > o.MaxLayers {
 			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
 		}
 	}

@@ -197,7 +197,7 @@ func (u *unpacking) entry(h *tar.Header, data io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
 		n.kind, n.children = layers.KindDir, map[string]*node{}
-	case tar.TypeReg:
+	case tar.TypeReg, tar.TypeGNUSparse:
 		if err := u.grow(h.Size); err != nil {
 			return err
 		}

@@ -258,6 +258,22 @@ func TestOpmsDockerfile(t *testing.T) {
 	}
 }
 
+// A signal is no problem of the file, whatever it kept from being done.
+func TestInterruptionIsNoProblemOfTheFile(t *testing.T) {
+	cause := errors.New("a signal")
+	ctx, stop := context.WithCancelCause(t.Context())
+	e, err := evaluator(t, "FROM image\nCOPY a /a", Options{Open: func(context.Context, string, v1.Platform) (*images.Image, error) {
+		stop(cause)
+		return nil, errors.New("broken off")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Evaluate(ctx, amd64); err != cause {
+		t.Error(err)
+	}
+}
+
 func TestFilesThatChangeMeanwhileAreErrors(t *testing.T) {
 	dir := contextDir(t, map[string]string{"a": "A"})
 	e, err := evaluator(t, "FROM scratch\nCOPY a /a", Options{Context: dir})

@@ -5,22 +5,28 @@ package containerfile
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // What buildah makes of the same files is compared by hack/containerfile.sh; these are the rules one by one.
 func TestCopying(t *testing.T) {
 	files := map[string]string{
 		"a": "A", "b": "B", "dir/x": "X", "dir/sub/y.md": "Y", "dir/up -> ../a": "", "many/1.conf": "1", "many/2.conf": "2", "linkdir -> dir": "",
-		"out -> /etc/passwd": "", "etc/passwd": "the context's", "loop -> loop": "",
+		"out -> /etc/passwd": "", "etc/passwd": "the context's", "loop -> loop": "", "dir/sub/nonsense -> no": "",
 	}
 	for _, c := range []struct {
 		name, text string
@@ -28,17 +34,18 @@ func TestCopying(t *testing.T) {
 	}{
 		{"a file gets the name of the destination", "COPY a /x/y", []string{"755 0:0 x/", `644 0:0 x/y "A"`}},
 		{"a destination with a slash is a directory", "COPY a /x/", []string{"755 0:0 x/", `644 0:0 x/a "A"`}},
-		{"what is in a directory is copied, links as links", "COPY dir /d", []string{"755 0:0 d/", "755 0:0 d/sub/", `644 0:0 d/sub/y.md "Y"`, "0:0 d/up -> ../a", `644 0:0 d/x "X"`}},
+		{"what is in a directory is copied, links as links", "COPY dir /d", []string{"755 0:0 d/", "755 0:0 d/sub/", "0:0 d/sub/nonsense -> no", `644 0:0 d/sub/y.md "Y"`, "0:0 d/up -> ../a", `644 0:0 d/x "X"`}},
 		{"a link that is named is followed", "COPY linkdir/up /u", []string{`644 0:0 u "A"`}},
 		{"a link out of the context is followed inside of it", "COPY out /o", []string{`644 0:0 o "the context's"`}},
 		{"patterns match in the order of names", "COPY many/*.conf /c", []string{"755 0:0 c/", `644 0:0 c/1.conf "1"`, `644 0:0 c/2.conf "2"`}},
+		{"a link that leads nowhere is nothing on the way of a pattern", "COPY */*.conf /c/", []string{"755 0:0 c/", `644 0:0 c/1.conf "1"`, `644 0:0 c/2.conf "2"`}},
 		{"** is any depth", "COPY **/*.md /c/", []string{"755 0:0 c/", `644 0:0 c/y.md "Y"`}},
 		{"owner and mode", "COPY --chown=1:2 --chmod=4750 a /x/y", []string{"755 1:2 x/", `4750 1:2 x/y "A"`}},
 		{"a number without a group is both", "COPY --chown=7 a /y", []string{`644 7:7 y "A"`}},
 		{"relative to the working directory", "WORKDIR /w\nCOPY a b ./", []string{"755 0:0 w/", `644 0:0 w/a "A"`, `644 0:0 w/b "B"`}},
 		{"the user owns a working directory", "USER 5:6\nWORKDIR /w/v", []string{"755 5:6 w/", "755 5:6 w/v/"}},
 		{"a file takes the place of a directory's file", "COPY a /d/x\nCOPY dir/x /d/", []string{"755 0:0 d/", `644 0:0 d/x "X"`}},
-		{"leaving out", "COPY --exclude=sub/*.md dir /d", []string{"755 0:0 d/", "755 0:0 d/sub/", "0:0 d/up -> ../a", `644 0:0 d/x "X"`}},
+		{"leaving out", "COPY --exclude=sub/*.md dir /d", []string{"755 0:0 d/", "755 0:0 d/sub/", "0:0 d/sub/nonsense -> no", "0:0 d/up -> ../a", `644 0:0 d/x "X"`}},
 		{"parents are kept", "COPY --parents dir/sub/y.md /p", []string{"755 0:0 p/", "755 0:0 p/dir/", "755 0:0 p/dir/sub/", `644 0:0 p/dir/sub/y.md "Y"`}},
 		{"parents below the point", "COPY --parents dir/./sub/y.md /p", []string{"755 0:0 p/", "755 0:0 p/sub/", `644 0:0 p/sub/y.md "Y"`}},
 		{"heredocs", "ARG V=1\nCOPY <<one <<-'two' /h/\n$V\none\n\t$V\ntwo", []string{"755 0:0 h/", `644 0:0 h/one "1\n"`, `644 0:0 h/two "$V\n"`}},
@@ -53,8 +60,9 @@ func TestCopying(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"out of the context", "COPY ../x /", "Containerfile:2: COPY: \"../x\" is outside of the context; copy what is needed into the context"},
-		{"a loop of links", "COPY loop /", "more than 40 links"},
+		{"a loop of links", "COPY loop /", "too many links: \"loop\" leads through more than 40"},
 		{"nothing there", "COPY nothing /", `there is no "nothing"`},
+		{"a pattern matches a link that leads nowhere", "COPY dir/sub/non* /d/", `"dir/sub/nonsense" is a link that leads nowhere`},
 		{"nothing matches", "COPY *.nothing /", `nothing matches "*.nothing"`},
 		{"several files to a file", "COPY a /f\nCOPY a b /f", "is there and is not a directory"},
 		{"a user without accounts", "COPY --chown=me a /", "the image has no /etc/passwd; give the number"},
@@ -164,6 +172,7 @@ func TestArchives(t *testing.T) {
 		{"a link of the archive is not followed", tarFile(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "e", Linkname: "/etc"}, file("e/passwd")), nil, `"e" is a link in the same archive`},
 		{"a hard link to elsewhere", tarFile(t, tar.Header{Typeflag: tar.TypeLink, Name: "e", Linkname: "/etc/shadow"}), nil, "to link to"},
 		{"a device", tarFile(t, tar.Header{Typeflag: tar.TypeChar, Name: "null"}), nil, "neither a file, a directory nor a link"},
+		{"files that are mostly holes", holes(t, 1<<40), nil, "limit exceeded: the files of the archive have more than"},
 		{"cut short", good[:1100], nil, "unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,6 +188,57 @@ func TestArchives(t *testing.T) {
 	}
 	if _, got, err := evaluate(t, "FROM scratch\nCOPY t /u", Options{Context: contextDir(t, map[string]string{"t": packed.String()})}); err != nil || len(got) != 1 {
 		t.Errorf("COPY unpacks: %v %q", err, got)
+	}
+}
+
+// holes is an archive of a file of which nothing is stored, in the form of GNU tar ("--sparse", format pax 0.1).
+func holes(t *testing.T, size int64) string {
+	t.Helper()
+	text := ""
+	for _, r := range [][2]string{{"GNU.sparse.major", "0"}, {"GNU.sparse.minor", "1"}, {"GNU.sparse.size", strconv.FormatInt(size, 10)}, {"GNU.sparse.numblocks", "0"}} {
+		n := len(r[0]) + len(r[1]) + 3
+		n += len(strconv.Itoa(n + 2))
+		text += fmt.Sprintf("%d %s=%s\n", n, r[0], r[1])
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []tar.Header{{Typeflag: tar.TypeReg, Name: "x", Mode: 0o644, Size: int64(len(text))}, {Typeflag: tar.TypeReg, Name: "f", Mode: 0o644}} {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			io.WriteString(w, text)
+		}
+	}
+	w.Close()
+	archive := b.Bytes()
+	copy(archive[156:], "x") // the first entry says what the second one is; the library writes no such thing
+	copy(archive[148:], "        ")
+	sum := 0
+	for _, c := range archive[:512] {
+		sum += int(c)
+	}
+	copy(archive[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return string(archive)
+}
+
+// What an archive unpacks to is one layer for all platforms, though each of them unpacks it.
+func TestArchivesAreOneLayerForAllPlatforms(t *testing.T) {
+	archive := tarFile(t, tar.Header{Typeflag: tar.TypeReg, Name: "f", Mode: 0o644})
+	e, err := evaluator(t, "FROM scratch\nADD t /", Options{Context: contextDir(t, map[string]string{"t": archive})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []*layers.Layer
+	for _, arch := range []string{"amd64", "arm64"} {
+		s, err := e.Evaluate(t.Context(), v1.Platform{OS: "linux", Architecture: arch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s.Layers[0])
+	}
+	if got[0] != got[1] {
+		t.Error("it is made twice")
 	}
 }
 

@@ -117,14 +117,10 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 		return told // another stage has told them, and that it is enough
 	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
-	if len(e.problems) >= maxProblems || isInterrupted(err) || errors.Is(err, errLimit) {
+	if len(e.problems) >= maxProblems || errors.Is(err, errLimit) {
 		return e.problems
 	}
 	return nil
-}
-
-func isInterrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // builtin are the arguments that every file has for a platform.
@@ -183,6 +179,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 		return nil, err
 	}
 	s, err := v.stage(ctx, target)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if len(v.problems) > 0 {
 		return nil, v.problems
 	}

@@ -66,6 +66,9 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	var all []found
 	for _, name := range at {
 		p, err := walk(ctx, root, name, true, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%.200q is a link that leads nowhere", name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +128,9 @@ func (m *matching) match(dir, part string) ([]string, error) {
 	return names, nil
 }
 
+// ignoreMissing is nil for links on the way of a pattern that lead nowhere: what they would have in them does not match.
 func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLinks) {
 		return nil
 	}
 	return err

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
@@ -27,38 +26,27 @@ const (
 // ignorePatterns are those of the file that leaves something of the context out: FILE.containerignore or FILE.dockerignore beside
 // the Containerfile, else .containerignore or .dockerignore in the context. file is empty for a Containerfile that is none.
 func (d *disk) ignorePatterns(file string) ([]string, error) {
-	regular := func(info fs.FileInfo, err error, open func() (*os.File, error)) (io.ReadCloser, error) {
+	type try struct {
+		stat func(string) (fs.FileInfo, error)
+		open func(string) (*os.File, error)
+		name string
+	}
+	tries := []try{{d.root.Stat, d.root.Open, ".containerignore"}, {d.root.Stat, d.root.Open, ".dockerignore"}}
+	if file != "" {
+		tries = append([]try{{os.Stat, os.Open, file + ".containerignore"}, {os.Stat, os.Open, file + ".dockerignore"}}, tries...)
+	}
+	for _, t := range tries {
+		info, err := t.stat(t.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err == nil && !info.Mode().IsRegular() {
-			err = errors.New("it is not a regular file") // a FIFO would hold the program up
+			err = fmt.Errorf("%s: not a regular file", t.name) // opening a FIFO would wait for somebody who writes
 		}
 		if err != nil {
 			return nil, err
 		}
-		return open()
-	}
-	open := func(name string) (io.ReadCloser, error) {
-		info, err := d.root.Stat(name)
-		return regular(info, err, func() (*os.File, error) { return d.root.Open(name) })
-	}
-	tries := []struct {
-		open func(string) (io.ReadCloser, error)
-		name string
-	}{{open, ".containerignore"}, {open, ".dockerignore"}}
-	if file != "" {
-		beside := func(name string) (io.ReadCloser, error) {
-			info, err := os.Stat(name)
-			return regular(info, err, func() (*os.File, error) { return os.Open(name) })
-		}
-		tries = append([]struct {
-			open func(string) (io.ReadCloser, error)
-			name string
-		}{{beside, file + ".containerignore"}, {beside, file + ".dockerignore"}}, tries...)
-	}
-	for _, t := range tries {
-		f, err := t.open(filepath.FromSlash(t.name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		f, err := t.open(t.name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}

@@ -115,7 +115,8 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 		if err != nil {
 			return fmt.Errorf("hard link %.200q: %w", name, err)
 		}
-		n = to
+		same := *to // a node of this layer, whatever layer has the bytes
+		n = &same
 	default:
 		n.kind = special
 	}

@@ -6,7 +6,8 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -14,12 +15,12 @@ import (
 // entriesOf are what a stage has of its own, with the directories of lower layers that lead there as they are: a layer that had
 // them otherwise would change them. id is the same for the same entries only.
 func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id string, err error) {
-	var ids strings.Builder
+	ids := digest.SHA256.Digester()
 	var emit func(name string, n *node, above []layers.Entry) error
 	written := map[string]bool{}
 	add := func(e layers.Entry, data string) {
 		entries = append(entries, e)
-		fmt.Fprintf(&ids, "%q %d %o %d %d %d %q %q %s\n", e.Name, e.Kind, e.Mode, e.UID, e.GID, e.Size, e.Link, e.Xattrs, data)
+		fmt.Fprintf(ids.Hash(), "%q %d %o %d %d %d %q %q %s\n", e.Name, e.Kind, e.Mode, e.UID, e.GID, e.Size, e.Link, e.Xattrs, data)
 	}
 	emit = func(name string, n *node, above []layers.Entry) error {
 		if ctx.Err() != nil {
@@ -57,5 +58,5 @@ func entriesOf(ctx context.Context, root *node) (entries []layers.Entry, id stri
 		return nil
 	}
 	err = emit(".", root, nil)
-	return entries, ids.String(), err
+	return entries, ids.Digest().String(), err
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// serverPackage is the program whose caches are native.
-const serverPackage = "github.com/operator-bindery/bindery/cmd/opm-server"
+// serverPackages are the programs whose caches are native: the small server, and the command, which images have where it was built
+// without that one.
+var serverPackages = []string{"github.com/operator-bindery/bindery/cmd/opm-server", "github.com/operator-bindery/bindery/cmd/bindery"}
 
 // filling is a command that fills a serve cache: opm serve CONFIGS --cache-dir=DIR --cache-only.
 type filling struct {
@@ -185,7 +186,7 @@ func (e *Evaluator) isServer(ctx context.Context, n *node) (_ bool, err error) {
 		return false, err
 	}
 	info, err := buildinfo.Read(f)
-	return err == nil && info.Path == serverPackage, nil
+	return err == nil && slices.Contains(serverPackages, info.Path), nil
 }
 
 // cache makes the cache of a catalog in the stage; for the same catalog only once.
@@ -198,15 +199,24 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 		kind = CacheNative
 	}
 	// What is in the catalog is known by the entries that a layer of it would have.
+	var files []*node
+	all, err := asOwn(ctx, configs.node(), &files)
+	if err != nil {
+		return nil, err
+	}
 	top := newDir(0o755)
-	top.children["configs"] = asOwn(ctx, configs.node())
+	top.children["configs"] = all
 	_, id, err := entriesOf(ctx, top)
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("%s %q\n%s", kind, dir, id)
+	key := fmt.Sprintf("%s %q %s", kind, dir, id)
 	if entries, ok := s.e.caches[key]; ok {
 		return entries, nil
+	}
+	// At once: one by one, each file of an image would be a reading of its layer.
+	if err := fetchAll(ctx, files); err != nil {
+		return nil, err
 	}
 	made, err := s.e.o.Cache(ctx, view{ctx, fetchAll, s.root, configs.path()}, dir, kind)
 	if err != nil {
@@ -224,19 +234,26 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 	return made, nil
 }
 
-// asOwn is a copy of a tree in which everything counts as new.
-func asOwn(ctx context.Context, n *node) *node {
+// asOwn is a copy of a tree in which everything counts as new. The files in it are added to files.
+func asOwn(ctx context.Context, n *node, files *[]*node) (*node, error) {
+	if n.data != nil {
+		*files = append(*files, n)
+	}
 	m := *n
 	m.own = true
 	if n.isDir() {
-		m.children, m.load = map[string]*node{}, nil
-		if children, err := n.entries(ctx); err == nil {
-			for name, c := range children {
-				m.children[name] = asOwn(ctx, c)
+		children, err := n.entries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.children, m.load = make(map[string]*node, len(children)), nil
+		for name, c := range children {
+			if m.children[name], err = asOwn(ctx, c, files); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return &m
+	return &m, nil
 }
 
 // spooledFile is a file of a layer that is in the spool.

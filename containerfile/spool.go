@@ -39,7 +39,8 @@ func (s *spool) add(ctx context.Context, r io.Reader, size int64) (content, erro
 		s.f = f
 	}
 	at := s.size
-	n, err := ctxio.Copy(io.NewOffsetWriter(s.f, at), io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, size+1))
+	sum := digest.SHA256.Digester()
+	n, err := ctxio.Copy(io.MultiWriter(io.NewOffsetWriter(s.f, at), sum.Hash()), io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, size+1))
 	switch {
 	case err != nil:
 		return nil, err
@@ -47,7 +48,7 @@ func (s *spool) add(ctx context.Context, r io.Reader, size int64) (content, erro
 		return nil, fmt.Errorf("%w: %d bytes, and there should be %d", layers.ErrChanged, n, size)
 	}
 	s.size += n
-	return spooled{s, at, n}, nil
+	return spooled{s, at, n, sum.Digest()}, nil
 }
 
 func (s *spool) close() error {
@@ -61,9 +62,11 @@ func (s *spool) close() error {
 type spooled struct {
 	s     *spool
 	at, n int64
+	sum   digest.Digest
 }
 
-func (p spooled) id() string { return fmt.Sprintf("spool %d %d", p.at, p.n) }
+// id is that of the bytes: layers of several platforms that unpack the same archive are one.
+func (p spooled) id() string { return p.sum.String() }
 
 func (p spooled) open() (io.ReadCloser, error) {
 	return io.NopCloser(io.NewSectionReader(p.s.f, p.at, p.n)), nil

@@ -51,6 +51,9 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 	s := &stage{e: v, ib: st.Builder, platform: v.platform, line: v.lines[st.Node]}
 	before := len(v.problems)
 	if err := s.from(ctx, n, st.Node); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, v.fail(s.line, command.From, err)
 	}
 	for _, child := range st.Node.Children {
@@ -59,6 +62,9 @@ func (v *evaluation) stage(ctx context.Context, n int) (*stage, error) {
 		}
 		s.line = child.StartLine
 		if err := s.instruction(ctx, child); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx) // whatever it broke is no problem of the file
+			}
 			if err := v.fail(s.line, child.Value, err); err != nil {
 				return nil, err
 			}
@@ -238,7 +244,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 		// Where the user is not known the directory is root's.
 		if u, g, err := owner(x.s.ctx, x.s.root, user); err == nil {
 			uid, gid = u, g
-		} else if isInterrupted(err) {
+		} else if x.s.ctx.Err() != nil {
 			return err
 		}
 	}

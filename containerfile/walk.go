@@ -4,6 +4,7 @@ package containerfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 // maxLinks is how many links a path may lead through, as in Linux.
 const maxLinks = 40
+
+// errLinks is the class of paths that lead through too many links.
+var errLinks = errors.New("too many links")
 
 // maxDepth is how deep directories may lie in each other.
 const maxDepth = 100
@@ -77,7 +81,7 @@ func walk(ctx context.Context, root *node, path string, follow bool, mkdir func(
 		}
 		if n.kind == layers.KindSymlink && (follow || hasName(todo)) {
 			if links++; links > maxLinks {
-				return nil, fmt.Errorf("%.200q leads through more than %d links", path, maxLinks)
+				return nil, fmt.Errorf("%w: %.200q leads through more than %d", errLinks, path, maxLinks)
 			}
 			if strings.HasPrefix(n.link, "/") {
 				at = at[:1]

@@ -33,6 +33,8 @@ type CopyOptions struct {
 	// no image. It is looked at before anything is written and again just before each name is, which is as good as registries
 	// allow; a name that stands for something else is a [*ConflictError].
 	IfDigest string
+	// Platform is what a store gets of an index; that of this machine, or any for Linux if there is none, if it is zero.
+	Platform v1.Platform
 	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
 	Policy *signature.Policy
 	// Events, unless nil, is told what happens. It is called by one goroutine at a time.

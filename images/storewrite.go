@@ -65,14 +65,17 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	return out, one.copyTo(ctx, d, to, r)
 }
 
-// storable is the image, or the one that a store can hold of several: that for this machine.
+// storable is the image, or the one that a store can hold of several: that for the platform wanted, else for this machine.
 func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageReference, config []byte, err error) {
 	src, err := c.src.NewImageSource(ctx, c.sys)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	machine := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	want, orAny := c.o.Platform, false
+	if want.Architecture == "" {
+		want, orAny = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, true
+	}
 	ref := c.src
 	var instance *digest.Digest
 	for depth := 0; ; depth++ {
@@ -94,7 +97,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 			config, err := readSmall(ctx, src, m.Config)
 			return ref, config, err
 		}
-		chosen, err := choose(text, machine, true)
+		chosen, err := choose(text, want, orAny)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,9 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	if b.o.Contexts, err = cliutil.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
-	if len(c.StringSlice("secret")) > 0 && !fullbuild.Available {
-		p.log.Warn("--secret is for RUN, and nothing is run: it is not used")
+	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that is known.
+	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
+		return nil, &cliutil.Error{Class: cliutil.ClassUsage, Err: err}
 	}
 	if b.o.Limits, err = imageLimits(c); err != nil {
 		return nil, err
@@ -184,16 +186,44 @@ func (p *program) buildContainerfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) { return p.evaluate(c, b, o, of, nil) })
+	return p.imageOfContainerfile(c, b, o, of, nil)
+}
+
+// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse it.
+type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
+
+// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in builds that have
+// it. see may be nil.
+func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
+	if done, err := enterStoreOf(b); done || err != nil {
+		return err
+	}
+	err := p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) { return p.evaluate(c, b, o, of, see) })
 	if errors.Is(err, containerfile.ErrRun) && fullbuild.Available {
-		return p.runContainerfile(c, b, o, of)
+		return p.runContainerfile(c, b, o, of, see)
 	}
 	return err
 }
 
-// evaluate makes the image of a Containerfile. see, unless nil, is shown what the image of the first platform is, before
-// anything is written.
-func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see func(context.Context, *containerfile.Stage) error) (_ *build.Image, err error) {
+// enterStoreOf starts the program again, as [enterStore] does, where it is the file that names a store of images. Whether it stands in a
+// comment only is not looked at: that costs a process.
+func enterStoreOf(b *ofContainerfile) (done bool, err error) {
+	if !bytes.Contains(b.text, []byte(storePrefix)) {
+		return false, nil
+	}
+	var stdin []byte
+	if b.file.Name == "-" {
+		stdin = b.text // which has been read
+	}
+	status, done := startForStore(stdin)
+	if done && status != 0 {
+		err = &cliutil.ExitStatus{Status: status}
+	}
+	return done, err
+}
+
+// evaluate makes the image of a Containerfile without running anything. see may be nil.
+func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (_ *build.Image, err error) {
 	client, err := p.client(c)
 	if err != nil {
 		return nil, err
@@ -220,7 +250,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 			return nil, containerfileError(err)
 		}
 		if i == 0 && see != nil {
-			if err := see(c.Context, s); err != nil {
+			if err := see(c.Context, s.Config.Labels, s.FS(c.Context)); err != nil {
 				return nil, err
 			}
 		}
@@ -231,6 +261,9 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 			}
 		}
 		all = append(all, custom)
+	}
+	if len(c.StringSlice("secret")) > 0 {
+		p.log.Warn("--secret is for RUN, and nothing of the file has to be run: it is not used")
 	}
 	image, err := p.assemble(&o, func() (*build.Image, error) { return build.Assemble(c.Context, all, o) })
 	if err != nil {

@@ -5,12 +5,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/containerfile"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
@@ -48,16 +47,14 @@ func (p *program) buildBundleContainerfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
-		return p.evaluate(c, b, o, []v1.Platform{platform}, func(ctx context.Context, s *containerfile.Stage) error {
-			if c.Bool("skip-validation") {
-				return nil
-			}
-			v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: s.Config.Labels}
-			if err := p.validBundle(ctx, b.file.Name, s.FS(ctx), v); err != nil {
-				return fmt.Errorf("the image is no valid bundle: %w", err)
-			}
+	return p.imageOfContainerfile(c, b, o, []v1.Platform{platform}, func(ctx context.Context, labels map[string]string, files fs.FS) error {
+		if c.Bool("skip-validation") {
 			return nil
-		})
+		}
+		v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: labels}
+		if err := p.validBundle(ctx, b.file.Name, files, v); err != nil {
+			return fmt.Errorf("the image is no valid bundle: %w", err)
+		}
+		return nil
 	})
 }

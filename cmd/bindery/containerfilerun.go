@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
@@ -25,12 +27,12 @@ import (
 
 // runContainerfile builds the image of a Containerfile with commands that have to be run. It is in full builds only; the
 // program starts itself once more for it.
-func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform) (err error) {
+func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
 		return cliutil.Usagef("--compression auto is not for files with RUN: what is run twice need not give the same files")
 	}
 	var stdin io.Reader
-	if c.String("file") == "-" {
+	if b.file.Name == "-" {
 		stdin = bytes.NewReader(b.text) // which has been read
 	}
 	status, done, err := fullbuild.Enter(stdin)
@@ -61,7 +63,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	if err := os.Mkdir(r.Dir, 0o700); err != nil {
 		return err
 	}
-	if c.String("file") == "-" {
+	if b.file.Name == "-" {
 		r.File = filepath.Join(work.Dir(), "Containerfile")
 		if err := os.WriteFile(r.File, b.text, 0o600); err != nil {
 			return err
@@ -78,12 +80,33 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		if err != nil {
 			return nil, err
 		}
+		if see != nil {
+			if err := p.seeDirectory(c.Context, result.Dirs[0], see); err != nil {
+				return nil, err
+			}
+		}
 		image, err := build.Directories(c.Context, result.Dirs, o)
 		if err == nil {
 			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image), cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		}
 		return image, err
 	})
+}
+
+// seeDirectory shows an image in a directory of the form of the transport "dir:".
+func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
+	img, err := images.Open(ctx, string(images.Directory)+":"+dir, images.OpenOptions{AnyPlatform: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	labels := img.Config.Config.Labels
+	files, err := img.Extract(ctx, bundle.Paths(labels), images.ExtractOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	return see(ctx, labels, files)
 }
 
 // pairs are a map's entries as flags have them, sorted.

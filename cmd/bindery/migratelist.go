@@ -208,6 +208,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		}
 		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
 			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.event,
+			Platform: storedPlatform(l.c),
 		})
 		r.Images = target{names: t.Names}.references(image, results)
 		return err
@@ -217,7 +218,10 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 
 // event tells of what delays the writing of an image.
 func (l *migrationList) event(e images.Event) {
-	if e.Kind == images.EventRetry {
+	switch e.Kind {
+	case images.EventWarning:
+		l.p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
+	case images.EventRetry:
 		l.p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
@@ -40,6 +41,17 @@ func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
+// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform names. It is
+// zero, which means this machine's, where that flag names none.
+func storedPlatform(c *cli.Context) v1.Platform {
+	if list, err := cliutil.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
+		if p, err := parsePlatform(list[0]); err == nil {
+			return p // others have been refused before there was an image
+		}
+	}
+	return v1.Platform{}
+}
+
 // copyImage carries the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
 	if len(dests) == 0 {
@@ -52,6 +64,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		Retries:  c.Int("retries"),
 		Timeout:  c.Duration("timeout"),
 		IfDigest: c.String("if-digest"),
+		Platform: storedPlatform(c),
 		Events: func(e images.Event) {
 			id := e.Destination + " " + string(e.Blob)
 			switch e.Kind {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"strings"
 
@@ -23,13 +24,23 @@ func enterStore(args, environ []string) (status int, entered bool) {
 	if !namesStore(args, environ) {
 		return 0, false
 	}
+	return startForStore(nil)
+}
+
+// startForStore is [enterStore] where a store is named. stdin, unless nil, is what the process has instead of the standard input, which
+// has been read.
+func startForStore(stdin []byte) (status int, entered bool) {
 	// Where RUN can be run, the ids that are set aside for the user are of use for both.
 	if fullbuild.Available && userns.Needed() {
-		if status, entered, err := fullbuild.Enter(nil); err == nil {
+		var in io.Reader
+		if stdin != nil {
+			in = bytes.NewReader(stdin)
+		}
+		if status, entered, err := fullbuild.Enter(in); err == nil {
 			return status, entered
 		}
 	}
-	return userns.Enter()
+	return userns.Enter(stdin)
 }
 
 // namesStore looks for names of stores in whatever stands on the command line: taking one that is none costs a process.

@@ -107,13 +107,18 @@ func policyFile(t *testing.T) string {
 	return path
 }
 
-// load copies an image to places in stores.
-func load(t *testing.T, from types.ImageReference, events func(images.Event), to ...string) ([]images.Result, error) {
+func anyImage(t *testing.T) *signature.Policy {
 	t.Helper()
 	policy, err := signature.NewPolicyFromBytes([]byte(acceptAll))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return policy
+}
+
+// load copies an image to places in stores.
+func load(t *testing.T, from types.ImageReference, events func(images.Event), to ...string) ([]images.Result, error) {
+	t.Helper()
 	var dests []images.Destination
 	for _, text := range to {
 		d, err := images.Parse(text)
@@ -122,7 +127,7 @@ func load(t *testing.T, from types.ImageReference, events func(images.Event), to
 		}
 		dests = append(dests, d)
 	}
-	return images.Copy(t.Context(), from, dests, images.CopyOptions{Policy: policy, Temp: t.TempDir(), Events: events})
+	return images.Copy(t.Context(), from, dests, images.CopyOptions{Policy: anyImage(t), Temp: t.TempDir(), Events: events})
 }
 
 func reference(t *testing.T, c *images.Client, name string) types.ImageReference {
@@ -202,8 +207,8 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	}
 }
 
-// Of an index the store gets the image of this machine, and that is told.
-func TestIndexIsTheImageOfThisMachine(t *testing.T) {
+// Of an index the store gets the image of this machine, or of the platform that is wanted, and that is told.
+func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	r := testregistry.New(t)
 	mine, other := small, small
 	mine.Platform = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
@@ -219,21 +224,41 @@ func TestIndexIsTheImageOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	p := newPlace(t)
-	var warnings []string
-	results, err := load(t, reference(t, c, r.Host()+"/acme/cat:v1"), func(e images.Event) {
-		if e.Kind == images.EventWarning {
-			warnings = append(warnings, e.Err.Error())
+	from := reference(t, c, r.Host()+"/acme/cat:v1")
+	for n, of := range []struct{ wanted, got v1.Platform }{{got: mine.Platform}, {other.Platform, other.Platform}} {
+		p := newPlace(t)
+		d, err := images.Parse(p.name("localhost/cat:v1"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}, p.name("localhost/cat:v1"))
+		var warnings []string
+		results, err := images.Copy(t.Context(), from, []images.Destination{d}, images.CopyOptions{
+			Temp: t.TempDir(), Policy: anyImage(t), Platform: of.wanted,
+			Events: func(e images.Event) {
+				if e.Kind == images.EventWarning {
+					warnings = append(warnings, e.Err.Error())
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if results[0].Digest != index.Manifests[1-n].Digest {
+			t.Errorf("got %s of %+v", results[0].Digest, index.Manifests)
+		}
+		if len(warnings) != 1 || !strings.Contains(warnings[0], "linux/"+of.got.Architecture) {
+			t.Errorf("told %q", warnings)
+		}
+	}
+	lacking := newPlace(t).name("localhost/cat:v1")
+	d, err := images.Parse(lacking)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if results[0].Digest != index.Manifests[1].Digest {
-		t.Errorf("got %s of %+v", results[0].Digest, index.Manifests)
-	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "linux/"+runtime.GOARCH) {
-		t.Errorf("told %q", warnings)
+	if _, err := images.Copy(t.Context(), from, []images.Destination{d}, images.CopyOptions{
+		Temp: t.TempDir(), Policy: anyImage(t), Platform: v1.Platform{OS: "linux", Architecture: "s390x"},
+	}); err == nil || !strings.Contains(err.Error(), "s390x") {
+		t.Error(err)
 	}
 }
 
@@ -359,4 +384,3 @@ func TestChangedLayerIsNoticed(t *testing.T) {
 		t.Error("a changed layer was read")
 	}
 }
-

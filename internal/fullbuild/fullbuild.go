@@ -92,12 +92,7 @@ func (r Request) check() error {
 	if r.Format == Docker && r.Zstd {
 		errs = append(errs, errors.New("the docker format has no layers with zstd compression"))
 	}
-	for _, s := range r.Secrets {
-		if err := checkSecret(s); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, CheckSecrets(r.Secrets))...)
 }
 
 // created is the time of everything in the image.

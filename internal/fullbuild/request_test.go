@@ -27,6 +27,8 @@ func TestCheck(t *testing.T) {
 	}
 	for secret, want := range map[string]string{
 		"":                             "expected id=",
+		"s3cret":                       "expected id=",
+		"id=a,value=s3cret":            "unknown field",
 		"src=" + file:                  "no id=NAME",
 		"id=../a,src=" + file:          "no slash",
 		"id=a,src=" + file + "x":       "no such file",

@@ -1,10 +1,20 @@
 package fullbuild
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 )
+
+// CheckSecrets refuses secrets that cannot be meant, all of them together. It never tells the value of one.
+func CheckSecrets(all []string) error {
+	var errs []error
+	for _, s := range all {
+		errs = append(errs, checkSecret(s))
+	}
+	return errors.Join(errs...)
+}
 
 // checkSecret refuses a secret that has no name, or that cannot be read, before the build begins. It never tells the value
 // of a secret.
@@ -13,27 +23,27 @@ func checkSecret(text string) error {
 	for field := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(field, "=")
 		if !ok || value == "" {
-			return fmt.Errorf("--secret %q: expected id=NAME,src=FILE or id=NAME,env=VARIABLE", text)
+			return errors.New("--secret: expected id=NAME,src=FILE or id=NAME,env=VARIABLE") // what it is instead may be the secret
 		}
 		switch key {
 		case "source":
 			key = "src"
 		case "id", "src", "env", "type":
 		default:
-			return fmt.Errorf("--secret %q: unknown field %q (id, src, env, type)", text, key)
+			return fmt.Errorf("--secret: unknown field %q (id, src, env, type)", key)
 		}
 		fields[key] = value
 	}
 	id, src, env := fields["id"], fields["src"], fields["env"]
 	switch {
 	case id == "":
-		return fmt.Errorf("--secret %q: no id=NAME", text)
+		return errors.New("--secret: no id=NAME")
 	case strings.ContainsAny(id, "/\x00"):
-		return fmt.Errorf("--secret %q: a name has no slash", text)
+		return fmt.Errorf("--secret id=%s: a name has no slash", id)
 	case fields["type"] != "" && fields["type"] != "file" && fields["type"] != "env":
-		return fmt.Errorf("--secret %q: unknown type %q (file, env)", text, fields["type"])
+		return fmt.Errorf("--secret id=%s: unknown type %q (file, env)", id, fields["type"])
 	case src != "" && env != "":
-		return fmt.Errorf("--secret %q: give either src or env", text)
+		return fmt.Errorf("--secret id=%s: give either src or env", id)
 	case src != "":
 		f, err := os.Open(src)
 		if err != nil {

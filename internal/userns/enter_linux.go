@@ -3,6 +3,7 @@ package userns
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -48,14 +49,16 @@ func SingleID() bool {
 // had; [Err] tells the cause.
 //
 // Call it in the main goroutine: the second process is killed when the thread that started it ends.
-func Enter() (status int, started bool) {
+//
+// stdin, unless nil, is what the second process reads from standard input, where that has been read already.
+func Enter(stdin []byte) (status int, started bool) {
 	if Started() || !Needed() {
 		return 0, false
 	}
 	runtime.LockOSThread()
 	// From here on no signal ends the first process, which would be the end of the second one, without a chance to tidy up.
 	to, stop := Relay()
-	p, err := start()
+	p, err := start(stdin)
 	if err != nil {
 		stop()
 		runtime.UnlockOSThread()
@@ -92,7 +95,7 @@ func Relay() (to func(*os.Process), stop func()) {
 }
 
 // start starts the program with the same arguments, streams and environment.
-func start() (*os.Process, error) {
+func start(stdin []byte) (*os.Process, error) {
 	env := append(os.Environ(), startedEnv+"=1", configuredEnv+"=done")
 	if os.Getenv(uidEnv) == "" { // those of the outermost namespace count
 		env = append(env, fmt.Sprintf("%s=%d", uidEnv, os.Geteuid()), fmt.Sprintf("%s=%d", gidEnv, os.Getegid()))
@@ -105,6 +108,14 @@ func start() (*os.Process, error) {
 			}
 		}
 	}()
+	if stdin != nil {
+		in, err := inMemory(stdin)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		files[0] = in
+	}
 	return os.StartProcess("/proc/self/exe", os.Args, &os.ProcAttr{
 		Env:   env,
 		Files: files,
@@ -115,6 +126,23 @@ func start() (*os.Process, error) {
 			Pdeathsig:   unix.SIGKILL,
 		},
 	})
+}
+
+// inMemory is a file with a content that has no name.
+func inMemory(text []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "stdin")
+	if _, err = f.Write(text); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // maxInherited is the highest descriptor that is handed on. Shells use some up to 63 for "<(command)".

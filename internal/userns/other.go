@@ -12,4 +12,4 @@ func SingleID() bool { return false }
 func Restricted() string { return "" }
 
 // Enter does nothing where there are no user namespaces.
-func Enter() (status int, started bool) { return 0, false }
+func Enter([]byte) (status int, started bool) { return 0, false }

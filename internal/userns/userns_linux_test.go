@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if what == "" {
 		os.Exit(m.Run())
 	}
-	status, started := Enter()
+	status, started := Enter(nil)
 	if started {
 		os.Exit(status)
 	}

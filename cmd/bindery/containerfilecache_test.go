@@ -1,0 +1,75 @@
+//go:build linux && !nobuildah
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// Where the server in the image is this project's own, the cache that RUN would fill is the one that this server fills, byte for
+// byte, and it takes it as a whole.
+func TestContainerfileWithTheNativeCache(t *testing.T) {
+	dir := workDir(t)
+	server := filepath.Join(dir, "opm-server") // the command, which images have where it was built without the small server
+	if err := os.Link(filepath.Join(binDir, "bindery"), server); err != nil {
+		copyFile(t, filepath.Join(binDir, "bindery"), server)
+		if err := os.Chmod(server, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, filepath.Join(dir, "Base"), "FROM scratch\nCOPY opm-server /usr/bin/opm\n")
+	done(t, dir, "bindery", "build", "containerfile", "-f", "Base", ".", "-t", "base:v1", "--no-cache", "--compression", "zstd")
+	writeFile(t, filepath.Join(dir, "Containerfile"), "FROM oci:base.oci:v1 AS builder\nENV PATH=/bin:/usr/bin\nADD cat /configs\nRUN opm serve /configs --cache-dir=/tmp/cache --cache-only\n"+
+		"FROM scratch\nCOPY --from=builder /configs /configs\nCOPY --from=builder /tmp/cache /tmp/cache\n")
+	done(t, dir, "bindery", "build", "containerfile", ".", "-t", "catalog:v1", "--no-cache")
+	img, err := images.Open(t.Context(), "oci:"+filepath.Join(dir, "catalog.oci")+":v1", images.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	tree, err := img.Extract(t.Context(), []string{"configs", "tmp/cache"}, images.ExtractOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	out := filepath.Join(dir, "out")
+	if err := os.CopyFS(out, tree); err != nil {
+		t.Fatal(err)
+	}
+	fill := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(server, append([]string{"serve", filepath.Join(out, "configs"), "--cache-only"}, args...)...)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	own := filepath.Join(dir, "own")
+	fill("--cache-dir", own)
+	want, err := os.ReadDir(own)
+	if err != nil || len(want) == 0 {
+		t.Fatal(want, err)
+	}
+	cache := filepath.Join(out, "tmp", "cache")
+	if got, err := os.ReadDir(cache); err != nil || len(got) != len(want) {
+		t.Errorf("%v instead of %v, %v", got, want, err)
+	}
+	for _, f := range want {
+		if readFile(t, filepath.Join(cache, f.Name())) != readFile(t, filepath.Join(own, f.Name())) {
+			t.Errorf("%s is another one", f.Name())
+		}
+	}
+	fill("--cache-dir", cache, "--cache-enforce-integrity")
+	// One that is not right is noticed by this.
+	writeFile(t, filepath.Join(out, "configs", "more.json"), `{"schema": "more", "package": "more"}`)
+	if text, err := exec.Command(server, "serve", filepath.Join(out, "configs"), "--cache-only", "--cache-dir", cache, "--cache-enforce-integrity").CombinedOutput(); err == nil {
+		t.Errorf("a cache of another catalog is taken: %s", text)
+	} else if !strings.Contains(string(text), "integrity") {
+		t.Errorf("%s", text)
+	}
+}
