@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if reexec.Init() {
 		return
 	}
-	if status, started := userns.Enter(); started {
+	if status, started := userns.Enter(nil); started {
 		os.Exit(status)
 	}
 	os.Exit(m.Run())
