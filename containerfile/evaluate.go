@@ -39,7 +39,7 @@ type Evaluator struct {
 // NewEvaluator opens the context.
 func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	if runtime.GOOS == "windows" {
-		return nil, errors.New("Containerfiles are not built on Windows, whose paths and modes are not those of images: use Linux or macOS")
+		return nil, errors.New("no Containerfile is built on Windows, whose paths and modes are not those of images: use Linux or macOS")
 	}
 	e := &Evaluator{
 		f: f, o: o, spool: &spool{dir: o.Dir}, contexts: map[string]*disk{}, images: map[string]*imageTree{},

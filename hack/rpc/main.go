@@ -33,7 +33,7 @@ func main() {
 
 func ask(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE|digest|list|watch N DIGEST...")
+		return errors.New("usage: rpc ADDRESS packages|package NAME|bundles|replay FILE|digest|list|watch N DIGEST [DIGEST]")
 	}
 	dial := func() (*grpc.ClientConn, error) {
 		return grpc.NewClient(args[0], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))

@@ -94,11 +94,3 @@ func (r Request) check() error {
 	}
 	return errors.Join(append(errs, CheckSecrets(r.Secrets))...)
 }
-
-// created is the time of everything in the image.
-func (r Request) created() time.Time {
-	if r.Created.IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return r.Created.UTC()
-}

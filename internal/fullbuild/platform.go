@@ -1,7 +1,6 @@
 package fullbuild
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,26 +9,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
-
-// binfmtDir is where the kernel tells which programs run those of other machines.
-const binfmtDir = "/proc/sys/fs/binfmt_misc"
-
-// platforms are those to build for.
-func (r Request) platforms() []v1.Platform {
-	if len(r.Platforms) == 0 {
-		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
-	}
-	return r.Platforms
-}
-
-// foreign refuses platforms whose programs this machine cannot run, all of them together.
-func (r Request) foreign() error {
-	var errs []error
-	for _, p := range r.platforms() {
-		errs = append(errs, runnable(p, binfmtDir))
-	}
-	return errors.Join(errs...)
-}
 
 // runnable tells why the commands of an image for the platform cannot be run here.
 func runnable(p v1.Platform, binfmt string) error {
