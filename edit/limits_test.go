@@ -26,13 +26,13 @@ func longChain(t testing.TB, n int) []edit.Addition {
 // TestLongChains takes seconds where time grows with the size of the input, and far longer where it grows with the square
 // of it.
 func TestLongChains(t *testing.T) {
-	const n = 20_000
+	const n = 10_000
 	within := func(what string, f func()) {
 		start := time.Now()
 		f()
 		took := time.Since(start)
 		t.Logf("%s took %v", what, took)
-		if took > time.Minute {
+		if took > 30*time.Second {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
@@ -56,14 +56,14 @@ func TestLongChains(t *testing.T) {
 		}
 	})
 	within("truncate", func() {
-		got, _, err := edit.DeprecateTruncate(c, []string{imageName("p", "1.15000.0")}, edit.TruncateOptions{})
-		if err != nil || len(got.Bundles) != n-15000 {
+		got, _, err := edit.DeprecateTruncate(c, []string{imageName("p", "1.7500.0")}, edit.TruncateOptions{})
+		if err != nil || len(got.Bundles) != n-7500 {
 			t.Errorf("got %v", err)
 		}
 	})
 	within("filter", func() {
-		got, _, err := edit.Filter(c, []edit.Selection{{Package: "p", Versions: "<1.10.0 || >1.19000.0"}}, edit.FilterOptions{})
-		if err != nil || len(got.Bundles) != 10+n-19001 {
+		got, _, err := edit.Filter(c, []edit.Selection{{Package: "p", Versions: "<1.10.0 || >1.9500.0"}}, edit.FilterOptions{})
+		if err != nil || len(got.Bundles) != 10+n-9501 {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestLongChains(t *testing.T) {
 	})
 	within("a circle", func() {
 		plain[0].Replaces = plain[n-1].Bundle.Name
-		if _, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{}); err == nil || !strings.Contains(err.Error(), "Cycle detected, p.v1.0.0 replaces p.v1.19999.0") {
+		if _, _, err := edit.Add(&declcfg.Catalog{}, plain, edit.AddOptions{}); err == nil || !strings.Contains(err.Error(), "Cycle detected, p.v1.0.0 replaces p.v1.9999.0") {
 			t.Errorf("got %.200v", err)
 		}
 	})
