@@ -31,6 +31,7 @@ func bundleCommands() [][]string {
 }
 
 func TestBundleDirectories(t *testing.T) {
+	t.Parallel()
 	link := func(name, to string) func(b *box) {
 		return func(b *box) {
 			path := filepath.Join(b.dir, "b", name)
@@ -117,6 +118,7 @@ func TestBundleDirectories(t *testing.T) {
 
 // What costs a validator much is bounded, and so is what it tells.
 func TestBundleValidators(t *testing.T) {
+	t.Parallel()
 	dependencies := func(entry string, n int) string {
 		return "dependencies:\n" + strings.Repeat(entry, n)
 	}
@@ -288,6 +290,7 @@ func TestUnpackPlaces(t *testing.T) {
 
 // Users that no file knows, without a home, and homes that cannot be written to are no reason to fail.
 func TestImagesForAnyUser(t *testing.T) {
+	t.Parallel()
 	needRoot(t)
 	need(t, "setpriv")
 	_, ref := puller(t)

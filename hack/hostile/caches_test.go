@@ -106,6 +106,7 @@ func (i builtImage) changed(t *testing.T, change func(name string, content []byt
 
 // Caches of opm's that are damaged, or made to keep a reader busy, are told to be bad, soon.
 func TestHostileCachesOfOPM(t *testing.T) {
+	t.Parallel()
 	b := pushBox(t)
 	pogreb, jsons := buildImage(t, b, "--cache", "opm-pogreb"), buildImage(t, b, "--cache", "opm-json")
 	one := func(suffix string, f func([]byte) []byte) func(string, []byte) []byte {

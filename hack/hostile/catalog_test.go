@@ -87,6 +87,7 @@ func channel(entries ...string) string {
 }
 
 func TestCatalogText(t *testing.T) {
+	t.Parallel()
 	bomb := func(levels, width int) string {
 		return "a0: &a0 [x]\n" + repeat(levels, func(i int) string {
 			return fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), width), ","))
@@ -139,6 +140,7 @@ func TestCatalogText(t *testing.T) {
 }
 
 func TestCatalogModel(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("n", 5000)
 	for _, c := range []struct {
 		name    string
@@ -178,6 +180,7 @@ func TestCatalogModel(t *testing.T) {
 }
 
 func TestCatalogFiles(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		make  func(t *testing.T, b *box)

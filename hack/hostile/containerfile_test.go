@@ -30,6 +30,7 @@ func each(n int, text string) string {
 }
 
 func TestContainerfiles(t *testing.T) {
+	t.Parallel()
 	const scratch = "FROM scratch\n"
 	for _, c := range []struct {
 		name, text string
@@ -63,6 +64,7 @@ func TestContainerfiles(t *testing.T) {
 }
 
 func TestContextsOfContainerfiles(t *testing.T) {
+	t.Parallel()
 	fifo := func(name string) func(*box) {
 		return func(b *box) { check(b.t, syscall.Mkfifo(filepath.Join(b.dir, "ctx", name), 0o644)) }
 	}
@@ -134,6 +136,7 @@ func TestContextsOfContainerfiles(t *testing.T) {
 
 // What ADD fetches is known beforehand; where it comes from gains nothing by answering something else.
 func TestServersOfADD(t *testing.T) {
+	t.Parallel()
 	sum := "--checksum=sha256:" + strings.Repeat("0", 64) + " "
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

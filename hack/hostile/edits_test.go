@@ -36,6 +36,7 @@ func listOf(n int, format string) string {
 
 // Bundles cannot be such that adding them takes more than the limits, or makes a graph that is none.
 func TestHostileAdditions(t *testing.T) {
+	t.Parallel()
 	channels := func(n int) string {
 		return strings.TrimSuffix(repeat(n, func(i int) string { return fmt.Sprintf("c%d,", i) }), ",")
 	}
@@ -86,6 +87,7 @@ func TestHostileAdditions(t *testing.T) {
 
 // What stands in the way of an output, or in the place of an input, is refused at once and stays.
 func TestPlacesOfEdits(t *testing.T) {
+	t.Parallel()
 	fifo := func(name string) func(b *box) {
 		return func(b *box) {
 			check(b.t, os.MkdirAll(filepath.Dir(filepath.Join(b.dir, name)), 0o755))

@@ -19,6 +19,7 @@ import (
 // Whatever a registry answers to a push, the outcome is an image that is there or one clear error in time, and no secret is
 // told.
 func TestRegistriesThatLieToPushes(t *testing.T) {
+	t.Parallel()
 	const password = "password-canary-4712"
 	long := strings.Repeat("\x1b[31m"+password+" ", 200_000)
 	at := func(method, path string, answer http.HandlerFunc) func(w http.ResponseWriter, q *http.Request) bool {

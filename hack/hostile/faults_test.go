@@ -127,6 +127,7 @@ func (b *box) save() string {
 // Every call that can fail is made to fail, at its first, second, ... time: the run ends with an error of the class of
 // local failures and leaves everything as it was, or does without the call and ends well.
 func TestFailingCalls(t *testing.T) {
+	t.Parallel()
 	need(t, "strace")
 	for i, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
@@ -210,6 +211,7 @@ func (b *box) strace(inject, call string, args []string) straced {
 // A run that is killed at any of its calls leaves the old output or the new one, and the next run ends well and leaves
 // nothing else.
 func TestKilledAtCalls(t *testing.T) {
+	t.Parallel()
 	need(t, "strace")
 	for i, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
@@ -234,6 +236,7 @@ func TestKilledAtCalls(t *testing.T) {
 
 // A run that is killed at any moment leaves the old output or the new one.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	runs := most(2)
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
@@ -334,6 +337,7 @@ func checkLayout(t *testing.T, label, dir string) {
 
 // A disk of any size is full at some moment: the old output stays, nothing new is left, and with room enough it works.
 func TestFullDisks(t *testing.T) {
+	t.Parallel()
 	needRoot(t)
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
@@ -396,6 +400,7 @@ func usedBytes(t *testing.T, dir string) int64 {
 
 // Few open files are enough, or the reason is told.
 func TestFewOpenFiles(t *testing.T) {
+	t.Parallel()
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
@@ -424,6 +429,7 @@ func TestFewOpenFiles(t *testing.T) {
 
 // A signal ends a run with its status, in time, and leaves nothing.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()

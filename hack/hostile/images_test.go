@@ -234,6 +234,7 @@ func bigEntry(t *testing.T, name string, size int64) io.Reader {
 }
 
 func TestHostileBundleImages(t *testing.T) {
+	t.Parallel()
 	pic := func(entries ...*tarEntry) func(*testing.T) picture {
 		return func(t *testing.T) picture { return bundlePicture(t, append(goodFiles(), entries...)...) }
 	}

@@ -164,6 +164,7 @@ func TestFIFOs(t *testing.T) {
 
 // Where memory is short, the run ends well or says why, and leaves no half output.
 func TestLittleMemory(t *testing.T) {
+	t.Parallel()
 	for _, w := range writers() {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 // Indexes in indexes, without end, and far too many; an image under two names; a registry that gives other bytes for a layer
 // than it stacked.
 func TestHostileReferences(t *testing.T) {
+	t.Parallel()
 	const indexType = "application/vnd.oci.image.index.v1+json"
 	said := map[string]string{"kind": "packages", "packages": "foo"}
 	index := func(t *testing.T, r *testregistry.Registry, tag string, of ...digest.Digest) digest.Digest {

@@ -19,6 +19,7 @@ import (
 
 // An output path that holds something else is refused and what it holds stays.
 func TestOutputPaths(t *testing.T) {
+	t.Parallel()
 	migrate := []string{"migrate", "cat", "out"}
 	build := func(output string) []string {
 		return []string{"build", "catalog", "cat", "-t", "example.com/foo:v1", "--server", "none", "--output", output}

@@ -42,6 +42,7 @@ func pull(ref string, more ...string) []string {
 
 // A registry that lies, or cannot answer, is told apart from one that is busy.
 func TestPullRefused(t *testing.T) {
+	t.Parallel()
 	status := func(code int, header ...string) func(w http.ResponseWriter, q *http.Request) bool {
 		return func(w http.ResponseWriter, q *http.Request) bool {
 			for i := 0; i+1 < len(header); i += 2 {
@@ -379,6 +380,7 @@ func TestFilesOfPulls(t *testing.T) {
 
 // Secrets are in no output, whatever goes wrong.
 func TestSecretsOfPulls(t *testing.T) {
+	t.Parallel()
 	const user, password = "user-canary-4711", "password-canary-4712"
 	r, _ := puller(t)
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))

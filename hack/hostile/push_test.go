@@ -389,6 +389,7 @@ func (b *box) layout(dir string, label string, layers ...[]byte) {
 
 // Images in OCI layouts that are hostile are refused by all commands that read them, and nothing of them gets outside.
 func TestLayouts(t *testing.T) {
+	t.Parallel()
 	dir := tar.Header{Name: "configs/", Typeflag: tar.TypeDir, Mode: 0o755}
 	file := tar.Header{Name: "configs/foo/catalog.yaml", Typeflag: tar.TypeReg}
 	reg := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }

@@ -79,6 +79,7 @@ func startLister(t *testing.T, addr string) *os.Process {
 // Clients that are stopped in the middle of their lists hold up neither others nor the end of the server, and take no more
 // memory than the limit for answers; what they sent is in no log.
 func TestStoppedClients(t *testing.T) {
+	t.Parallel()
 	program, err := smallServer()
 	check(t, err)
 	for _, c := range []struct{ name, program, debug string }{

@@ -35,6 +35,7 @@ func smallDatabase(t *testing.T) []byte {
 }
 
 func TestDatabases(t *testing.T) {
+	t.Parallel()
 	small := smallDatabase(t)
 	sql := func(statement string) func(*testing.T, *box) {
 		return func(t *testing.T, b *box) {

@@ -45,6 +45,7 @@ func catalogFiles(more ...*tarEntry) []*tarEntry {
 // Images whose layers are not what is said of them are refused, or what is good in them is packed anew; only who trusts
 // them, and does not ask for --validate, gets them as they are.
 func TestHostileStacks(t *testing.T) {
+	t.Parallel()
 	with := func(k, v string) map[string]string {
 		a := map[string]string{"kind": "packages", "packages": "foo"}
 		a[k] = v
@@ -186,6 +187,7 @@ const different = -1
 
 // The file of a composition is small, and whatever is in it, the answer is short.
 func TestCompositionFiles(t *testing.T) {
+	t.Parallel()
 	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), ","))
