@@ -3,7 +3,8 @@ package serve
 import (
 	"cmp"
 	"slices"
-	"sync"
+
+	"github.com/operator-bindery/bindery/internal/counted"
 )
 
 // catalog is a store with what questions across packages need. It counts the calls that use it, so that a catalog which
@@ -16,9 +17,7 @@ type catalog struct {
 	channels []channelRef        // sorted by channel, then package: the order of ListBundles
 	pages    *pages              // the answers of ListBundles
 
-	mu      sync.Mutex
-	users   int
-	retired bool
+	users counted.Users
 }
 
 type channelRef struct {
@@ -48,33 +47,17 @@ func newCatalog(s Store, pageMemory int) *catalog {
 }
 
 // acquire counts a user; false if the catalog is already closed or about to be.
-func (c *catalog) acquire() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.retired {
-		return false
-	}
-	c.users++
-	return true
-}
+func (c *catalog) acquire() bool { return c.users.Acquire() }
 
 func (c *catalog) release() {
-	c.mu.Lock()
-	c.users--
-	last := c.retired && c.users == 0
-	c.mu.Unlock()
-	if last {
+	if c.users.Release() {
 		c.store.Close()
 	}
 }
 
 // retire closes the store as soon as nobody uses it.
 func (c *catalog) retire() {
-	c.mu.Lock()
-	last := !c.retired && c.users == 0
-	c.retired = true
-	c.mu.Unlock()
-	if last {
+	if c.users.Retire() {
 		c.store.Close()
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/counted"
 )
 
 // Content is a catalog as JSON lines in a temporary file: packages by name, then the blobs of no package; the blobs of
@@ -26,9 +26,7 @@ type Content struct {
 	spans    map[string][2]int // of blobs, by package
 	bundles  int
 
-	mu      sync.Mutex
-	users   int
-	retired bool
+	users counted.Users
 }
 
 // blob is the place of a blob in the file, without the newline behind it, and what can be asked for. pkg is the value
@@ -114,33 +112,17 @@ func (c *Content) reader(blobs []blob) io.Reader {
 }
 
 // acquire counts a user; false if the content is already closed or about to be.
-func (c *Content) acquire() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.retired {
-		return false
-	}
-	c.users++
-	return true
-}
+func (c *Content) acquire() bool { return c.users.Acquire() }
 
 func (c *Content) release() {
-	c.mu.Lock()
-	c.users--
-	last := c.retired && c.users == 0
-	c.mu.Unlock()
-	if last {
+	if c.users.Release() {
 		c.file.Close()
 	}
 }
 
 // Close gives the file back as soon as nobody reads it.
 func (c *Content) Close() error {
-	c.mu.Lock()
-	last := !c.retired && c.users == 0
-	c.retired = true
-	c.mu.Unlock()
-	if last {
+	if c.users.Retire() {
 		return c.file.Close()
 	}
 	return nil
