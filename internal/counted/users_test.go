@@ -4,12 +4,32 @@ import "testing"
 
 // What is retired is closed once: by who retires it, or by the last user.
 func TestClosedOnce(t *testing.T) {
-	var idle Users
-	if !idle.Retire() || idle.Retire() || idle.Acquire() {
-		t.Error("without users it is closed at once, and nobody gets in")
-	}
-	var busy Users
-	if !busy.Acquire() || !busy.Acquire() || busy.Release() || busy.Retire() || busy.Acquire() || busy.Retire() || !busy.Release() {
-		t.Error("with users it is closed by the last of them")
+	for users := range 3 {
+		var u Users
+		closed := 0
+		count := func(last bool) {
+			if last {
+				closed++
+			}
+		}
+		for range users {
+			if !u.Acquire() {
+				t.Fatal("nobody has retired it")
+			}
+		}
+		count(u.Retire())
+		count(u.Retire())
+		if u.Acquire() {
+			t.Error("who comes late is let in")
+		}
+		for n := range users {
+			if closed != 0 {
+				t.Errorf("closed with %d users left", users-n)
+			}
+			count(u.Release())
+		}
+		if closed != 1 {
+			t.Errorf("with %d users it is closed %d times", users, closed)
+		}
 	}
 }
