@@ -85,11 +85,14 @@ func TestMediaType(t *testing.T) {
 		err   string
 	}{
 		"a CSV":                                {map[string]string{"a.yaml": csv("a", ""), "r.yaml": roleYML}, bundle.RegistryV1, ""},
-		"a CRD alone":                          {map[string]string{"crd.json": `{"apiVersion":"v1","kind":"CustomResourceDefinition"}`}, bundle.RegistryV1, ""},
+		"a CRD alone":                          {map[string]string{"crd.json": `{"apiVersion":"v1","kind":"CustomResourceDefinition"}`}, bundle.Plain, ""},
+		"a CSV that cannot be parsed":          {map[string]string{"a.yaml": "kind: ClusterServiceVersion\n bad: [\n"}, bundle.Plain, ""},
+		"a CSV that cannot be parsed, a CRD":   {map[string]string{"a.json": `{"kind":"ClusterServiceVersion"`, "crd.yaml": "kind: CustomResourceDefinition\n"}, bundle.Plain, ""},
+		"YAML that is no object":               {map[string]string{"values.yaml": "a: 1\n"}, bundle.Plain, ""},
 		"other objects":                        {map[string]string{"r.yaml": roleYML, "README.md": "text"}, bundle.Plain, ""},
 		"a chart":                              {map[string]string{"Chart.yaml": "name: c\n", "values.yaml": "a: 1\n"}, bundle.Helm, ""},
 		"a chart without a name is none":       {map[string]string{"Chart.yaml": "version: 1\n", "r.yaml": roleYML}, bundle.Plain, ""},
-		"no object":                            {map[string]string{"values.yaml": "a: 1\n", "x": "\x00\x01"}, "", "contains no yaml files"},
+		"no manifest":                          {map[string]string{"README.md": "text", "x": "\x00\x01"}, "", "contains no yaml files"},
 		"only the first document counts":       {map[string]string{"r.yaml": roleYML + "---\n" + csv("a", "")}, bundle.Plain, ""},
 		"directories do not count":             {map[string]string{"r.yaml": roleYML, "sub/a.yaml": csv("a", "")}, bundle.Plain, ""},
 		"a mounted ConfigMap's own is no file": {map[string]string{"..data/a.yaml": csv("a", ""), "..x": "y", "r.yaml": roleYML}, bundle.Plain, ""},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 		return packageManifest{}, err
 	}
 	for _, e := range entries {
-		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name())) {
+		if e.IsDir() || !isManifestName(e.Name()) {
 			continue
 		}
 		data, err := bundlefs.ReadFile(fsys, e.Name())

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// ErrNoManifests is the error of a directory without a single Kubernetes object.
+// ErrNoManifests is the error of a directory that holds neither a YAML or JSON file nor a Kubernetes object.
 var ErrNoManifests = errors.New("contains no yaml files")
 
-// DetectMediaType tells what the manifests at the root of fsys are: a Helm chart if there is a Chart.yaml with a name,
-// registry+v1 if there is a ClusterServiceVersion or a CustomResourceDefinition, else plain. Files that are no objects do
-// not count; without any object the error is [ErrNoManifests].
+// DetectMediaType classifies the manifests at the root of fsys, as opm does (CONTRACT 1.13): a Helm chart if there is a
+// Chart.yaml with a name, registry+v1 if the first document of a file is a ClusterServiceVersion, else plain. Custom
+// resource definitions alone are plain, and so is a directory whose ClusterServiceVersion cannot be parsed. Without any
+// manifest the error is [ErrNoManifests].
 func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if isChart(fsys) {
 		return bundle.Helm, nil
@@ -24,7 +27,7 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if err != nil {
 		return "", err
 	}
-	objects := 0
+	manifests := false
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
@@ -33,22 +36,24 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 		if err != nil {
 			return "", fmt.Errorf("unable to read file %s in bundle: %w", e.Name(), err)
 		}
-		doc, err := bundlefs.FirstDocument(data)
-		if err != nil {
-			continue
+		kind := ""
+		if doc, err := bundlefs.FirstDocument(data); err == nil {
+			kind = bundlefs.Kind(doc)
 		}
-		switch bundlefs.Kind(doc) {
-		case kindCSV, "CustomResourceDefinition":
+		if kind == kindCSV {
 			return bundle.RegistryV1, nil
-		case "":
-			continue
 		}
-		objects++
+		manifests = manifests || kind != "" || isManifestName(e.Name())
 	}
-	if objects == 0 {
+	if !manifests {
 		return "", ErrNoManifests
 	}
 	return bundle.Plain, nil
+}
+
+// isManifestName reports whether a file is YAML or JSON by its name.
+func isManifestName(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
 // isChart tells whether the directory is that of a Helm chart.
