@@ -13,8 +13,8 @@ import (
 // are given out.
 func TestCachesAreGolden(t *testing.T) {
 	golden := map[string]digest.Digest{
-		"opm-json.1":   "sha256:577ab074f6bf0435a35f2989cd99b8cb272321cd0d4696aa22179e37ce8a5cef",
-		"opm-pogreb.1": "sha256:76f32899baaf2c6cdc58776c26dfe1ed2881f1cb7a881cec6e2214fe770d65f5",
+		"opm-json.2":   "sha256:1eb1109eef6241dcbfd7f5912c376fa9841c3cbedbe6376c8b7f97fc5d312e64",
+		"opm-pogreb.2": "sha256:59786ba44d8bf6e4291cade5f79c2c3d7a738b148344597e61a469bf17d7d163",
 	}
 	check := func(id string, entries []layers.Entry, err error) {
 		t.Helper()

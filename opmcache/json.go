@@ -19,7 +19,7 @@ import (
 )
 
 // JSONID changes with the bytes that [JSONEntries] and [JSONTop] make of a catalog.
-const JSONID = "opm-json.1"
+const JSONID = "opm-json.2"
 
 // JSONEntries are the entries for one package in the format json: what a layer of the package has beside the catalog. The
 // digest that opm asks for is in the entries of [JSONTop]. Names of which opm could make no file, or the same file twice,

@@ -22,7 +22,7 @@ import (
 )
 
 // PogrebID changes with the bytes that [PogrebTop] makes of a catalog.
-const PogrebID = "opm-pogreb.1"
+const PogrebID = "opm-pogreb.2"
 
 // PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
 // temporary files; one of them is the content of an entry, and removed when that has been read. opm reads all numbers as

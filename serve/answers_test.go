@@ -25,7 +25,7 @@ func TestSynthesizedCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"a.v1.1.0","creationTimestamp":null,"annotations":{"x":"\u003cy\u003e"}},"spec":{"install":{"strategy":"deployment","spec":{"deployments":null}},"version":"1.1.0","customresourcedefinitions":{"owned":[{"name":"as.a.test","version":"v1","kind":"A"}]},"apiservicedefinitions":{},"displayName":"A","description":"About a.","provider":{"name":"Someone"},"icon":[{"base64data":"iVBORw0KGgo=","mediatype":"image/png"}],"cleanup":{"enabled":false},"relatedImages":[{"name":"operator","image":"example.test/operator:v1"}]},"status":{"cleanup":{}}}`
+	const want = `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"a.v1.1.0","annotations":{"x":"\u003cy\u003e"}},"spec":{"install":{"strategy":"deployment","spec":{"deployments":null}},"version":"1.1.0","customresourcedefinitions":{"owned":[{"name":"as.a.test","version":"v1","kind":"A"}]},"apiservicedefinitions":{},"displayName":"A","description":"About a.","provider":{"name":"Someone"},"icon":[{"base64data":"iVBORw0KGgo=","mediatype":"image/png"}],"cleanup":{"enabled":false},"relatedImages":[{"name":"operator","image":"example.test/operator:v1"}]},"status":{"cleanup":{}}}`
 	if b.GetCsvJson() != want {
 		got, want := clip(b.GetCsvJson(), want)
 		t.Errorf("csvJson:\n got …%s\nwant …%s", got, want)

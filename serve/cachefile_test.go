@@ -199,7 +199,7 @@ func TestCacheFileIsGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := map[string]string{"native 1.1": "bd11e8fa9d7379cde576e1b2a5661a0a60f92b4ec3d66447d18aed1d54abdcff"}
+	golden := map[string]string{"native 1.2": "13c56fbcd57e315b1bf5a2962549b35a279e4269c48e2e76e226420b31177be9"}
 	if sum := fmt.Sprintf("%x", sha256.Sum256(got)); golden[CacheID()] != sum {
 		t.Errorf("%s: %s, want %s", CacheID(), sum, golden[CacheID()])
 	}

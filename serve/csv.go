@@ -17,11 +17,9 @@ type clusterServiceVersion struct {
 }
 
 type csvMeta struct {
-	Name string `json:"name,omitempty"`
-	// CreationTimestamp is always null.
-	CreationTimestamp *string           `json:"creationTimestamp"`
-	Labels            map[string]string `json:"labels,omitempty"`
-	Annotations       map[string]string `json:"annotations,omitempty"`
+	Name        string            `json:"name,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 type csvSpec struct {

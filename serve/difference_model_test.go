@@ -230,7 +230,7 @@ func objectKind(object []byte) string {
 // madeCSV is a ClusterServiceVersion made of its metadata.
 func (m model) madeCSV(pkg string, b *declcfg.Bundle, metadata map[string]any) string {
 	p := m.pkg(pkg)
-	meta := map[string]any{"name": b.Name, "creationTimestamp": nil}
+	meta := map[string]any{"name": b.Name}
 	spec := map[string]any{
 		"install":     map[string]any{"strategy": "deployment", "spec": map[string]any{"deployments": nil}},
 		"cleanup":     map[string]any{"enabled": false},

@@ -18,7 +18,7 @@ const (
 	formatVersion = 1
 	// encoderGeneration is raised when the encoder writes other bytes for the same catalog, in a form that readers of this
 	// version take all the same: layers with older caches are made anew then.
-	encoderGeneration = 1
+	encoderGeneration = 2
 	headerSize        = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
 
 	// Limits of what a reader believes before it has checked anything else.
