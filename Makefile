@@ -21,13 +21,12 @@ TAGS := containers_image_openpgp,exclude_graphdriver_btrfs
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -tags=$(TAGS)
 
-RELEASE := $(shell sed -n 's/^const Release = "\(.*\)"/\1/p' internal/version/version.go)
 VERSION_PKG := github.com/operator-bindery/bindery/internal/version
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS := -s -w
 # The server carries the release and no commit, so that its layer is the same in every image of one release.
-SERVER_LDFLAGS := $(LDFLAGS) -X main.version=$(RELEASE)
+SERVER_LDFLAGS := $(LDFLAGS)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
 SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
 

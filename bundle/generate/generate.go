@@ -48,6 +48,9 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	if info == nil {
 		info = func(string) {}
 	}
+	if _, err := os.Stat(o.Dir); err != nil { // names the directory as it was given
+		return Result{}, err
+	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return Result{}, err

@@ -49,6 +49,7 @@ func TestBundleGenerateErrors(t *testing.T) {
 		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests", "please manually input channels and packageName"},
 		{"no manifests", "bindery", "bundle generate bundle -p etcd -c a --overwrite", "contains no yaml files"},
 		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},
+		{"missing directory", "opm", "alpha bundle generate -d nosuch -p a -c b", "Error: stat nosuch: no such file or directory\nUsage:\n  opm alpha bundle generate"},
 		{"two directories", "bindery", "bundle generate bundle/manifests -d bundle -p a -c b", "accepts one directory"},
 		{"as JSON", "bindery", "bundle generate nosuch -p a -c b --error-format json", `{"class":7,"message":"stat `},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -60,10 +61,14 @@ func errorFormat(args []string) string {
 // opmError is an error in the form in which opm's command shows it: scripts around opm look for "Error: " and for
 // "level=fatal msg=".
 func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string {
-	message := cliutil.Clean(err.Error())
 	var wrong *opmEditError
 	errors.As(err, &wrong)
-	switch command := line.Name("opm"); {
+	command := line.Name("opm")
+	message := cliutil.Clean(err.Error())
+	if text := opmPullError(command, err); text != "" {
+		message = cliutil.Clean(text)
+	}
+	switch {
 	case (command == "opm render" || command == "opm alpha render-graph") && !isSyntax(err):
 		return fmt.Sprintf("%s %s\n", now.Format("2006/01/02 15:04:05"), cliutil.Indent(message))
 	case isSyntax(err),
@@ -72,7 +77,7 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 		command == "opm registry serve",
 		command == "opm registry add",
 		strings.HasPrefix(command, "opm index ") && (wrong == nil || !wrong.field),
-		command == "opm alpha bundle validate",
+		strings.HasPrefix(command, "opm alpha bundle "),
 		strings.HasSuffix(command, " render-template"):
 		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
 	}
@@ -80,6 +85,25 @@ func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string 
 		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339), "permissive mode disabled", strconv.Quote(err.Error()))
 	}
 	return fmt.Sprintf("time=%q level=fatal msg=%s\n", now.UTC().Format(time.RFC3339), strconv.Quote(err.Error()))
+}
+
+// opmPullError is the error of an image that could not be pulled, for those commands of opm that pull with containerd's
+// resolver; empty for other commands and errors. Wrappers match this text.
+func opmPullError(command string, err error) string {
+	var pull *images.PullError
+	if !errors.As(err, &pull) || !errors.Is(err, images.ErrRegistry) {
+		return ""
+	}
+	for _, family := range []string{"opm registry ", "opm index ", "opm alpha bundle "} {
+		if strings.HasPrefix(command, family) {
+			reason := pull.Err.Error()
+			if status := (*images.StatusError)(nil); errors.As(err, &status) && status.Status == http.StatusNotFound {
+				reason = pull.Name + ": not found"
+			}
+			return fmt.Sprintf("error resolving remote name %q: %s", pull.Name, reason)
+		}
+	}
+	return ""
 }
 
 // isSyntax is true for errors of the command line's form, not of a flag's value.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/version"
 )
 
 // Each case was run with opm in a directory like that of workDir; its standard output, exit status and error are what
@@ -81,9 +84,10 @@ func TestOpmAnswers(t *testing.T) {
 
 func TestOpmVersionLine(t *testing.T) {
 	got := runProgram(t, ".", "opm", "version")
-	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v0.1.0"`, 1)
-	// The recording is of amd64.
-	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) {
+	want := strings.Replace(readFile(t, "testdata/opm/version.txt"), `OpmVersion:"unknown"`, `OpmVersion:"v1.72.0"`, 1)
+	// The recording is of amd64, and has no field for the program's own version.
+	own := fmt.Sprintf(", Bindery:%q}\n", version.Release)
+	if i := strings.Index(want, "GoArch"); got.status != 0 || !strings.HasPrefix(got.stdout, want[:i]) || !strings.HasSuffix(got.stdout, own) {
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
 }

@@ -9,18 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve/probe"
-)
-
-// Set by the linker.
-var (
-	version   = "v0.0.0-dev"
-	commit    = "unknown"
-	buildDate = "unknown"
 )
 
 func main() {
@@ -64,8 +57,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return serveDatabase(ctx, rest[1:], stdout, stderr)
 	case "version":
-		fmt.Fprintf(stdout, "Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q}\n",
-			version, commit, buildDate, runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintln(stdout, version.Get().OPM())
 		return nil
 	case "help", "-h", "--help":
 		fmt.Fprintln(stdout, usage)

@@ -48,7 +48,7 @@ func execute(ctx context.Context, args ...string) (code int, stdout, stderr stri
 
 func TestVersionLine(t *testing.T) {
 	code, stdout, _ := execute(t.Context(), "/bin/opm", "version")
-	if code != 0 || !regexp.MustCompile(`^Version: version\.Version\{OpmVersion:"v[0-9.]+[^"]*", GitCommit:"[^"]*", BuildDate:"[^"]*", GoOs:"[a-z]+", GoArch:"[a-z0-9]+"\}\n$`).MatchString(stdout) {
+	if code != 0 || !regexp.MustCompile(`^Version: version\.Version\{OpmVersion:"v1\.72\.0", GitCommit:"", BuildDate:"", GoOs:"[a-z]+", GoArch:"[a-z0-9]+", Bindery:"v[0-9.]+[^"]*"\}\n$`).MatchString(stdout) {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 }

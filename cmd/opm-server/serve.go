@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -79,7 +80,7 @@ func (c *common) logger(stderr io.Writer) *slog.Logger {
 // run serves, and loads the catalog again at SIGHUP.
 func (c *common) run(ctx context.Context, src serve.Source) error {
 	serve.FitMemory(&c.Limits, c.Log)
-	c.Version = version
+	c.Version = version.Release
 	if !c.CacheOnly {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)

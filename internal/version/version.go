@@ -9,6 +9,10 @@ import (
 // Release is the version of the source.
 const Release = "v0.1.0"
 
+// Compatible is the version of opm whose commands, flags and formats the program has. Scripts that ask opm for its version
+// decide by it what they can ask for.
+const Compatible = "v1.72.0"
+
 // commit and date are set by the linker (-X), from the repository that the program was built in; the date is that of the
 // commit, so that two builds of one commit are the same.
 var commit, date string
@@ -16,16 +20,18 @@ var commit, date string
 // Info is the answer to "which build is this".
 type Info struct {
 	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Date    string `json:"date"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
+	// Opm is [Compatible].
+	Opm    string `json:"opmVersion"`
+	Commit string `json:"commit"`
+	Date   string `json:"date"`
+	Go     string `json:"go"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
 }
 
 // Get returns what is known about the running program.
 func Get() Info {
-	return Info{Version: Release, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	return Info{Version: Release, Opm: Compatible, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 }
 
 // String is the one line that "bindery version" prints.
@@ -40,8 +46,9 @@ func (i Info) String() string {
 	return fmt.Sprintf("bindery %s (%s, %s, %s/%s)", i.Version, commit, i.Go, i.OS, i.Arch)
 }
 
-// OPM is the line that "opm version" prints; programs around opm read the version out of it.
+// OPM is the line that "opm version" prints, with the program's own version as its last field. Programs around opm parse
+// OpmVersion, so that field holds the version of opm that the program is compatible with.
 func (i Info) OPM() string {
-	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q}",
-		i.Version, i.Commit, i.Date, i.OS, i.Arch)
+	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q, Bindery:%q}",
+		i.Opm, i.Commit, i.Date, i.OS, i.Arch, i.Version)
 }
