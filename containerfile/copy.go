@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/patternmatcher"
 	"github.com/openshift/imagebuilder"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -187,7 +186,7 @@ func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir boo
 	asDir = asDir || len(all) > 1
 	before := c.count
 	for _, f := range all {
-		left, info, err := c.out.matchAt(f.path)
+		left, info, err := c.out.matchAt(f.path, f.real)
 		if err != nil {
 			return err
 		}
@@ -282,7 +281,7 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 }
 
 // dir copies what is in a directory.
-func (c *copying) dir(f found, dest string, info patternmatcher.MatchInfo) error {
+func (c *copying) dir(f found, dest string, info matched) error {
 	at, err := walk(c.ctx, c.x.root, dest, true, c.newDir)
 	if err != nil {
 		return err
@@ -290,11 +289,12 @@ func (c *copying) dir(f found, dest string, info patternmatcher.MatchInfo) error
 	if !at.node().isDir() {
 		return fmt.Errorf("destination %.200q is there and is not a directory", dest)
 	}
-	return c.children(f.n, f.path, info, func() (*node, error) { return at.node(), nil }, 0)
+	return c.children(f.n, f.path, f.real, info, func() (*node, error) { return at.node(), nil }, 0)
 }
 
-// children copies the entries of a directory into another one, which into gives when there is something for it.
-func (c *copying) children(from *node, at string, above patternmatcher.MatchInfo, into func() (*node, error), depth int) error {
+// children copies the entries of a directory into another one, which into gives when there is something for it. at and real are the
+// names of the directory as it was found and without links.
+func (c *copying) children(from *node, at, real string, above matched, into func() (*node, error), depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%.200q is more than %d directories deep", at, maxDepth)
 	}
@@ -306,8 +306,8 @@ func (c *copying) children(from *node, at string, above patternmatcher.MatchInfo
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
-		n, full := children[name], path.Join(at, name)
-		left, info, err := c.out.match(full, above)
+		n, full, fullReal := children[name], path.Join(at, name), path.Join(real, name)
+		left, info, err := c.out.match(full, fullReal, above)
 		if err != nil {
 			return err
 		}
@@ -343,7 +343,7 @@ func (c *copying) children(from *node, at string, above patternmatcher.MatchInfo
 			}
 		}
 		if n.isDir() {
-			if err := c.children(n, full, info, put, depth+1); err != nil {
+			if err := c.children(n, full, fullReal, info, put, depth+1); err != nil {
 				return err
 			}
 		}

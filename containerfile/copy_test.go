@@ -19,6 +19,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/dockerfile"
+
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -94,6 +96,59 @@ func TestWhatIsIgnoredIsNotCopied(t *testing.T) {
 	beside := filepath.Join(contextDir(t, map[string]string{"F.dockerignore": "*\n!a\n"}), "F")
 	if _, got, err := evaluate(t, "FROM scratch\nCOPY . /", Options{Context: dir, IgnoreBeside: beside}); err != nil || !slices.Equal(got, []string{`644 0:0 a "A"`}) {
 		t.Errorf("%v %q", err, got)
+	}
+}
+
+// A link to something that is left out does not bring it in, whatever the link's own name is.
+func TestLinksDoNotBringInWhatIsIgnored(t *testing.T) {
+	dir := contextDir(t, map[string]string{"secret/key": "K", "secret/deep/key": "K", "secret/public": "P", "link -> secret": "",
+		"tl -> secret/key": "", "sub/up -> ../link": "", "open/o": "O", "to -> open": "", ".containerignore": "secret\n!secret/public\n"})
+	for _, c := range []struct {
+		text string
+		want []string // nothing is an error that says so
+	}{
+		{"COPY tl /tl", nil},
+		{"COPY link/key /k", nil},
+		{"COPY link/deep /k", []string{"755 0:0 k/"}}, // as COPY secret/deep, where something is not left out
+		{"COPY t? /k", []string{`644 0:0 k/o "O"`}},
+		{"ADD tl /tl", nil},
+		{"COPY --parents link/key /k", nil},
+		{"COPY link /l", []string{"755 0:0 l/", `644 0:0 l/public "P"`}},
+		{"COPY sub/up /l", []string{"755 0:0 l/", `644 0:0 l/public "P"`}},
+		{"COPY sub/up/public /l", []string{`644 0:0 l "P"`}},
+		{"COPY to /l", []string{"755 0:0 l/", `644 0:0 l/o "O"`}},
+	} {
+		_, got, err := evaluate(t, "FROM scratch\n"+c.text, Options{Context: dir})
+		if c.want == nil {
+			if err == nil || !strings.Contains(err.Error(), "all of it is left out; look at the ignore file") {
+				t.Errorf("%s: %v %q", c.text, err, got)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(got, c.want) && !slices.Equal(got[min(1, len(got)):], c.want) {
+			t.Errorf("%s: %v %q, want %q", c.text, err, got, c.want)
+		}
+	}
+}
+
+// What is written for a directory of any name copies this directory and no other.
+func TestWrittenSourcesMeanThatDirectory(t *testing.T) {
+	for _, name := range []string{"plain", "two words", "<<EOF", "3<<EOF", "--from=x", "-", "git@h:r", "me@host:path", "https:", "a$b", "${HOME}",
+		`back\slash`, `q"uote`, "it's", "[ab]", "st*r", "wh?t", "#hash", "ä", `\`, "a#b", "x=y", "end\\"} {
+		decoys := map[string]string{"a/f": "no", "b/f": "no", "star/f": "no", "what/f": "no", "backslash/f": "no", "other/f": "no", name + "/f": "yes"}
+		arguments, err := dockerfile.Copy(name, "/configs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, instruction := range []string{"ADD ", "COPY "} {
+			_, got, err := evaluate(t, "FROM scratch\n"+instruction+arguments+"\n", Options{Context: contextDir(t, decoys)})
+			if want := []string{"755 0:0 configs/", `644 0:0 configs/f "yes"`}; err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s%s: %v %q", instruction, arguments, err, got)
+			}
+		}
+	}
+	if _, err := dockerfile.Copy("a\nRUN evil", "/configs"); err == nil {
+		t.Error("a name with a newline is taken")
 	}
 }
 

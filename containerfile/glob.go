@@ -14,6 +14,7 @@ import (
 // found is what a source names: where it was found, and the node there, which is no link.
 type found struct {
 	path string // as it is written, relative to the root; "." for that
+	real string // without links in it; what is left out is matched against both
 	n    *node
 }
 
@@ -34,7 +35,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []found{{clean, p.node()}}, nil
+		return []found{{clean, p.path(), p.node()}}, nil
 	}
 	if _, err := path.Match(clean, ""); err != nil {
 		return nil, fmt.Errorf("%.200q: %w", source, err)
@@ -72,7 +73,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found{name, p.node()})
+		all = append(all, found{name, p.path(), p.node()})
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("nothing matches %.200q", source)

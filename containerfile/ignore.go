@@ -99,30 +99,59 @@ func newIgnored(patterns []string) (*ignored, error) {
 	return i, nil
 }
 
-// match tells whether a path is left out. info is of the directory above it, and the result is for what is in it.
-func (i *ignored) match(name string, above patternmatcher.MatchInfo) (bool, patternmatcher.MatchInfo, error) {
-	if i == nil || name == "." {
+// matched is what is known of a path and of what it is without links.
+type matched struct{ written, real patternmatcher.MatchInfo }
+
+// match reports whether a path is left out, under the name that leads to it or under its name without links: a link to
+// something that is left out does not bring it in. above is the result for the directory, and so is what is returned for
+// what is in it.
+func (i *ignored) match(name, real string, above matched) (out bool, info matched, err error) {
+	if i == nil || name == "." && real == "." {
+		return false, matched{}, nil
+	}
+	if out, info.written, err = i.matchOne(name, above.written); err != nil || name == real {
+		info.real = info.written
+		return out, info, err
+	}
+	linked, inReal, err := i.matchOne(real, above.real)
+	info.real = inReal
+	return out || linked, info, err
+}
+
+func (i *ignored) matchOne(name string, above patternmatcher.MatchInfo) (bool, patternmatcher.MatchInfo, error) {
+	if name == "." {
 		return false, patternmatcher.MatchInfo{}, nil
 	}
 	if i.tries += i.size; i.tries > maxTries {
-		return false, patternmatcher.MatchInfo{}, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long", errLimit, i.size, maxTries/i.size)
+		return false, above, withMend("use fewer patterns", "%w: patterns of %d bytes for %d paths take too long", errLimit, i.size, maxTries/i.size)
 	}
 	return i.m.MatchesUsingParentResults(name, above)
 }
 
-// matchAt is match for a path of which nothing is known.
-func (i *ignored) matchAt(name string) (out bool, info patternmatcher.MatchInfo, err error) {
-	if i == nil || name == "." {
+// matchAt is match for a path of whose directories nothing is known.
+func (i *ignored) matchAt(name, real string) (out bool, info matched, err error) {
+	if i == nil {
 		return false, info, nil
 	}
+	out, info.written, err = i.matchFromRoot(name)
+	if err != nil || name == real {
+		info.real = info.written
+		return out, info, err
+	}
+	linked, inReal, err := i.matchFromRoot(real)
+	info.real = inReal
+	return out || linked, info, err
+}
+
+func (i *ignored) matchFromRoot(name string) (out bool, info patternmatcher.MatchInfo, err error) {
 	for at, c := range name {
 		if c == '/' {
-			if _, info, err = i.match(name[:at], info); err != nil {
+			if _, info, err = i.matchOne(name[:at], info); err != nil {
 				return false, info, err
 			}
 		}
 	}
-	return i.match(name, info)
+	return i.matchOne(name, info)
 }
 
 // within tells whether something can be in a directory that is itself left out.

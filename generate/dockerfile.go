@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // DefaultImage is the base and builder image of a Dockerfile where the user names none.
@@ -36,14 +36,20 @@ func (d Dockerfile) Text() (string, error) {
 		return "", errors.New("base image is unset")
 	case d.Dir == "":
 		return "", errors.New("index directory is unset")
-	case d.BuilderImage == "" || d.BuilderImage == "scratch" || !oneWord(d.BuilderImage):
+	case d.BuilderImage == "scratch":
 		return "", fmt.Errorf("invalid builder image: %q", d.BuilderImage)
-	case !oneWord(d.BaseImage):
-		return "", fmt.Errorf("invalid base image: %q", d.BaseImage)
+	}
+	err := errors.Join(dockerfile.CheckImage("builder image", d.BuilderImage), dockerfile.CheckImage("base image", d.BaseImage))
+	if err != nil {
+		return "", err
+	}
+	source, err := dockerfile.Copy(d.Dir, "/configs")
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The builder image is expected to contain\n# /bin/opm (with serve subcommand)\nFROM %s as builder\n\n", d.BuilderImage)
-	fmt.Fprintf(&b, "# Copy FBC root into image at /configs and pre-populate serve cache\nADD %s\n", addArguments(d.Dir))
+	fmt.Fprintf(&b, "# Copy FBC root into image at /configs and pre-populate serve cache\nADD %s\n", source)
 	b.WriteString("RUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n\n")
 	fmt.Fprintf(&b, "FROM %s\n", d.BaseImage)
 	if d.BaseImage == "scratch" {
@@ -75,24 +81,6 @@ func labelLines(labels map[string]string) (string, error) {
 		fmt.Fprintf(&b, "LABEL %s=%s\n", quoteLabel(k), quoteLabel(labels[k]))
 	}
 	return b.String(), nil
-}
-
-// oneWord is true for text that cannot become more than one word of an instruction.
-func oneWord(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-}
-
-// addArguments are the arguments of the ADD instruction; names that are more than one word or that a builder would expand
-// need its JSON form.
-func addArguments(dir string) string {
-	if oneWord(dir) && !strings.ContainsAny(dir, `$\"'[*?`) {
-		return dir + " /configs"
-	}
-	form, err := json.Marshal([]string{strings.NewReplacer(`\`, `\\`, `$`, `\$`, `[`, `[[]`).Replace(dir), "/configs"})
-	if err != nil { // strings always have a JSON form
-		panic(err)
-	}
-	return string(form)
 }
 
 // quoteLabel puts s into double quotes; a builder reads a backslash before a quote, a backslash and a dollar sign.

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // DatabaseFile is where the Dockerfile of an index database expects the database, relative to the build context, and where
@@ -21,8 +22,8 @@ const databaseLabel = "operators.operatorframework.io.index.database.v1"
 // DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile], byte for byte as opm writes it. The
 // binary image is the one that serves. Further labels of the image follow that of the index.
 func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, error) {
-	if binaryImage == "" || !oneWord(binaryImage) {
-		return "", fmt.Errorf("invalid binary image: %q", binaryImage)
+	if err := dockerfile.CheckImage("binary image", binaryImage); err != nil {
+		return "", err
 	}
 	further, err := labelLines(labels)
 	if err != nil {

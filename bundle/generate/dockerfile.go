@@ -1,10 +1,10 @@
 package generate
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
 // Dockerfile is the text of bundle.Dockerfile. manifests and metadata are the directories relative to the build context,
@@ -13,8 +13,8 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
 	}
-	if base == "" || !oneWord(base) {
-		return nil, fmt.Errorf("invalid base image: %q", base)
+	if err := dockerfile.CheckImage("base image", base); err != nil {
+		return nil, err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "FROM %s\n\n", base)
@@ -26,7 +26,7 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 		b.WriteByte('\n')
 	}
 	for _, c := range []struct{ from, to string }{{manifests, "/" + ManifestsDir}, {metadata, "/" + MetadataDir}} {
-		from, err := copyArguments(c.from, c.to)
+		from, err := dockerfile.Copy(c.from, c.to)
 		if err != nil {
 			return nil, err
 		}
@@ -35,27 +35,10 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// oneWord is true for text that stays one word of an instruction.
-func oneWord(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-}
-
 // labelValue quotes a value where a builder would read it otherwise than it is.
 func labelValue(s string) string {
-	if oneWord(s) && !strings.ContainsAny(s, `"'\$`) {
+	if dockerfile.OneWord(s) && !strings.ContainsAny(s, `"'\$`) {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
-}
-
-// copyArguments are the arguments of a COPY instruction, in its JSON form where the name asks for it.
-func copyArguments(from, to string) (string, error) {
-	if strings.ContainsFunc(from, unicode.IsControl) {
-		return "", fmt.Errorf("invalid name of a directory: %q", from)
-	}
-	if oneWord(from) && !strings.ContainsAny(from, `$\"'[*?`) {
-		return from + " " + to, nil
-	}
-	form, err := json.Marshal([]string{strings.NewReplacer(`\`, `\\`, `$`, `\$`, `[`, `[[]`).Replace(from), to})
-	return string(form), err
 }
