@@ -90,6 +90,32 @@ func TestConfiguration(t *testing.T) {
 }
 
 // A base's configuration is the beginning, an entrypoint takes its command away, and what it wants to be done is done.
+// A stage has the arguments of the one that it is based on, with the values that they have at its end.
+func TestArgumentsAreInherited(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		args       map[string]string
+		want       string
+	}{
+		{"a default from before the first FROM", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C", nil, "c-a"},
+		{"through two stages", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one AS two\nFROM two\nLABEL two=$C", nil, "c-a"},
+		{"by number", "ARG A=a\nFROM scratch\nARG A\nARG C=c-$A\nFROM 0\nLABEL two=$C", nil, "c-a"},
+		{"a given value", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nLABEL two=$C", map[string]string{"A": "given"}, "c-given"},
+		{"an own default", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM one\nARG C=own-$A\nLABEL two=$C", nil, "own-a"},
+		{"not without the stage", "ARG A=a\nFROM scratch AS one\nARG A\nARG C=c-$A\nFROM scratch\nLABEL two=x$C", nil, "x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _, err := evaluate(t, c.text, Options{Args: c.args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Config.Labels["two"]; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestConfigurationOfABase(t *testing.T) {
 	text := "FROM scratch AS base\nCOPY a /a\nENV X=1 Y=$X\nLABEL l=1\nEXPOSE 1\nCMD [\"base\"]\nONBUILD COPY a /b\nONBUILD LABEL on=build\nFROM base\nENV X=2\nLABEL m=2\nENTRYPOINT [\"new\"]\n"
 	s, lines, err := evaluate(t, text, Options{Context: contextDir(t, map[string]string{"a": "A"}), Format: build.FormatDocker})

@@ -115,6 +115,7 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		config.Env, config.Labels = below.allEnv(), cloneMap(config.Labels)
 		config.Volumes, config.ExposedPorts = cloneMap(config.Volumes), cloneMap(config.ExposedPorts)
 		config.Image = name
+		s.inheritArguments(below)
 	default:
 		if s.image, err = s.e.tree(ctx, name, s.platform); err != nil {
 			return err
@@ -134,6 +135,17 @@ func (s *stage) from(ctx context.Context, n int, node *parser.Node) error {
 		return fmt.Errorf("ONBUILD of %.200q: %w", name, err)
 	}
 	return s.ib.FromImage(&docker.Image{Config: &config}, node)
+}
+
+// inheritArguments takes over the arguments of the stage that this one is based on, with the values that they have there. The
+// parser takes them over too, but expands their defaults without those of the arguments before the first FROM.
+func (s *stage) inheritArguments(below *stage) {
+	for name := range below.ib.AllowedArgs {
+		s.ib.AllowedArgs[name] = true
+		if value, ok := below.ib.Args[name]; ok {
+			s.ib.Args[name] = value
+		}
+	}
 }
 
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {
