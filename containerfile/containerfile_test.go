@@ -116,6 +116,23 @@ func TestArgumentsAreInherited(t *testing.T) {
 	}
 }
 
+func TestReferences(t *testing.T) {
+	f, err := Parse("Containerfile", []byte("ARG TAG=v1\nFROM oci:lay:$TAG AS one\nCOPY --from=dir:d a /\nFROM --platform=linux/s390x oci:lay:v1\n"+
+		"COPY --from=one --chown=1 a /\nFROM one\nCOPY --from=dir:d b /\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.References(map[string]string{"TAG": "v2"}, amd64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s390x := v1.Platform{OS: "linux", Architecture: "s390x"}
+	want := []Reference{{"oci:lay:v2", amd64}, {"dir:d", amd64}, {"oci:lay:v1", s390x}, {"one", amd64}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestConfigurationOfABase(t *testing.T) {
 	text := "FROM scratch AS base\nCOPY a /a\nENV X=1 Y=$X\nLABEL l=1\nEXPOSE 1\nCMD [\"base\"]\nONBUILD COPY a /b\nONBUILD LABEL on=build\nFROM base\nENV X=2\nLABEL m=2\nENTRYPOINT [\"new\"]\n"
 	s, lines, err := evaluate(t, text, Options{Context: contextDir(t, map[string]string{"a": "A"}), Format: build.FormatDocker})

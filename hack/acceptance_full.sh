@@ -79,6 +79,22 @@ as_user "$work/context" "${flags[@]}" --dry-run 2>"$work/log" | grep -q "$(cat "
 nothing_left "a user's build"
 ok "RUN as root and as a user with subordinate ids: $(cat "$work/digest")"
 
+# Bases on this machine are the same for files with RUN and without, relative to the working directory.
+printf 'FROM scratch\nCOPY busybox /bin/busybox\n' >"$work/Base"
+(
+    cd "$work"
+    as_root context -f Base -t localhost/acme/base:v1 --output oci:base:v1 --output oci-archive:base.tar --output docker-archive:base-docker.tar \
+        --output dir:base-dir >/dev/null 2>log || { cat log; fail "the base"; }
+    for ref in oci:base:v1 "oci:$work/base:v1" oci-archive:base.tar docker-archive:base-docker.tar dir:base-dir; do
+        printf 'FROM %s\nCOPY --from=%s /bin/busybox /copy\nRUN ["/bin/busybox", "touch", "/made"]\n' "$ref" "$ref" >OnBase
+        as_root context -f OnBase -t localhost/acme/on:v1 --output oci:on:v1 >/dev/null 2>log || { cat log; fail "RUN on $ref"; }
+        printf 'FROM oci:on:v1\nCOPY --from=oci:on:v1 /made /copy /again/\n' >Plain
+        as_root context -f Plain -t localhost/acme/plain:v1 --dry-run >/dev/null 2>log || { cat log; fail "what RUN made on $ref is not there"; }
+    done
+) || exit 1
+nothing_left "a build on local images"
+ok "RUN on images of layouts, archives and directories"
+
 if [ -z "$short" ]; then
 STORAGE_DRIVER=vfs as_root "$work/context" "${flags[@]}" --dry-run 2>/dev/null | grep -q "$(cat "$work/digest")" || fail "vfs makes another image"
 ok "the same with vfs"

@@ -69,6 +69,15 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 			return err
 		}
 	}
+	for _, platform := range of {
+		references, err := b.file.References(b.o.Args, platform)
+		if err != nil {
+			return err
+		}
+		for _, ref := range references {
+			r.Images = append(r.Images, fullbuild.Image{Name: ref.Name, Platform: ref.Platform, Build: platform})
+		}
+	}
 	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
 		start := time.Now()
 		r.System = o.System

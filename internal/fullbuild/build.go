@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +76,11 @@ func Build(ctx context.Context, r Request) (_ *Result, err error) {
 		options := r.options(policy)
 		options.Output = "dir:" + dir
 		options.Platforms = []struct{ OS, Arch, Variant string }{{p.OS, p.Architecture, p.Variant}}
+		bases, err := r.bases(ctx, store, options.SystemContext, p)
+		if err != nil {
+			return nil, failure(ctx, err)
+		}
+		maps.Copy(options.AdditionalBuildContexts, bases)
 		if _, _, err := imagebuildah.BuildDockerfiles(ctx, store, options, r.File); err != nil {
 			if len(platforms) > 1 {
 				err = fmt.Errorf("%s: %w", platformName(p), err)

@@ -39,6 +39,9 @@ type Request struct {
 	// File is the Containerfile, Context the directory that COPY and ADD read. IgnoreFile replaces .containerignore and
 	// .dockerignore in it, if it is not empty.
 	File, Context, IgnoreFile string
+	// Images are those that the file names. Those on this machine ("oci:DIR:TAG") are read from there, relative to the working
+	// directory.
+	Images []Image
 	// Platforms are those to build for, one after the other; this machine's if it is empty.
 	Platforms []v1.Platform
 	Target    string // the stage to end with, by name or number; the last if it is empty
@@ -64,6 +67,13 @@ type Request struct {
 	Retries int
 	// Log gets what buildah tells and what the commands print.
 	Log io.Writer
+}
+
+// Image is an image that a file names.
+type Image struct {
+	Name     string
+	Platform v1.Platform // that is wanted of it
+	Build    v1.Platform // that it is wanted for
 }
 
 // Result is what was built: an image for each platform, in the order of the request.

@@ -1,0 +1,57 @@
+//go:build !nobuildah
+
+package containerfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/openshift/imagebuilder/dockerfile/command"
+)
+
+// Reference is the name of an image in a file, and the platform that is wanted of it.
+type Reference struct {
+	Name     string
+	Platform v1.Platform
+}
+
+// References returns what FROM and --from name in all stages of the file for a platform, arguments expanded, in the order of
+// the file and each pair once. Names of stages are among them.
+func (f *File) References(args map[string]string, p v1.Platform) ([]Reference, error) {
+	stages, lines, err := f.stages(args, builtin(p))
+	if err != nil {
+		return nil, err
+	}
+	var all []Reference
+	add := func(r Reference) {
+		same := func(o Reference) bool {
+			return o.Name == r.Name && platformText(o.Platform) == platformText(r.Platform)
+		}
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, r)
+		}
+	}
+	for _, s := range stages {
+		name, err := s.Builder.From(s.Node)
+		if err != nil {
+			return nil, Problems{f.asProblem(lines[s.Node], command.From, err)}
+		}
+		r := Reference{name, p}
+		if text := s.Builder.Platform; text != "" {
+			if r.Platform, err = parsePlatform(text); err != nil {
+				return nil, Problems{f.asProblem(lines[s.Node], command.From, fmt.Errorf("--platform: %w", err))}
+			}
+		}
+		add(r)
+		for _, child := range s.Node.Children {
+			for _, flag := range child.Flags {
+				if from, ok := strings.CutPrefix(flag, "--from="); ok {
+					add(Reference{from, p})
+				}
+			}
+		}
+	}
+	return all, nil
+}

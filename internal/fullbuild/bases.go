@@ -1,0 +1,82 @@
+//go:build linux && cgo && buildah
+
+package fullbuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/buildah/define"
+	"go.podman.io/image/v5/copy"
+	"go.podman.io/image/v5/signature"
+	istorage "go.podman.io/image/v5/storage"
+	"go.podman.io/image/v5/transports/alltransports"
+	"go.podman.io/image/v5/types"
+	"go.podman.io/storage"
+)
+
+// local are the transports of images that are on this machine.
+var local = []string{"oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
+
+// bases copies the images that the file names by a local transport into the store of the build, and returns them as contexts of
+// the names in the file. The library would unpack them through a mount that this process cannot make, and take relative paths
+// from the context, where builds without RUN take them from the working directory.
+func (r Request) bases(ctx context.Context, store storage.Store, sys *types.SystemContext, p v1.Platform) (map[string]*define.AdditionalBuildContext, error) {
+	contexts := map[string]*define.AdditionalBuildContext{}
+	platforms := map[string]v1.Platform{}
+	for _, ref := range r.Images {
+		if platformName(ref.Build) != platformName(p) || !isLocal(ref.Name) {
+			continue
+		}
+		if other, ok := platforms[ref.Name]; ok {
+			if platformName(other) != platformName(ref.Platform) {
+				return nil, fmt.Errorf("%s is named for %s and for %s, which builds with RUN cannot do", ref.Name, platformName(other), platformName(ref.Platform))
+			}
+			continue
+		}
+		platforms[ref.Name] = ref.Platform
+		name := fmt.Sprintf("localhost/base-%d:%s-%s", len(contexts), ref.Platform.OS, ref.Platform.Architecture)
+		if err := copyBase(ctx, store, sys, ref, name); err != nil {
+			return nil, fmt.Errorf("image %.200q: %w", ref.Name, err)
+		}
+		contexts[ref.Name] = &define.AdditionalBuildContext{IsImage: true, Value: name}
+	}
+	return contexts, nil
+}
+
+func isLocal(name string) bool {
+	for _, prefix := range local {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyBase copies one image for its platform into the store, if the policy lets it.
+func copyBase(ctx context.Context, store storage.Store, sys *types.SystemContext, ref Image, name string) (err error) {
+	source, err := alltransports.ParseImageName(ref.Name)
+	if err != nil {
+		return err
+	}
+	destination, err := istorage.Transport.ParseStoreReference(store, name)
+	if err != nil {
+		return err
+	}
+	policy, err := signature.DefaultPolicy(sys)
+	if err != nil {
+		return err
+	}
+	allowed, err := signature.NewPolicyContext(policy)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, allowed.Destroy()) }()
+	choice := *sys
+	choice.OSChoice, choice.ArchitectureChoice, choice.VariantChoice = ref.Platform.OS, ref.Platform.Architecture, ref.Platform.Variant
+	_, err = copy.Image(ctx, allowed, destination, source, &copy.Options{SourceCtx: &choice, DestinationCtx: sys})
+	return err
+}
