@@ -98,7 +98,8 @@ func (r *reader) annotations(file string, value []byte) bool {
 		found[name] = s
 		return true
 	})
-	if !ok || found[AnnotationPackage] == "" && found[AnnotationChannels] == "" && found[AnnotationDefaultChannel] == "" {
+	// A plain+v0 bundle need not be in a package.
+	if !ok || found[AnnotationMediaType] != string(PlainV0) && found[AnnotationPackage] == "" && found[AnnotationChannels] == "" && found[AnnotationDefaultChannel] == "" {
 		return false
 	}
 	if b.AnnotationsFile != "" {

@@ -18,6 +18,8 @@ import (
 // has annotations, dependencies or properties, whatever it is called. What version 1 objects to beyond that is told by
 // [Bundle.StrictProblems].
 //
+// A bundle that [ReadOptions] call plain+v0 may be the directory of its manifests, without metadata.
+//
 // Documents behind the first are in Objects too, with a warning among the Problems; so are files that cannot be decoded,
 // which are passed over. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and of a helm chart
 // no manifest is read.
@@ -122,6 +124,9 @@ func (r *reader) bundle(ctx context.Context) error {
 		return err
 	}
 	b.ManifestsDir = r.directory(AnnotationManifests, b.Annotations[AnnotationManifests], "manifests")
+	if r.options.MediaType == PlainV0 && !hasMetadata && r.isFlat() {
+		b.ManifestsDir = "."
+	}
 	r.mediaType()
 	if b.MediaType == Helm && r.isChart() {
 		return nil
@@ -188,6 +193,15 @@ func (r *reader) mediaType() {
 			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
 		b.MediaType = RegistryV1
 	}
+}
+
+// isFlat reports whether the bundle is a directory of files and has no directory of manifests.
+func (r *reader) isFlat() bool {
+	if r.b.ManifestsDir != "manifests" || r.isDir("manifests") {
+		return false
+	}
+	entries, err := fs.ReadDir(r.fsys, ".")
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 }
 
 // isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.

@@ -35,7 +35,8 @@ func (r *run) annotations(detected bundle.MediaType) {
 	file := r.b.AnnotationsFile
 	own := map[string]string{}
 	if file == "" {
-		if detected != bundle.RegistryV1 { // else that was said when it was read
+		// What registry+v1 lacks was reported when it was read, and manifests alone are a plain+v0 bundle.
+		if detected != bundle.RegistryV1 && detected != bundle.PlainV0 {
 			r.fail(bundle.RuleAnnotations, inFile(r.b.MetadataDir), "Could not find annotations file")
 		}
 		return
@@ -50,7 +51,7 @@ func (r *run) annotations(detected bundle.MediaType) {
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
 	// A plain+v0 bundle is installed by itself: it need not be in a package.
-	must := detected != bundle.PlainV0
+	must := detected != bundle.PlainV0 && (detected != bundle.Plain || own[bundle.AnnotationMediaType] != string(bundle.PlainV0))
 	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}

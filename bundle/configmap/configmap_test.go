@@ -101,7 +101,7 @@ func TestLimit(t *testing.T) {
 	fsys := files(map[string]string{"manifests/a": "12345", "metadata/b": "67890", "metadata/annotations.yaml": "annotations: {}"})
 	for limit, fits := range map[int64]bool{10: true, 9: false, -1: true, 0: true} {
 		_, err := configmap.Write(context.Background(), fsys, configmap.Options{Limit: limit})
-		if fits && err != nil || !fits && (!errors.Is(err, configmap.ErrLimit) || !strings.Contains(err.Error(), "bundle files exceeded 9 bytes limit")) {
+		if fits && err != nil || !fits && (!errors.Is(err, configmap.ErrLimit) || !strings.HasSuffix(err.Error(), "bundle files exceeded 9 bytes limit")) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}

@@ -33,6 +33,12 @@ const annotationLimit = 262144
 // ErrLimit is the class of errors about a bundle that does not fit into a ConfigMap.
 var ErrLimit = bundlefs.ErrLimit
 
+// tooLarge is an [ErrLimit] in opm's words, which say themselves that a limit is exceeded.
+type tooLarge string
+
+func (e tooLarge) Error() string        { return string(e) }
+func (e tooLarge) Is(target error) bool { return target == ErrLimit }
+
 // ConfigMap is the content of a ConfigMap. Without gzip the files are in Data, with gzip in BinaryData: there they are
 // compressed and then base64, which Kubernetes' own JSON makes base64 once more.
 type ConfigMap struct {
@@ -129,7 +135,7 @@ func (w *writer) add(fsys fs.FS, name string) error {
 		w.cm.Data[key] = string(content)
 	}
 	if w.size += int64(len(content)); w.o.Limit > 0 && w.size > w.o.Limit {
-		return fmt.Errorf("%s: bundle files exceeded %d bytes limit: %w", name, w.o.Limit, ErrLimit)
+		return tooLarge(fmt.Sprintf("%s: bundle files exceeded %d bytes limit", name, w.o.Limit))
 	}
 	return nil
 }

@@ -186,6 +186,17 @@ func TestBuildPlainBundle(t *testing.T) {
 	if l := img.Config.Config.Labels; l["operators.operatorframework.io.bundle.mediatype.v1"] != "plain+v0" || l["operators.operatorframework.io.bundle.package.v1"] != "acme" || len(l) != 4 {
 		t.Errorf("labels %q", l)
 	}
+	// Neither a package nor channels are needed.
+	done(t, dir, "bindery", "build", "bundle", "p/manifests", "--plain", "-t", "example.com/p:v1", "--output", "oci:none:v1")
+	if got := runProgram(t, dir, "bindery", "bundle", "validate", "oci:none:v1"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "bundle", "validate", "--plain", "p/manifests"); got.status != 0 {
+		t.Errorf("a flat directory: %+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "bundle", "validate", "--plain", "p"); got.status != 0 {
+		t.Errorf("manifests without metadata: %+v", got)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "p", "manifests", "bad.yaml"), []byte("a: 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

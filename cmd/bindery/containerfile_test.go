@@ -79,6 +79,16 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 			t.Errorf("%s: something was written", file)
 		}
 	}
+	// A label that contradicts the annotations is reported.
+	text := strings.Replace(readFile(t, filepath.Join(dir, "bundle.Dockerfile")), "LABEL operators.operatorframework.io.bundle.package.v1=etcd\n",
+		"LABEL operators.operatorframework.io.bundle.package.v1=other\n", 1)
+	if err := os.WriteFile(filepath.Join(dir, "label.Dockerfile"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", "label.Dockerfile", ".", "-t", "label:v1", "--dry-run")
+	if got.status != 0 || !strings.Contains(got.stderr, `the label of the image is "other" and the annotation "etcd"`) {
+		t.Errorf("%+v", got)
+	}
 	if got := runProgram(t, dir, "bindery", "build", "containerfile", "-f", "run.Dockerfile", ".", "-t", "x:v1"); !strings.Contains(got.stderr, "make build-full") {
 		t.Error(got.stderr)
 	}
