@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,39 @@ import (
 // jsonLines is the media type that catalogd answers with.
 const jsonLines = "application/jsonl"
 
+// named answers for a catalog of any valid name, as catalogd does for those that it has; another name is an error, with
+// catalogd's text.
+func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Content, http.ResponseWriter, *http.Request) {
+	return func(c *Content, w http.ResponseWriter, r *http.Request) {
+		if wrong := wrongName(r.PathValue("catalog")); wrong != "" {
+			h := w.Header()
+			h.Set("Cache-Control", "no-store")
+			h.Set("Vary", "Accept-Encoding")
+			http.Error(w, "invalid catalog name: "+wrong, http.StatusBadRequest)
+			return
+		}
+		answer(c, w, r)
+	}
+}
+
+// subdomain is the form of the names of objects (RFC 1123).
+var subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// wrongName says in Kubernetes' words what is wrong with the name of an object; it is empty for a valid one.
+func wrongName(name string) string {
+	switch {
+	case len(name) > 253:
+		return "must be no more than 253 characters"
+	case !subdomain.MatchString(name):
+		return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
+			"alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+	}
+	return ""
+}
+
 // serveAll answers with every blob of the catalog.
 func (s *Site) serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
-	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size))
+	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size), true)
 }
 
 // serveMetas answers with the blobs that have all of the asked for schema, package and name; with none of these asked
@@ -44,12 +75,13 @@ func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 		s.serveAll(c, w, r)
 		return
 	}
-	s.serveLines(c, w, r, newExtents(c, q))
+	s.serveLines(c, w, r, newExtents(c, q), false)
 }
 
 // serveLines answers with lines that are a function of the catalog and of the address. Ranges are those of the lines that
 // are not compressed, so a request with one gets these; and so do requests beyond the number that can be compressed at once.
-func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker) {
+// The compressed form of all lines is kept.
+func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker, all bool) {
 	h := w.Header()
 	h.Set("Content-Type", jsonLines)
 	h.Set("Cache-Control", "no-cache")
@@ -75,6 +107,15 @@ func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, li
 	if r.Method == http.MethodHead {
 		h.Set("Content-Encoding", "gzip")
 		return
+	}
+	if all {
+		if k := c.compressed(); k != nil {
+			h.Set("Content-Encoding", "gzip")
+			if err := k.serve(w, r); err != nil {
+				panic(http.ErrAbortHandler) // as below
+			}
+			return
+		}
 	}
 	z := s.zips.try(w)
 	if z == nil {

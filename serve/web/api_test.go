@@ -223,6 +223,28 @@ func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
 	}
 }
 
+// Names that no catalog can have are errors in catalogd's words.
+func TestNamesOfCatalogs(t *testing.T) {
+	server := siteOf(t, contentOf(t, sampleFS()))
+	const form = "invalid catalog name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with " +
+		"an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n"
+	for name, want := range map[string]string{
+		"alpha": "", "a.b-c": "", strings.Repeat("a", 253): "",
+		"Bad_Name": form, "-x": form, "%2e%2e": form, "..%2falpha": form, "a..b": form,
+		strings.Repeat("a", 254): "invalid catalog name: must be no more than 253 characters\n",
+	} {
+		for _, path := range []string{"all", "metas"} {
+			a := get(t, server.URL+"/catalogs/"+name+"/api/v1/"+path)
+			if want == "" && a.code == http.StatusOK {
+				continue
+			}
+			if a.code != http.StatusBadRequest || a.body != want || a.header.Get("Content-Type") != "text/plain; charset=utf-8" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s of %q: %d %v %q", path, name, a.code, a.header, a.body)
+			}
+		}
+	}
+}
+
 // How HTTP is spoken.
 func TestProtocol(t *testing.T) {
 	c := contentOf(t, sampleFS())

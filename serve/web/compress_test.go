@@ -2,9 +2,15 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -15,7 +21,7 @@ func TestAnswersBeyondThoseThatAreCompressed(t *testing.T) {
 	s.SetContent(contentOf(t, sampleFS()))
 	defer s.Close()
 	request := func(headers ...string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodGet, "/api/v1/all", nil)
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/metas?package=alpha", nil)
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}
@@ -61,5 +67,88 @@ func TestIconsTakeTheirPlaceAmongPages(t *testing.T) {
 	}
 	if s.sending.Load() != pageMemory || len(s.making) != 0 {
 		t.Errorf("%d bytes and %d places stay taken", s.sending.Load()-pageMemory, len(s.making))
+	}
+}
+
+// All lines are compressed once, as catalogd compresses them, for however many clients, also for those who come meanwhile.
+func TestAllLinesAreCompressedOnce(t *testing.T) {
+	c := contentOf(t, sampleFS())
+	s := NewSite("x", nil)
+	s.SetContent(c)
+	defer s.Close()
+	ask := func(headers ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/catalogs/x/api/v1/all", nil)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	plain := ask().Body.Bytes()
+	var want bytes.Buffer
+	z := gzip.NewWriter(&want)
+	if _, err := z.Write(plain); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if w := ask("Accept-Encoding", "gzip"); w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "gzip" || !bytes.Equal(w.Body.Bytes(), want.Bytes()) {
+				t.Errorf("%d %v: %d bytes, want %d", w.Code, w.Header(), w.Body.Len(), want.Len())
+			}
+		})
+	}
+	all.Wait()
+	file := c.gzip.file
+	if _, done, err := c.gzip.available(t.Context(), int64(want.Len())); !done || err != nil {
+		t.Errorf("%v %v", done, err)
+	}
+	w := ask("Accept-Encoding", "gzip")
+	if w.Header().Get("Content-Length") != strconv.Itoa(want.Len()) || c.gzip.file != file || len(s.zips.places) != 0 {
+		t.Errorf("%v", w.Header())
+	}
+}
+
+// Without a place for the file the lines are compressed for each client.
+func TestAllLinesWithoutAPlaceForTheirCompressedForm(t *testing.T) {
+	c := contentOf(t, sampleFS())
+	s := NewSite("x", nil)
+	s.SetContent(c)
+	defer s.Close()
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	for range 2 {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/all", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		z, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(z); err != nil || int64(len(text)) != c.size {
+			t.Errorf("%v, %d bytes of %d", err, len(text), c.size)
+		}
+	}
+	if c.gzip.file != nil {
+		t.Error("a file was made")
+	}
+}
+
+// A client that leaves does not wait for the compression, and its end is an error for those who read.
+func TestReadingWhatIsBeingCompressed(t *testing.T) {
+	k := &kept{changed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := k.available(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	k.progress(5, false, nil)
+	if size, done, err := k.available(t.Context(), 3); size != 5 || done || err != nil {
+		t.Error(size, done, err)
+	}
+	k.progress(0, true, io.ErrShortWrite)
+	if _, _, err := k.available(t.Context(), 5); !errors.Is(err, io.ErrShortWrite) {
+		t.Error(err)
 	}
 }

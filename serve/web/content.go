@@ -26,6 +26,8 @@ type Content struct {
 	spans    map[string][2]int // of blobs, by package
 	bundles  int
 
+	gzip kept
+
 	users counted.Users
 }
 
@@ -116,14 +118,20 @@ func (c *Content) acquire() bool { return c.users.Acquire() }
 
 func (c *Content) release() {
 	if c.users.Release() {
-		c.file.Close()
+		_ = c.free()
 	}
 }
 
 // Close gives the file back as soon as nobody reads it.
 func (c *Content) Close() error {
 	if c.users.Retire() {
-		return c.file.Close()
+		return c.free()
 	}
 	return nil
+}
+
+// free closes the files when the last user is gone.
+func (c *Content) free() error {
+	c.gzip.close()
+	return c.file.Close()
 }

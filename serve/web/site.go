@@ -76,8 +76,8 @@ func (s *Site) routes() {
 	for path, answer := range map[string]func(*Content, http.ResponseWriter, *http.Request){
 		"/api/v1/all":                      s.serveAll,
 		"/api/v1/metas":                    s.serveMetas,
-		"/catalogs/{catalog}/api/v1/all":   s.serveAll,
-		"/catalogs/{catalog}/api/v1/metas": s.serveMetas,
+		"/catalogs/{catalog}/api/v1/all":   named(s.serveAll),
+		"/catalogs/{catalog}/api/v1/metas": named(s.serveMetas),
 		"/{$}":                             s.page(packagesPage),
 		"/package":                         s.page(packagePage),
 		"/channel":                         s.page(channelPage),

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+)
+
+// kept is the gzip form of all lines of a catalog. The first request for it starts the one compression, into a temporary
+// file; every request reads that file, also while it grows. It is safe for concurrent use.
+type kept struct {
+	mu      sync.Mutex
+	begun   bool
+	file    *atomicfs.Scratch // nil if there is no place for it
+	size    int64             // bytes that can be read
+	done    bool              // nothing follows
+	err     error             // why it ended early
+	changed chan struct{}     // closed when size or done changes
+}
+
+// compressed returns the kept form of a catalog, or nil where no file can be made for it. The caller has acquired c.
+func (c *Content) compressed() *kept {
+	k := &c.gzip
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.begun {
+		if k.file == nil || k.err != nil {
+			return nil
+		}
+		return k
+	}
+	k.begun = true
+	f, err := atomicfs.NewScratch("", ".bindery-http-*")
+	if err != nil || !c.acquire() {
+		return nil
+	}
+	k.file, k.changed = f, make(chan struct{})
+	go func() {
+		defer c.release()
+		z := gzip.NewWriter(k)
+		_, err := io.Copy(z, io.NewSectionReader(c.file, 0, c.size))
+		if err == nil {
+			err = z.Close()
+		}
+		k.progress(0, true, err)
+	}()
+	return k
+}
+
+// Write appends to the file. It is for the compression alone.
+func (k *kept) Write(b []byte) (int, error) {
+	n, err := k.file.WriteAt(b, k.size) // only this goroutine changes the size
+	k.progress(int64(n), false, nil)
+	return n, err
+}
+
+func (k *kept) progress(n int64, done bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.size, k.done, k.err = k.size+n, done, err
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// available waits until there is more than at bytes, or all of it. done is true if nothing follows behind size.
+func (k *kept) available(ctx context.Context, at int64) (size int64, done bool, err error) {
+	for {
+		k.mu.Lock()
+		size, done, err, changed := k.size, k.done, k.err, k.changed
+		k.mu.Unlock()
+		if done || size > at {
+			return size, done, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, false, context.Cause(ctx)
+		}
+	}
+}
+
+// serve sends everything.
+func (k *kept) serve(w http.ResponseWriter, r *http.Request) error {
+	for at := int64(0); ; {
+		size, done, err := k.available(r.Context(), at)
+		if err != nil {
+			return err
+		}
+		if done && at == 0 {
+			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+		}
+		n, err := io.Copy(w, io.NewSectionReader(k.file, at, size-at))
+		if at += n; err != nil || done {
+			return err
+		}
+	}
+}
+
+// close gives the file back.
+func (k *kept) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.file != nil {
+		k.file.Close()
+	}
+}
