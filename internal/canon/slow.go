@@ -143,6 +143,8 @@ func (w *valueWriter) write(v value) error {
 		w.dst = append(w.dst, v.text...)
 	case kindString:
 		w.str(v.text)
+	case kindInvalid:
+		return yamlError(errors.New(v.text))
 	case kindSequence, kindMapping:
 		if w.depth++; w.depth > w.max {
 			return &LimitError{What: "depth", Limit: int64(w.max)}

@@ -31,6 +31,7 @@ const (
 	kindLiteral // text is JSON: a number, true or false
 	kindSequence
 	kindMapping
+	kindInvalid // text is the error. It counts only if no other value takes the place of this one
 )
 
 // UnmarshalYAML takes a node of any kind. The library offers no way to ask for the kind, so each is tried.
@@ -58,11 +59,15 @@ func (v *value) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal(&v.items)
 }
 
+// invalid is a value that JSON cannot have. A mapping may give its key again: then the library takes the later value.
+func invalid(message string) value { return value{kind: kindInvalid, text: message} }
+
 func (v *value) setMapping(pairs map[key]value) error {
 	v.kind, v.collection = kindMapping, &collection{keys: make([]string, 0, len(pairs)), items: make([]value, len(pairs))}
 	for k := range pairs {
 		if !k.set {
-			return errors.New("yaml: unsupported map key of type: null")
+			*v = invalid("yaml: unsupported map key of type: null")
+			return nil
 		}
 		v.keys = append(v.keys, k.name)
 	}
@@ -96,7 +101,8 @@ func (v *value) setScalar(text string, meaning any) error {
 		v.text = exactInt(text, strconv.FormatUint(m, 10))
 	case float64:
 		if math.IsInf(m, 0) || math.IsNaN(m) {
-			return fmt.Errorf("yaml: unsupported value: %v", m)
+			*v = invalid(fmt.Sprintf("yaml: unsupported value: %v", m))
+			return nil
 		}
 		v.text = exactFloat(text, m)
 	default:
@@ -149,15 +155,16 @@ func keyText(meaning any) (string, error) {
 	return "", errors.New("yaml: unsupported map key of type: null")
 }
 
-// floatKey writes a fraction as opm's YAML library does for keys: rounded to 32 bits.
+// floatKey writes a fraction as opm's YAML library does for keys: rounded to 32 bits, beyond which it is infinite.
 func floatKey(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
+	switch text := strconv.FormatFloat(f, 'g', -1, 32); text {
+	case "+Inf":
 		return ".inf"
-	case math.IsInf(f, -1):
+	case "-Inf":
 		return "-.inf"
-	case math.IsNaN(f):
+	case "NaN":
 		return ".nan"
+	default:
+		return text
 	}
-	return strconv.FormatFloat(f, 'g', -1, 32)
 }
