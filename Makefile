@@ -35,7 +35,7 @@ SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-
 FULL_TAGS := $(TAGS),netgo,osusergo,buildah,embedserver
 FULL_ENV := CGO_ENABLED=1 CGO_CFLAGS="-O0 -g0"
 
-.PHONY: help build build-full build-small servers server test race lint bench fuzz demo acceptance hostile cross image generate clean install FORCE
+.PHONY: help build build-full build-small servers server test race lint bench fuzz fuzz-long demo acceptance hostile cross image generate clean install FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ bench: build ## measure speed and memory beside reference commands
 
 fuzz: ## run every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
+fuzz-long: ## run the fuzz targets for an hour in all; what they find is written to testdata/fuzz, to become seeds
+	FUZZTIME=2m hack/fuzz.sh
 
 demo: SERVER_ARCHES := $(shell $(GO) env GOARCH)
 demo: ## database to catalog to image to server, on this machine, with nothing but Go and make
