@@ -192,6 +192,7 @@ func (r *running) serve(ctx context.Context) error {
 	if r.Ready != nil {
 		r.Ready(r.listener.Addr())
 	}
+	go new(giveBack).watch(stop)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
