@@ -254,7 +254,8 @@ func TestWithoutHome(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "test"), program, 0o755) //nolint:gosec // it is a program
 	}
-	if err = errors.Join(err, os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+	// Another user runs it, whatever the umask is.
+	if err = errors.Join(err, os.Chmod(filepath.Join(dir, "test"), 0o755), os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run=^TestWithoutHome$")
