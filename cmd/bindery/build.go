@@ -51,7 +51,8 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		ArgsUsage: "DIR|DB",
 		Description: "The catalog is validated, packed one layer a package, and written wherever --push, --load and --output say; without\n" +
 			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
-			"digest on any machine; times are those of SOURCE_DATE_EPOCH, or 1970. Each line of standard output is a place\n" +
+			"digest on any machine; the time in the configuration is SOURCE_DATE_EPOCH, or 1970, and\n" +
+			"files in layers are of 1970. Each line of standard output is a place\n" +
 			"that was written, the last one is the image's name with its digest.\n\n" +
 			"Every file in DIR is read as a part of the catalog, hidden ones as well. What else is there, such as .git or README.md,\n" +
 			"is left out if a file .indexignore in DIR names it, in the syntax of .gitignore.\n\n" +
@@ -255,7 +256,7 @@ func (p *program) nativeCache(c build.PackageCatalog) (build.CacheFile, error) {
 	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content, Notices: notices}, err
 }
 
-// sourceDate is the time of everything in an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
+// sourceDate is the time in the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
 func sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {

@@ -63,7 +63,7 @@ func manSections() []cliutil.ManSection {
 			{"CONTAINERS_STORAGE_CONF, STORAGE_DRIVER, STORAGE_OPTS", "The store of podman, of --load and containers-storage:."},
 			{"TMPDIR", "The directory of temporary files."},
 			{"GOMEMLIMIT", "serve: the memory that it may take; 85 % of the limit of the control group if it is not set."},
-			{"SOURCE_DATE_EPOCH", "The time in images that are built, in seconds since 1970."},
+			{"SOURCE_DATE_EPOCH", "The time in the configuration of images that are built, in seconds since 1970. Files in layers always have the time 1970-01-01."},
 			{"KUBECONFIG", "The cluster of bundle extract."},
 			{"NO_COLOR", "diff prints no colours."},
 		}},
