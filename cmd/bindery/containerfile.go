@@ -47,8 +47,8 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 			"namespace. Every instruction is known but RUN, of which opm's own is done all the same: \"opm serve DIR --cache-dir=DIR\n" +
 			"--cache-only\" makes the cache that it would make. COPY and ADD take files of CONTEXT but those that .containerignore or\n" +
 			".dockerignore names, links never lead out of it, and each stage makes one layer. The same input gives the same digest on any\n" +
-			"machine; the time in the configuration is SOURCE_DATE_EPOCH, or\n" +
-			"1970, and files in layers are of 1970, with RUN of SOURCE_DATE_EPOCH. Without --push and --output an OCI layout named after the image\n" +
+			"machine; the time in the configuration is SOURCE_DATE_EPOCH, or 1970, and files in layers are of 1970 (with RUN in\n" +
+			"the file, of SOURCE_DATE_EPOCH). Without --push and --output an OCI layout named after the image\n" +
 			"(NAME.oci) is written to the working directory. Each line of standard output is a place that was written, the last one is\n" +
 			"the image's name with its digest." +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
