@@ -14,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/internal/testregistry"
