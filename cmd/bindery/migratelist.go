@@ -164,6 +164,9 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 		}
 	}
 	for _, d := range out {
+		if err := checkRegistry(d); err != nil {
+			return nil, nil, err
+		}
 		t.destinations = append(t.destinations, t.withNames(d)...)
 	}
 	return t.names, t.destinations, nil
@@ -185,6 +188,9 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		return migrate.Run(ctx, t.Source, t.Directory, o)
 	}
 	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
+		return nil, err
+	}
+	if err := l.p.checkPush(ctx, t.Destinations, registryOptions(l.c), l.c); err != nil {
 		return nil, err
 	}
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")

@@ -52,6 +52,21 @@ func storedPlatform(c *cli.Context) v1.Platform {
 	return v1.Platform{}
 }
 
+// checkPush finds out whether registries can be written to, before there is an image to write.
+func (p *program) checkPush(ctx context.Context, dests []images.Destination, registry images.Registry, c *cli.Context) error {
+	return images.CheckPush(ctx, dests, images.CopyOptions{
+		Registry: registry, Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
+		Events: func(e images.Event) {
+			switch e.Kind {
+			case images.EventWarning:
+				p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
+			case images.EventRetry:
+				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+			}
+		},
+	})
+}
+
 // copyImage carries the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
 	if len(dests) == 0 {
