@@ -78,3 +78,15 @@ func TestPushNamesItsRegistry(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A registries.conf in version 1 is read, and there is one warning, however often registries are asked.
+func TestOldRegistriesConfIsReportedOnce(t *testing.T) {
+	dir := editDir(t)
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one"), "configs/two/catalog.json": packageText("two")}}})
+	writeFile(t, dir+"/registries.conf", "[registries.insecure]\nregistries = ['"+r.Host()+"']\n")
+	got := runProgram(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/one:v1", "one", "-t", r.Host()+"/acme/two:v1", "--push", "--server", "none", "--no-cache", "--registries-conf", "registries.conf")
+	if got.status != 0 || strings.Count(got.stderr, "registries.conf is in version 1 of its format") != 1 {
+		t.Errorf("%+v", got)
+	}
+}

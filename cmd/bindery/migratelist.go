@@ -213,21 +213,11 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 			return err
 		}
 		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
-			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.event,
+			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.p.warnEvent,
 			Platform: storedPlatform(l.c),
 		})
 		r.Images = target{names: t.Names}.references(image, results)
 		return err
 	}
 	return migrate.Run(ctx, t.Source, out, o)
-}
-
-// event tells of what delays the writing of an image.
-func (l *migrationList) event(e images.Event) {
-	switch e.Kind {
-	case images.EventWarning:
-		l.p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
-	case images.EventRetry:
-		l.p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
-	}
 }

@@ -135,8 +135,8 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 	for args, want := range map[string]string{
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --if-digest none":               "--if-digest is for registries",
-		"migrate --from-file list --if-digest none":                  "--if-digest is for one migration",
+		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest is for registries",
+		"migrate --from-file list --if-digest none":                              "--if-digest is for one migration",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {
