@@ -3,6 +3,7 @@ package build
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,22 +14,21 @@ import (
 // indexLabels are the labels by which an image says that it is an index, and where its catalog or database is.
 var indexLabels = [...]string{ConfigsLabel, DatabaseLabel}
 
-// hidden are the places of the catalogs and databases that a base has, relative to its root and sorted.
-func (b *base) hidden() ([]string, error) {
-	var out []string
+// hidden are the places of the catalogs and databases that a base has, relative to its root, by their labels.
+func (b *base) hidden() (map[string]string, error) {
+	out := map[string]string{}
 	for _, label := range indexLabels {
 		at, ok := b.config.Config.Labels[label]
 		if !ok {
 			continue
 		}
 		name := strings.Trim(path.Clean("/"+at), "/")
-		if name == "" || strings.Contains(at, "..") || holdsServer(name) {
+		if name == "" || slices.Contains(strings.Split(at, "/"), "..") || holdsServer(name) {
 			return nil, fmt.Errorf("the base image's label %s is %.200q, where no catalog can be", label, at)
 		}
-		out = append(out, name)
+		out[label] = name
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return out, nil
 }
 
 // holdsServer is true for what leads to the server's files: hiding it would hide them.
@@ -45,8 +45,12 @@ func holdsServer(name string) bool {
 // and a server that insists on a cache without foreign packages would not start with the base's. The image's own file
 // needs no hiding of what was in its place. The second result are the places; the part has no entries if there is nothing to
 // hide.
+//
+// A directory is hidden by a marker inside it, and not by a whiteout beside it: catalogd drops every entry outside the
+// directory of the catalog before it applies whiteouts, so a whiteout beside it has no effect there.
 func reset(bases []*base, own string) (part, []string, error) {
-	var all, names []string
+	directory := map[string]bool{} // by what is hidden: whether it is a directory
+	var all []string
 	for _, b := range bases {
 		if b == nil {
 			continue
@@ -55,30 +59,48 @@ func reset(bases []*base, own string) (part, []string, error) {
 		if err != nil {
 			return part{}, nil, err
 		}
-		all = append(all, hidden...)
-		if _, ok := b.config.Config.Labels[ConfigsLabel]; ok {
-			names = append(names, cacheDir, opmCacheDir)
+		if at, ok := hidden[DatabaseLabel]; ok {
+			all = append(all, "/"+at)
+			directory[at] = directory[at]
+		}
+		if at, ok := hidden[ConfigsLabel]; ok {
+			all = append(all, "/"+at)
+			directory[at], directory[cacheDir], directory[opmCacheDir] = true, true, true
+			if strings.HasPrefix(at, configsDir+"/") {
+				directory[configsDir] = true // the new catalog is all that is in it
+			}
 		}
 	}
 	slices.Sort(all)
-	all = slices.Compact(all)
-	names = append(names, all...)
-	slices.Sort(names)
-	names = slices.Compact(names)
 	p := part{kind: LayerReset, layer: layers.Layer{Name: "reset"}}
-	for i, name := range names {
-		// What lies in something that is hidden is hidden with it.
-		if name == own || slices.ContainsFunc(names[:i], func(above string) bool { return strings.HasPrefix(name, above+"/") }) {
+	for _, name := range slices.Sorted(maps.Keys(directory)) {
+		// What lies in a directory that is hidden is hidden with it.
+		if name == own || within(name, directory) {
 			continue
 		}
-		p.layer.Entries = append(p.layer.Entries, layers.Whiteout(name))
+		switch {
+		case !directory[name]:
+			p.layer.Entries = append(p.layer.Entries, layers.Whiteout(name))
+		case name == opmCacheDir:
+			// Any user can make this directory in an image without it, and so can any user write to it.
+			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o777|fs.ModeSticky), layers.Opaque(name))
+		default:
+			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o755), layers.Opaque(name))
+		}
 	}
 	if slices.ContainsFunc(p.layer.Entries, func(e layers.Entry) bool { return strings.HasPrefix(e.Name, "tmp/") }) {
-		// On the way to something in it, the directory would lose the mode by which everybody can write there.
+		// As a directory on the way to others it would lose the mode that lets any user write to it.
 		p.layer.Entries = append(p.layer.Entries, layers.Dir("tmp", 0o777|fs.ModeSticky))
 	}
-	for i := range all {
-		all[i] = "/" + all[i]
+	return p, slices.Compact(all), nil
+}
+
+// within tells whether a name lies in one of the directories.
+func within(name string, directory map[string]bool) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if directory[dir] {
+			return true
+		}
 	}
-	return p, all, nil
+	return false
 }

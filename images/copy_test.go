@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -402,5 +403,60 @@ func TestSameFileTwiceIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := copyTo(t, simple(t, "x"), "oci-archive:"+dir+"/x:a", "oci-archive:"+dir+"/x:b"); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An image without a tag stands beside the other entries without, and takes the place only of itself. Which one is read has to
+// be said where there are several; signatures and attestations, which name a subject, are not among them.
+func TestUntaggedImagesOfALayout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "layout")
+	one, two := simple(t, "one"), simple(t, "two")
+	first := digest.FromBytes(one.manifest)
+	open := func(name string) (digest.Digest, error) {
+		img, err := Open(t.Context(), "oci:"+dir+name, OpenOptions{})
+		if err != nil {
+			return "", err
+		}
+		defer img.Close()
+		return img.Digest, nil
+	}
+	mustCopy(t, one, "oci:"+dir)
+	x, err := readIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := []byte(`{"schemaVersion":2,"mediaType":"` + v1.MediaTypeImageManifest + `","subject":` + string(x.entries[0]) + `,"layers":[]}`)
+	d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: digest.FromBytes(signature), Size: int64(len(signature))}
+	if err := os.WriteFile(blobPath(dir, d.Digest), signature, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x.fields["manifests"] = mustJSON(t, []any{d, x.entries[0]})
+	if err := os.WriteFile(filepath.Join(dir, indexFile), mustJSON(t, x.fields), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustCopy(t, one, "oci:"+dir, "oci:"+dir+":v1") // again, and under a name
+	if got, err := open(""); got != first || err != nil {
+		t.Errorf("one image and its signature: got %s, %v", got, err)
+	}
+	mustCopy(t, two, "oci:"+dir)
+	x, err = readIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []digest.Digest
+	for _, d := range x.descriptors {
+		got = append(got, d.Digest)
+	}
+	if want := []digest.Digest{d.Digest, first, first, digest.FromBytes(two.manifest)}; !slices.Equal(got, want) {
+		t.Fatalf("entries %v, want %v", got, want)
+	}
+	if _, err := open(""); err == nil || !strings.Contains(err.Error(), `holds 3 images`) || !strings.Contains(err.Error(), `@1, "v1", @3`) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := open(":@1"); got != first || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got, err := open(":@3"); got != digest.FromBytes(two.manifest) || err != nil {
+		t.Errorf("got %s, %v", got, err)
 	}
 }

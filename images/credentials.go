@@ -22,6 +22,7 @@ type credentials struct {
 	user, secret  string
 	identityToken string // exchanged for tokens (OAuth 2 refresh token)
 	registryToken string // shown as it is
+	source        string // the file or the helper that they come from
 }
 
 // credentialStore finds credentials in files and with credential helpers. It is safe for concurrent use.
@@ -99,6 +100,7 @@ func (f *authFile) find(ctx context.Context, named reference.Named) (credentials
 	for _, key := range f.keys(named) {
 		found, err := f.entry(key)
 		if err != nil || found != (credentials{}) {
+			found.source = f.path
 			return found, err
 		}
 	}
@@ -151,6 +153,7 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 		found *helpers.Credentials
 		err   error
 	}
+	source := fmt.Sprintf("the credential helper docker-credential-%s, which %s names", name, by)
 	for _, host := range hosts {
 		done := make(chan answer, 1)
 		go func() {
@@ -168,9 +171,9 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 		case a.err != nil:
 			return credentials{}, fmt.Errorf("credential helper docker-credential-%s, named by %s: %w", name, by, a.err)
 		case a.found.Username == "<token>":
-			return credentials{identityToken: a.found.Secret}, nil
+			return credentials{identityToken: a.found.Secret, source: source}, nil
 		case a.found.Username != "" || a.found.Secret != "":
-			return credentials{user: a.found.Username, secret: a.found.Secret}, nil
+			return credentials{user: a.found.Username, secret: a.found.Secret, source: source}, nil
 		}
 	}
 	return credentials{}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,9 +37,10 @@ func readIndex(dir string) (*layoutIndex, error) {
 	return x, nil
 }
 
-// find chooses an image by its tag, or by "@" and its place in the index; without either there must be only one. Errors
-// list the tags.
-func (x *layoutIndex) find(dir, tag string) (v1.Descriptor, error) {
+// find chooses an image by its tag, or by "@" and its place in the index. Without either there must be only one: entries
+// that refer to another one (signatures, attestations), as refers says, do not count. Errors list the tags, and the places of
+// images without a tag.
+func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
 		if err != nil || i < 0 || i >= len(x.descriptors) {
@@ -46,8 +48,8 @@ func (x *layoutIndex) find(dir, tag string) (v1.Descriptor, error) {
 		}
 		return x.descriptors[i], nil
 	}
-	if tag == "" && len(x.descriptors) == 1 {
-		return x.descriptors[0], nil
+	if tag == "" {
+		return x.only(dir, refers)
 	}
 	var tags []string
 	for _, d := range x.descriptors {
@@ -63,13 +65,48 @@ func (x *layoutIndex) find(dir, tag string) (v1.Descriptor, error) {
 	if len(tags) > 0 {
 		have = "its tags are " + strings.Join(tags, ", ")
 	}
-	if tag == "" {
-		return v1.Descriptor{}, fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag: %s", ErrInvalid, dir, len(x.descriptors), have)
-	}
 	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", ErrInvalid, dir, tag, have)
 }
 
-// maxTagsShown is how many tags of a layout an error lists.
+// only is the one image of the layout.
+func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
+	if len(x.descriptors) == 1 {
+		return x.descriptors[0], nil
+	}
+	var found []v1.Descriptor
+	var names []string
+	images := 0
+	for i, d := range x.descriptors {
+		if refers(d) {
+			continue
+		}
+		images++
+		if !slices.ContainsFunc(found, func(other v1.Descriptor) bool { return other.Digest == d.Digest }) && len(found) < 2 {
+			found = append(found, d)
+		}
+		if len(names) == maxTagsShown {
+			continue
+		}
+		if name, ok := d.Annotations[v1.AnnotationRefName]; ok {
+			names = append(names, fmt.Sprintf("%.100q", name))
+		} else {
+			names = append(names, fmt.Sprintf("@%d", i))
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if images == 0 {
+		return v1.Descriptor{}, fmt.Errorf("%w: %s holds no image", ErrInvalid, dir)
+	}
+	if images > len(names) {
+		names = append(names, "...")
+	}
+	return v1.Descriptor{}, fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag, or by @ and its number if it has none: %s",
+		ErrInvalid, dir, images, strings.Join(names, ", "))
+}
+
+// maxTagsShown is how many images of a layout an error lists.
 const maxTagsShown = 10
 
 func (x *layoutIndex) parse(content []byte) error {
@@ -99,7 +136,8 @@ func (x *layoutIndex) parse(content []byte) error {
 }
 
 // merge is the text of the index with the entries of another one added. An added entry takes the place of the entry
-// with the same tag; one without a tag takes the place of the others without.
+// with the same tag. One without a tag takes the place only of itself: others without are other images, signatures or
+// attestations.
 func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if x == nil {
 		x = &layoutIndex{fields: added.fields}
@@ -109,7 +147,8 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	for i, old := range x.descriptors {
 		keep := true
 		for j, d := range added.descriptors {
-			if d.Annotations[v1.AnnotationRefName] != old.Annotations[v1.AnnotationRefName] {
+			tag := d.Annotations[v1.AnnotationRefName]
+			if tag != old.Annotations[v1.AnnotationRefName] || tag == "" && d.Digest != old.Digest {
 				continue
 			}
 			keep = false

@@ -3,6 +3,7 @@ package images
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func (s *localSource) openLayout(n sourceName) error {
 	if err := index.parse(content); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
-	if s.top, err = index.find(n.path, n.name); err != nil {
+	if s.top, err = index.find(n.path, n.name, s.refers); err != nil {
 		return err
 	}
 	if err := checkDigest(s.top.Digest); err != nil {
@@ -90,6 +91,24 @@ func (s *localSource) openLayout(n sourceName) error {
 		return s.blobFile(*d)
 	}
 	return nil
+}
+
+// maxReferrer is the longest manifest of a signature or an attestation in bytes: its layers hold what it says, so it is short.
+const maxReferrer = 64 << 10
+
+// refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
+func (s *localSource) refers(d v1.Descriptor) bool {
+	if checkDigest(d.Digest) != nil || d.Size > maxReferrer {
+		return false
+	}
+	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(), maxReferrer)
+	if err != nil {
+		return false
+	}
+	var m struct {
+		Subject *v1.Descriptor `json:"subject"`
+	}
+	return json.Unmarshal(content, &m) == nil && m.Subject != nil
 }
 
 // openDirectory reads what the containers tools call "dir:": a manifest, and blobs named by their digests.
@@ -159,20 +178,25 @@ func (s *localSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]type
 
 // readFile reads a small file, a manifest or configuration, completely.
 func readFile(files fileStore, name string) ([]byte, error) {
+	return readFileUpTo(files, name, maxManifest)
+}
+
+// readFileUpTo is readFile with another limit in bytes.
+func readFileUpTo(files fileStore, name string, limit int64) ([]byte, error) {
 	r, size, err := files.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	if size > maxManifest {
-		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, ErrLimit, size, maxManifest)
+	if size > limit {
+		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, ErrLimit, size, limit)
 	}
 	var text bytes.Buffer
-	if _, err := io.Copy(&text, io.LimitReader(r, maxManifest+1)); err != nil {
+	if _, err := io.Copy(&text, io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	}
-	if text.Len() > maxManifest {
-		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, ErrLimit, maxManifest)
+	if int64(text.Len()) > limit {
+		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, ErrLimit, limit)
 	}
 	return text.Bytes(), nil
 }

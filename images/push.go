@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
@@ -30,11 +29,7 @@ func (c *copier) newPusher(ctx context.Context, dests []Destination, results []R
 		return nil, nil
 	}
 	p := &pusher{c: c}
-	stall := c.o.Stall
-	if stall <= 0 {
-		stall = 2 * time.Minute
-	}
-	p.remote = newRemote(ClientOptions{Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: stall}, c.sys, p.event)
+	p.openRemote()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())

@@ -20,10 +20,13 @@ func (e registryError) Unwrap() error        { return e.error }
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
 func IsUnauthorized(err error) bool {
+	var answer *StatusError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var status docker.UnexpectedHTTPStatusError
 	var coded errcode.Error
 	switch {
+	case errors.As(err, &answer):
+		return answer.unauthorized()
 	case errors.As(err, &unauthorized):
 		return true
 	case errors.As(err, &status):

@@ -89,11 +89,9 @@ func (r Registry) System(scratch string) (*types.SystemContext, error) {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	if r.RegistriesConf != "" {
-		// The library reads it whatever it is and however long: a device has no end.
-		if _, err := readMounted(r.RegistriesConf); err != nil {
-			return nil, fmt.Errorf("registries.conf: %w", err)
-		}
+	old, err := r.oldConf()
+	if err != nil {
+		return nil, err
 	}
 	sys := &types.SystemContext{
 		AuthFilePath:             r.AuthFile,
@@ -103,6 +101,11 @@ func (r Registry) System(scratch string) (*types.SystemContext, error) {
 		// The library would otherwise make directories in HOME for a cache that works with cgo only.
 		BlobInfoCacheDir:     filepath.Join(scratch, "blob-info"),
 		BigFilesTemporaryDir: scratch,
+	}
+	if old != nil {
+		if sys.SystemRegistriesConfPath, err = old.writeConf(scratch); err != nil {
+			return nil, err
+		}
 	}
 	if r.SkipTLSVerify != nil {
 		sys.DockerInsecureSkipTLSVerify = types.NewOptionalBool(*r.SkipTLSVerify)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/manifest"
 )
 
@@ -186,7 +185,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 		}
 		if !q.succeeded(resp.StatusCode) {
 			defer resp.Body.Close()
-			return nil, statusError(resp, false)
+			return nil, statusError(resp)
 		}
 		return resp, nil
 	}
@@ -203,7 +202,8 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 		}
 		if resp.StatusCode != http.StatusUnauthorized || second {
 			defer resp.Body.Close()
-			return nil, statusError(resp, p.hasCredentials())
+			known, creds := p.credentials()
+			return nil, refusal(resp, known, creds, q.authorization != "")
 		}
 		resp.Body.Close()
 		p.host.learn(resp.Header)
@@ -256,6 +256,8 @@ type StatusError struct {
 	Request string
 	// Codes are the error codes in the answer (distribution specification, "Error Codes").
 	Codes []string
+	// Credentials is the file or the helper that the credentials of the request come from; empty if it had none.
+	Credentials string
 
 	text       string
 	retryAfter time.Duration
@@ -265,8 +267,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: status %d %s%s", e.Request, e.Status, http.StatusText(e.Status), e.text)
 }
 
+// unauthorized tells whether the registry refuses the request for who makes it.
+func (e *StatusError) unauthorized() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && !slices.Contains(e.Codes, "TOOMANYREQUESTS")
+}
+
 // statusError reads an answer that is no success. Of its text it keeps a few codes and messages.
-func statusError(resp *http.Response, withCredentials bool) error {
+func statusError(resp *http.Response) *StatusError {
 	u := *resp.Request.URL
 	u.RawQuery = ""
 	e := &StatusError{Status: resp.StatusCode, Request: resp.Request.Method + " " + cutURL(u.Redacted()), retryAfter: retryAfter(resp.Header.Get("Retry-After"))}
@@ -280,13 +287,28 @@ func statusError(resp *http.Response, withCredentials bool) error {
 			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact(one.Message))
 		}
 	}
-	if e.Status != http.StatusUnauthorized && (e.Status != http.StatusForbidden || slices.Contains(e.Codes, "TOOMANYREQUESTS")) {
+	return e
+}
+
+// refusal is [statusError] for a request that may have shown credentials. Where they can be the reason, it says which they are:
+// known tells whether the registry has asked for any, and shown whether the request had them.
+func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
+	e := statusError(resp)
+	if !e.unauthorized() {
 		return e
 	}
-	if !withCredentials {
+	switch {
+	case !known:
+		e.text += " (sent without credentials: the registry named no way to show them)"
+	case creds == credentials{}:
 		e.text += " (no credentials were found for it)"
+	case !shown:
+		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, and the registry asks for a user and a password)", creds.source)
+	default:
+		e.Credentials = creds.source
+		e.text += fmt.Sprintf(" (with the credentials of %s)", creds.source)
 	}
-	return docker.ErrUnauthorizedForCredentials{Err: e}
+	return e
 }
 
 // cutURL is as much of a URL as is told: a registry may name any for an upload.

@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type remote struct {
 	sys   *types.SystemContext
 	event func(Event)
 	creds *credentialStore
+	conf  string // the registries.conf that counts, if it is in an old format
 
 	mu           sync.Mutex
 	hosts        map[hostKey]*registryHost
@@ -37,6 +39,11 @@ func newRemote(o ClientOptions, sys *types.SystemContext, event func(Event)) *re
 	r := &remote{
 		o: o, sys: sys, event: event,
 		hosts: map[hostKey]*registryHost{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
+	}
+	if old, err := o.Registry.oldConf(); err == nil && old != nil { // an error has been reported by System
+		r.conf = old.path
+		r.warn(r.conf, Event{Kind: EventWarning, Err: fmt.Errorf(
+			"%s is in version 1 of its format: its lists of blocked and insecure registries count; containers-registries.conf(5) has version 2", old.path)})
 	}
 	r.creds = newCredentialStore(o.Registry, sys, func(err error) { r.warn(err.Error(), Event{Kind: EventWarning, Err: err}) })
 	return r
@@ -117,7 +124,7 @@ func (r *remote) configured(named reference.Named) (*sysregistriesv2.Registry, e
 		}
 	}
 	if found != nil && found.Blocked {
-		where := r.o.Registry.RegistriesConf
+		where := cmp.Or(r.o.Registry.RegistriesConf, r.conf)
 		if where == "" {
 			where = sysregistriesv2.ConfigurationSourceDescription(r.sys)
 		}

@@ -172,7 +172,7 @@ func TestRemoteGivesUp(t *testing.T) {
 		"429 negative":      {"/manifests/", busy("-10"), 3, "429"},
 		"404":               {"/manifests/", status(404), 1, "404"},
 		"403":               {"/manifests/", status(403), 1, "403"},
-		"401":               {"/manifests/", status(401), 2, "no credentials were found"},
+		"401":               {"/manifests/", status(401), 2, "named no way to show them"},
 		"501":               {"/manifests/", status(501), 1, "501"},
 		"reset":             {"/manifests/", reset, 3, "EOF"},
 		"blob is not there": {"/blobs/", status(404), 1, "404"},

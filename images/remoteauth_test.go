@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -468,5 +470,71 @@ func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	conf := reg.RegistriesConf(t, reg.Host())
 	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{SkipTLSVerify: &no, RegistriesConf: conf}}), reg.Host()+"/a/b:v1"); err == nil {
 		t.Error("--tls-verify does not count against registries.conf")
+	}
+}
+
+// A refusal says what the registry says, and which credentials the request had: those of which file, or none, and why not.
+func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
+	denied := func(w http.ResponseWriter, status int) {
+		w.WriteHeader(status)
+		io.WriteString(w, `{"errors":[{"code":"DENIED","message":"quota exceeded"}]}`)
+	}
+	challenged := func(kind string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case r.URL.Path == "/token" && kind == "token":
+				denied(w, http.StatusForbidden)
+			case r.URL.Path == "/token":
+				io.WriteString(w, `{"token":"t"}`)
+			case r.Header.Get("Authorization") == "":
+				w.Header().Set("WWW-Authenticate", map[bool]string{true: `Basic realm="x"`, false: fmt.Sprintf(`Bearer realm="http://%s/token"`, r.Host)}[kind == "basic"])
+				w.WriteHeader(http.StatusUnauthorized)
+			default:
+				denied(w, http.StatusForbidden)
+			}
+			return true
+		}
+	}
+	file := func(host string) string { return authFileFor(t, host) }
+	none := func(string) string { return authFileFor(t, "other.example.com") }
+	for name, c := range map[string]struct {
+		registry func(http.ResponseWriter, *http.Request) bool
+		authfile func(host string) string
+		want     string // FILE is the file with credentials
+		hint     bool
+	}{
+		"basic":           {challenged("basic"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"bearer":          {challenged("bearer"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"token service":   {challenged("token"), file, `403 Forbidden: "DENIED" "quota exceeded" (with the credentials of FILE)`, false},
+		"none are there":  {challenged("bearer"), none, `403 Forbidden: "DENIED" "quota exceeded" (no credentials were found for it)`, true},
+		"none were asked": {func(w http.ResponseWriter, _ *http.Request) bool { denied(w, 403); return true }, file, `"quota exceeded" (sent without credentials: the registry named no way to show them)`, true},
+		"something else": {func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodHead { // whose answer has no body
+				denied(w, http.StatusBadRequest)
+			}
+			return r.Method != http.MethodHead
+		}, file, `400 Bad Request: "DENIED" "quota exceeded"`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := testregistry.New(t)
+			reg.Interfere(c.registry)
+			o := insecure()
+			o.AuthFile = c.authfile(reg.Host())
+			_, pushed := pushTo(t, simple(t, "x"), CopyOptions{Registry: o}, reg.Host()+"/a/b:v1")
+			_, pulled := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
+			for _, err := range []error{pushed, pulled} {
+				if err == nil || !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {
+					t.Errorf("got %v, want %q", err, c.want)
+					continue
+				}
+				var status *StatusError
+				if !errors.As(err, &status) || !slices.Equal(status.Codes, []string{"DENIED"}) || (status.Credentials == "") != c.hint {
+					t.Errorf("got %+v", status)
+				}
+				if strings.Contains(err.Error(), "auth token") || IsUnauthorized(err) != (status.Status == http.StatusForbidden) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
 	}
 }

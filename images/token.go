@@ -64,10 +64,11 @@ func (p *repository) findCredentials(ctx context.Context) (err error) {
 	return err
 }
 
-func (p *repository) hasCredentials() bool {
+// credentials are those of the repository, and whether they have been looked for.
+func (p *repository) credentials() (known bool, _ credentials) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.creds != credentials{}
+	return p.known, p.creds
 }
 
 func (c credentials) basic() string {
@@ -115,7 +116,7 @@ func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("token of registry %s: %w", p.host.name, statusError(resp, p.creds != credentials{}))
+		return fmt.Errorf("token of registry %s: %w", p.host.name, refusal(resp, true, p.creds, true))
 	}
 	return p.readToken(resp.Body)
 }

@@ -30,6 +30,7 @@ func (e *examiner) images(ctx context.Context) error {
 		c.modes(v)
 		c.start(v)
 		c.server(v)
+		c.filtered(v)
 		switch {
 		case c.kind == Catalog && c.ours():
 			c.layered(v)
@@ -188,6 +189,38 @@ func (c *imageCheck) server(v *view) {
 		}
 		return
 	}
+}
+
+// filtered checks that catalogd, which unpacks only the directory of the catalog, finds the same in it as a container engine.
+func (c *imageCheck) filtered(v *view) {
+	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
+	if c.kind != Catalog || dir == "" {
+		return
+	}
+	unpacked := newFilteredView(c.of, dir)
+	unpacked.walk(dir, func(name string, n *vnode) {
+		switch shown := v.find(name); {
+		case n.e.kind == tar.TypeDir:
+		case shown == nil:
+			c.tell(AboutCatalog, name, "OLM v1 shows it, and container engines do not: catalogd drops whiteouts outside /%s; %s hides it in both",
+				dir, dir+"/.wh..wh..opq")
+		case shown.layer != n.layer:
+			c.tell(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s", c.of[n.layer].digest, c.digestOf(shown))
+		}
+	})
+	v.walk(dir, func(name string, n *vnode) {
+		if n.e.kind != tar.TypeDir && unpacked.find(name) == nil {
+			c.tell(AboutCatalog, name, "container engines show it, and OLM v1 does not: a whiteout behind it in its own layer removes it in catalogd")
+		}
+	})
+}
+
+// digestOf names the layer that a name comes from.
+func (c *imageCheck) digestOf(n *vnode) string {
+	if n.layer < 0 {
+		return "none"
+	}
+	return c.of[n.layer].digest.String()
 }
 
 // layered checks that the image shows of its catalog what the layers of packages hold, and nothing else.

@@ -146,7 +146,14 @@ func TestDifferencesAreFound(t *testing.T) {
 		"replaced on top":       {func(f *forgery) { f.onTop(regular(foo, pkg("foo"))) }, inspect.AboutCatalog, "does not show it"},
 		"hidden on top":         {func(f *forgery) { f.onTop(regular(".wh.configs", "")) }, inspect.AboutCatalog, "does not show it"},
 		"hidden by a directory": {func(f *forgery) { f.onTop(regular("configs/foo/.wh..wh..opq", "")) }, inspect.AboutCatalog, "does not show it"},
-		"cache hidden":          {func(f *forgery) { f.onTop(regular(".wh.cache", "")) }, inspect.AboutCache, "not there"},
+		"hidden from engines only": {func(f *forgery) {
+			f.onTop(regular(".wh.configs", ""), regular("configs/foo/other.yaml", pkg("foo")))
+		}, inspect.AboutCatalog, "configs/bar/bar.yaml: OLM v1 shows it"},
+		"hidden from OLM v1 only": {func(f *forgery) {
+			l, _ := f.entry(foo)
+			l.entries = append(l.entries, regular("configs/foo/.wh.catalog.yaml", ""))
+		}, inspect.AboutCatalog, foo + ": container engines show it"},
+		"cache hidden": {func(f *forgery) { f.onTop(regular(".wh.cache", "")) }, inspect.AboutCache, "not there"},
 		"package twice": {func(f *forgery) {
 			f.layers = append(f.layers, f.layers[2])
 			f.config.History = append(f.config.History, f.config.History[2])

@@ -70,6 +70,38 @@ func newView(of []*facts) *view {
 	return v
 }
 
+// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then follows
+// containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
+func newFilteredView(of []*facts, dir string) *view {
+	v := &view{&vnode{layer: -1}}
+	for n, f := range of {
+		for _, e := range f.entries {
+			if e.name != dir && !strings.HasPrefix(e.name, dir+"/") {
+				continue
+			}
+			switch name, opaque, whiteout := e.hidden(); {
+			case whiteout && opaque:
+				if at := v.find(name); at != nil {
+					at.removeLower(n)
+				}
+			case whiteout:
+				v.remove(name, false)
+			default:
+				v.add(n, e)
+			}
+		}
+	}
+	return v
+}
+
+// removeLower removes what is below the node and comes from layers under the given one.
+func (n *vnode) removeLower(layer int) {
+	maps.DeleteFunc(n.children, func(_ string, child *vnode) bool {
+		child.removeLower(layer)
+		return child.layer != layer && len(child.children) == 0
+	})
+}
+
 // find is the node of a name; nil if the image does not have it.
 func (v *view) find(name string) *vnode {
 	at := v.root

@@ -25,7 +25,8 @@ const (
 	KindWhiteout
 )
 
-// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Symlink], [Hardlink] and [Whiteout].
+// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Symlink], [Hardlink], [Whiteout] and
+// [Opaque].
 type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
 	Name string
@@ -128,8 +129,17 @@ func Whiteout(target string) Entry {
 	return Entry{Name: dir + whiteoutPrefix + base, Kind: KindWhiteout, Mode: 0o644}
 }
 
-// whiteoutPrefix marks a removed name, as the OCI image specification, section "Whiteouts", has it.
-const whiteoutPrefix = ".wh."
+// Opaque removes what lower layers have in the directory, which the layer holds itself.
+func Opaque(dir string) Entry {
+	return Entry{Name: dir + "/" + opaqueMarker, Kind: KindWhiteout, Mode: 0o644}
+}
+
+// whiteoutPrefix marks a removed name, and opaqueMarker a directory that shows nothing of lower layers, as the OCI image
+// specification, section "Whiteouts", has it.
+const (
+	whiteoutPrefix = ".wh."
+	opaqueMarker   = ".wh..wh..opq"
+)
 
 // The longest name of a file system's directory entry, and the longest path that readers of layers accept.
 const (

@@ -146,6 +146,9 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if o.System, err = registry.System(work.Dir()); err != nil {
 		return err
 	}
+	if err := p.checkPush(c.Context, dests, registry, c); err != nil {
+		return err
+	}
 	image, err := make(o)
 	if err != nil {
 		return err

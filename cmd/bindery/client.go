@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -73,14 +72,12 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 		Platform:   v1.Platform{OS: "linux", Architecture: runtime.GOARCH},
 		Events: func(e images.Event) {
 			switch e.Kind {
-			case images.EventRetry:
-				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
-			case images.EventWarning:
-				p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
 			case images.EventBlobDone:
 				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
 			case images.EventBlobReused:
 				p.log.Debug("blob was cached", "digest", e.Blob, "bytes", e.Size)
+			default:
+				p.warnEvent(e)
 			}
 		},
 	}

@@ -92,6 +92,9 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 		if err != nil {
 			return t, &cliutil.Error{Class: cliutil.ClassUsage, Object: text, Err: fmt.Errorf("--output %q: %w", text, err)}
 		}
+		if err := checkRegistry(d); err != nil {
+			return t, err
+		}
 		for _, d := range t.withNames(d) {
 			if !seen[d.String()] {
 				seen[d.String()] = true
@@ -100,6 +103,20 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 		}
 	}
 	return t, t.checkIfDigest(c.String("if-digest"))
+}
+
+// checkRegistry refuses a name in a registry that does not say which: the library would take docker.io for it.
+func checkRegistry(d images.Destination) error {
+	if d.Transport != images.Docker {
+		return nil
+	}
+	host, _, ok := strings.Cut(d.Name, "/")
+	if ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+		return nil
+	}
+	e := cliutil.Usagef("%q names no registry to push to", d.Name)
+	e.Hint = fmt.Sprintf("name the registry, as in registry.example.com/%s, or docker.io/%[1]s if that is meant", d.Name)
+	return e
 }
 
 // checkIfDigest refuses a condition that cannot be meant.

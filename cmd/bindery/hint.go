@@ -35,6 +35,7 @@ func (p *program) withHint(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var name *render.NameError
 	var reference *render.ReferenceError
+	var answer *images.StatusError
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var conflict *images.ConflictError
 	var invalid *declcfg.ValidationError
@@ -49,6 +50,8 @@ func (p *program) withHint(err error) error {
 		text = "the registry speaks plain HTTP: --use-http"
 	case errors.As(err, &authority), errors.As(err, &certificate):
 		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
+	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
+		return err // the registry knows who asks, and says why it refuses
 	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
 		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
 	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):

@@ -63,6 +63,9 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 	if dir == "" {
 		dir = filepath.Join(work.Dir(), privateCatalog)
 	}
+	if err := p.checkPush(c.Context, dests, registryOptions(c), c); err != nil {
+		return nil, nil, err
+	}
 	var from *images.Description
 	if imaged && isImage(src) {
 		if from, err = render.Describe(c.Context, m.o.Render.Images, src); err != nil {

@@ -164,6 +164,9 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 		}
 	}
 	for _, d := range out {
+		if err := checkRegistry(d); err != nil {
+			return nil, nil, err
+		}
 		t.destinations = append(t.destinations, t.withNames(d)...)
 	}
 	return t.names, t.destinations, nil
@@ -187,6 +190,9 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
 		return nil, err
 	}
+	if err := l.p.checkPush(ctx, t.Destinations, registryOptions(l.c), l.c); err != nil {
+		return nil, err
+	}
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")
 	if err != nil {
 		return nil, err
@@ -207,21 +213,11 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 			return err
 		}
 		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
-			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.event,
+			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.p.warnEvent,
 			Platform: storedPlatform(l.c),
 		})
 		r.Images = target{names: t.Names}.references(image, results)
 		return err
 	}
 	return migrate.Run(ctx, t.Source, out, o)
-}
-
-// event tells of what delays the writing of an image.
-func (l *migrationList) event(e images.Event) {
-	switch e.Kind {
-	case images.EventWarning:
-		l.p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
-	case images.EventRetry:
-		l.p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
-	}
 }

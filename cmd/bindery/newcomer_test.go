@@ -65,7 +65,7 @@ func TestLayoutsAreNamedWithTheirTags(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"render oci:image":           `holds 2 images, and none is chosen by a tag: its tags are "v1", "v2"`,
+		"render oci:image":           `holds 2 images, and none is chosen by a tag, or by @ and its number if it has none: "v1", "v2"`,
 		"render oci:image:v3":        `has no image with the tag "v3": its tags are "v1", "v2"`,
 		"render image":               "is an OCI image layout, not a catalog: write oci:image:TAG",
 		"validate image":             "write oci:image:TAG",

@@ -128,15 +128,15 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) || !strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
 			t.Errorf("%+v", told)
 		}
-		if string(reg.Manifest("acme/catalog", "v1")) != before || reg.Count(http.MethodPut) > 0 || reg.Count(http.MethodPost) > 0 {
+		if string(reg.Manifest("acme/catalog", "v1")) != before || reg.Count(http.MethodPut) > 0 || reg.Count(http.MethodPost) != reg.Count(http.MethodDelete) {
 			t.Error("something was written")
 		}
 	}
 	for args, want := range map[string]string{
-		"build catalog cat -t a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --if-digest none":               "--if-digest is for registries",
-		"migrate --from-file list --if-digest none":                  "--if-digest is for one migration",
+		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
+		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
+		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest is for registries",
+		"migrate --from-file list --if-digest none":                              "--if-digest is for one migration",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {

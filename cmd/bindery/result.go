@@ -52,6 +52,30 @@ func storedPlatform(c *cli.Context) v1.Platform {
 	return v1.Platform{}
 }
 
+// warnEvent reports a warning, which several steps of a command can have, once, and attempts that failed.
+func (p *program) warnEvent(e images.Event) {
+	switch e.Kind {
+	case images.EventWarning:
+		text := e.Err.Error()
+		if e.Destination != "" {
+			text = e.Destination + ": " + text
+		}
+		if _, before := p.warned.LoadOrStore(text, true); !before {
+			p.log.Warn(text)
+		}
+	case images.EventRetry:
+		p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+	}
+}
+
+// checkPush finds out whether registries can be written to, before there is an image to write.
+func (p *program) checkPush(ctx context.Context, dests []images.Destination, registry images.Registry, c *cli.Context) error {
+	return images.CheckPush(ctx, dests, images.CopyOptions{
+		Registry: registry, Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
+		Events: p.warnEvent,
+	})
+}
+
 // copyImage carries the image to its destinations.
 func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
 	if len(dests) == 0 {
@@ -79,10 +103,8 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 				p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
 			case images.EventBlobMounted:
 				p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-			case images.EventWarning:
-				p.log.Warn(fmt.Sprintf("%s: %v", e.Destination, e.Err))
-			case images.EventRetry:
-				p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+			default:
+				p.warnEvent(e)
 			}
 		},
 	})

@@ -368,6 +368,10 @@ func (r *Registry) upload(w http.ResponseWriter, q *http.Request, body []byte, b
 	case http.MethodGet:
 		w.Header().Set("Range", fmt.Sprintf("0-%d", max(len(have), 1)-1))
 		w.WriteHeader(http.StatusNoContent)
+	case http.MethodDelete:
+		delete(r.uploads, q.URL.Path)
+		r.uploads[q.URL.Path+" cancelled"] = nil // the number of uploads names the next one
+		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPatch:
 		var from int
 		if part := q.Header.Get("Content-Range"); part != "" {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// commandsThatPush are the commands that make an image, without its destination; db.oci and compose.yaml are in their directory.
+var commandsThatPush = []string{
+	"build catalog catalog --server none",
+	"build bundle etcd",
+	"build compose compose.yaml --server none",
+	"index add -b= -f oci:fbc.oci:v1 --server none",
+	"catalog rm oci:fbc.oci:v1 etcd --server none",
+	"migrate index.db --server none",
+}
+
+// A registry that takes nothing is found out before anything is made for it; a dry run does not ask.
+func TestPushIsCheckedBeforeTheWork(t *testing.T) {
+	dir := indexDir(t)
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
+	writeFile(t, dir+"/compose.yaml", "name: all\nrepo: "+r.Host()+"/acme/all\ntag: v1\nreferences:\n- name: one\n  image: "+r.Host()+"/acme/one:v1\n")
+	writeFile(t, dir+"/list", "index.db xxx -> "+r.Host()+"/acme/new:v1\n")
+	r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
+		if q.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			io.WriteString(w, `{"errors":[{"code":"DENIED","message":"quota exceeded"}]}`)
+		}
+		return q.Method == http.MethodPost
+	})
+	for _, command := range append(commandsThatPush, "migrate --from-file list --out-dir out --server none") {
+		r.Forget()
+		args := append(strings.Fields(command), "-t", r.Host()+"/acme/new:v1", "--push", "--use-http", "--no-cache")
+		if strings.Contains(command, "--from-file") {
+			args = append(strings.Fields(command), "--push", "--use-http", "--no-cache")
+		}
+		got := runProgram(t, dir, "bindery", args...)
+		if got.status == 0 || !strings.Contains(got.stderr, "quota exceeded") || strings.Contains(got.stderr, "assembled") {
+			t.Errorf("%s: %+v", command, got)
+		}
+		for _, q := range r.Requests() {
+			if !strings.HasPrefix(q, "GET /v2/") && q != "POST /v2/acme/new/blobs/uploads/" {
+				t.Errorf("%s: %s", command, q)
+			}
+		}
+		r.Forget()
+		if got := runProgram(t, dir, "bindery", append(args, "--dry-run")...); got.status != 0 {
+			t.Errorf("%s: %+v", command, got)
+		}
+		for _, q := range r.Requests() {
+			if !strings.HasPrefix(q, "GET /v2/") {
+				t.Errorf("%s, dry run: %s", command, q)
+			}
+		}
+	}
+}
+
+// A name without a registry is not taken for one in docker.io.
+func TestPushNamesItsRegistry(t *testing.T) {
+	dir := indexDir(t)
+	writeFile(t, dir+"/compose.yaml", "name: all\nrepo: acme/all\ntag: v1\nreferences:\n- name: one\n  image: oci:fbc.oci:v1\n")
+	writeFile(t, dir+"/list", "index.db x -> acme/new:v1\n")
+	for _, command := range commandsThatPush {
+		for _, where := range []string{"-t acme/new:v1 --push", "-t x:v1 --output docker://acme/new:v1", "-t new:v1 --push --dry-run"} {
+			got := runProgram(t, dir, "bindery", append(strings.Fields(command), strings.Fields(where)...)...)
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `new:v1" names no registry to push to`) || !strings.Contains(got.stderr, "new:v1 if that is meant") {
+				t.Errorf("%s %s: %+v", command, where, got)
+			}
+		}
+	}
+	got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list", "--out-dir", "out", "--server", "none", "--push")
+	if got.status != 1 || !strings.Contains(got.stderr, `"acme/new:v1" names no registry to push to`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A registries.conf in version 1 is read, and there is one warning, however often registries are asked.
+func TestOldRegistriesConfIsReportedOnce(t *testing.T) {
+	dir := editDir(t)
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one"), "configs/two/catalog.json": packageText("two")}}})
+	writeFile(t, dir+"/registries.conf", "[registries.insecure]\nregistries = ['"+r.Host()+"']\n")
+	got := runProgram(t, dir, "bindery", "catalog", "rm", r.Host()+"/acme/one:v1", "one", "-t", r.Host()+"/acme/two:v1", "--push", "--server", "none", "--no-cache", "--registries-conf", "registries.conf")
+	if got.status != 0 || strings.Count(got.stderr, "registries.conf is in version 1 of its format") != 1 {
+		t.Errorf("%+v", got)
+	}
+}
