@@ -2,6 +2,7 @@ package declcfg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (c *ChannelNode) Head() (*Entry, error) {
 	heads := c.Heads()
 	switch len(heads) {
 	case 0:
-		return nil, fmt.Errorf("no channel head found in graph")
+		return nil, errors.New("no channel head found in graph")
 	case 1:
 		return heads[0], nil
 	}
@@ -119,6 +120,50 @@ func (c *ChannelNode) Head() (*Entry, error) {
 		names[i] = h.Name
 	}
 	return nil, fmt.Errorf("multiple channel heads found in graph: %s", strings.Join(names, ", "))
+}
+
+// cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by another.
+func (c *ChannelNode) cycle() string {
+	type edge struct {
+		from *Entry
+		verb string
+	}
+	above := make(map[string]edge, len(c.Entries))
+	for _, e := range c.Entries {
+		for _, skip := range e.Skips {
+			if _, ok := above[skip]; !ok {
+				above[skip] = edge{e, "skips"}
+			}
+		}
+	}
+	for _, e := range c.Entries {
+		if e.Replaces != "" {
+			above[e.Replaces] = edge{e, "replaces"}
+		}
+	}
+	// Upwards from any entry the way ends in a cycle, which is told downwards.
+	at, way := map[string]int{}, []string{}
+	var verbs []string
+	for name := c.Entries[0].Name; ; {
+		if start, ok := at[name]; ok {
+			way, verbs = append(way[start:], name), verbs[start:]
+			break
+		}
+		at[name] = len(way)
+		way = append(way, name)
+		verbs = append(verbs, above[name].verb)
+		name = above[name].from.Name
+	}
+	var b strings.Builder
+	b.WriteString("cycle: " + clipped(way[len(way)-1]))
+	for i := len(way) - 2; i >= 0; i-- {
+		if told := len(way) - 2 - i; told == maxNames && i > 1 {
+			fmt.Fprintf(&b, " ... (%d more)", i)
+			i = 0
+		}
+		b.WriteString(" " + verbs[i] + " " + clipped(way[i]))
+	}
+	return b.String()
 }
 
 // checkChain checks that from the head every entry is reached along replaces, or skipped by some entry, and that

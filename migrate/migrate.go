@@ -28,6 +28,8 @@ type Options struct {
 	// Verify reads what was written again, and compares it with what SQL finds in the database, or with the blobs of a
 	// catalog.
 	Verify bool
+	// AllowEmpty writes a catalog without packages. Otherwise that is a *[declcfg.EmptyError].
+	AllowEmpty bool
 	// Replace writes in place of a directory that is there, whatever it holds.
 	Replace bool
 	// Then, unless nil, is called with the directory when it is complete and verified and has not got its name yet, and with
@@ -76,8 +78,8 @@ func (e *VerificationError) Error() string {
 }
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or empty. On
-// every error but a *[QuarantineError] out is as it was. The report is there for that error and for a *[VerificationError]
-// too.
+// every error but a *[QuarantineError] out is as it was. The report is there for that error, for a *[VerificationError] and
+// for a *[declcfg.EmptyError] too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON
@@ -111,12 +113,18 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	}
 	err = write(ctx, out, o.Format, m.counting(blobs), func(dir string) error { return m.written(ctx, dir) })
 	var failed *VerificationError
+	var empty *declcfg.EmptyError
 	switch {
-	case errors.As(err, &failed):
+	case errors.As(err, &failed), errors.As(err, &empty):
 		return r, err
 	case err != nil:
 		return nil, err
 	}
+	return r, r.quarantined()
+}
+
+// quarantined is the *[QuarantineError] of a report; nil if no package was left out.
+func (r *Report) quarantined() error {
 	var broken []string
 	for _, p := range r.Packages {
 		if p.Quarantined != "" {
@@ -124,9 +132,9 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		}
 	}
 	if len(broken) > 0 {
-		return r, &QuarantineError{broken}
+		return &QuarantineError{broken}
 	}
-	return r, nil
+	return nil
 }
 
 // migration is one run.
@@ -187,6 +195,9 @@ func (m *migration) written(ctx context.Context, dir string) error {
 	}
 	m.r.Packages = packageReports(source, m.counts.counts, m.r.Findings)
 	m.facts, m.blobs = nil, nil // they can be large, and what follows may be
+	if err == nil && m.r.Written() == 0 && !m.o.AllowEmpty {
+		return &declcfg.EmptyError{Catalog: m.r.Source, Err: m.r.quarantined()}
+	}
 	if err == nil && m.o.Then != nil {
 		err = m.o.Then(ctx, dir, m.r)
 	}

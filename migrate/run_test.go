@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -363,5 +364,20 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 		}})
 	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
 		t.Errorf("%v, last %q: %v", got, last, err)
+	}
+}
+
+// A catalog without packages is written only where that is asked for.
+func TestEmpty(t *testing.T) {
+	src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	var empty *declcfg.EmptyError
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &empty) || empty.Catalog != src {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was written: %v", err)
+	}
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{AllowEmpty: true}); err != nil {
+		t.Error(err)
 	}
 }

@@ -189,6 +189,9 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := p.checkEmpty(c, edited.name, made.Totals.Packages); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
 		p.tellBase(c, made)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
 			cliutil.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))

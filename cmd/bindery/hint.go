@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -38,11 +39,14 @@ func (p *program) withHint(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var conflict *images.ConflictError
 	var invalid *declcfg.ValidationError
+	var empty *declcfg.EmptyError
 	switch {
 	case errors.As(err, &conflict):
 		text, object = conflictHint(conflict), conflict.Name
 	case p.editHint(err) != "":
 		text = p.editHint(err)
+	case errors.As(err, &empty):
+		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
 	case errors.As(err, &missing):
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
@@ -104,7 +108,7 @@ func foreignHint(e *declcfg.ValidationError) string {
 func nameHint(e *declcfg.NotFoundError) string {
 	const few = 10
 	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
-	if near, ok := cliutil.Nearest(e.Name, known); ok {
+	if near, ok := nearest.Name(e.Name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	switch n := len(known); {

@@ -25,6 +25,7 @@ func (p *program) migrateCommand() *cli.Command {
 		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
 		&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages, or lines of a list, and leave out the broken ones"},
 		compatFlag(),
+		allowEmptyFlag(""),
 		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several; of the image that is written, for which it may be several",
 			DefaultText: "all of the source's; of a directory and for reading linux and this machine's", EnvVars: env("platform"), Category: "what"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "do everything and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
@@ -87,6 +88,9 @@ func (p *program) migrate(c *cli.Context) error {
 		return err
 	}
 	m.o.Render.KeepGoing, m.o.Render.Allow = c.Bool("keep-going"), catalogKinds()
+	if m.o.AllowEmpty, err = p.allowsEmpty(c); err != nil {
+		return err
+	}
 	if imaged || list {
 		if m.image, err = p.catalogImage(c); err != nil {
 			return err
@@ -194,6 +198,9 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	var quarantine *migrate.QuarantineError
 	if err != nil && !errors.As(err, &quarantine) {
 		return p.opmMessage(err)
+	}
+	if err := p.checkEmpty(c, src, report.Written()); err != nil {
+		return err
 	}
 	if written != nil {
 		if err := p.report(c, written.target, written.image, written.results); err != nil {
