@@ -63,8 +63,12 @@ type Entry struct {
 
 // NewGraph makes the graph of a catalog. Its error is a *[ValidationError] with everything that keeps the blobs from
 // forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
-func NewGraph(c *Catalog) (*Graph, error) {
-	g, problems := newGraph(c)
+func NewGraph(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, false)) }
+
+// NewGraphAnyImages is [NewGraph] without the rule that images are pull specs, see [ValidateAnyImages].
+func NewGraphAnyImages(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, true)) }
+
+func graphOf(g *Graph, problems []Problem) (*Graph, error) {
 	if len(problems) > 0 {
 		return nil, &ValidationError{Problems: problems}
 	}
@@ -210,12 +214,15 @@ type graphBuilder struct {
 	graph    *Graph
 	problems []Problem
 	images   map[string]error // image references that were checked
+	// anyImages takes images for what they are.
+	anyImages bool
 }
 
-func newGraph(c *Catalog) (*Graph, []Problem) {
+func newGraph(c *Catalog, anyImages bool) (*Graph, []Problem) {
 	b := graphBuilder{
-		graph:  &Graph{byName: make(map[string]*PackageNode, len(c.Packages))},
-		images: map[string]error{},
+		anyImages: anyImages,
+		graph:     &Graph{byName: make(map[string]*PackageNode, len(c.Packages))},
+		images:    map[string]error{},
 	}
 	for i := range c.Packages {
 		b.addPackage(&c.Packages[i])
@@ -313,7 +320,9 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 	if !b.checkProperties(bundle) {
 		return
 	}
-	b.checkImages(bundle)
+	if !b.anyImages {
+		b.checkImages(bundle)
+	}
 	property, err := bundle.PackageProperty()
 	if err != nil {
 		b.report(bundle, RuleVersion, "package %q bundle %q %v", bundle.Package, bundle.Name, err)
@@ -341,13 +350,13 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
-		b.report(bundle, RuleImage, "invalid package %q, bundle %q: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
+		b.report(bundle, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
 		b.problems[len(b.problems)-1].path = []any{"image"}
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {
-			b.report(bundle, RuleImage, "invalid package %q, bundle %q: invalid related image[%d] name %q: invalid image pull spec %q: %v",
-				bundle.Package, bundle.Name, i, r.Name, r.Image, err)
+			b.report(bundle, RuleImage, "package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
+				bundle.Package, bundle.Name, i, r.Image, err)
 			b.problems[len(b.problems)-1].path = []any{"relatedImages", i, "image"}
 		}
 	}

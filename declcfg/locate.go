@@ -27,7 +27,7 @@ func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, err
 	c, err := Load(ctx, fsys, o)
 	var v *validator
 	if err == nil {
-		v = validate(c)
+		v = validate(c, false)
 		err = v.err()
 	}
 	var invalid *ValidationError

@@ -14,10 +14,14 @@ const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func Validate(c *Catalog) error { return validate(c).err() }
+func Validate(c *Catalog) error { return validate(c, false).err() }
 
-func validate(c *Catalog) *validator {
-	g, problems := newGraph(c)
+// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not have where it reads a
+// database.
+func ValidateAnyImages(c *Catalog) error { return validate(c, true).err() }
+
+func validate(c *Catalog, anyImages bool) *validator {
+	g, problems := newGraph(c, anyImages)
 	v := &validator{problems: problems}
 	for _, pkg := range g.Packages {
 		v.pkg(pkg)

@@ -49,14 +49,22 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// QuarantineError tells that packages were left out because they are broken (see render.Options.KeepGoing). The others
-// have been written.
-type QuarantineError struct {
-	Packages []string
+// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were left out (see
+// render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
+type PartialError struct {
+	Packages []string // that were left out
+	Repairs  int
 }
 
-func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", "))
+func (e *PartialError) Error() string {
+	var parts []string
+	if len(e.Packages) > 0 {
+		parts = append(parts, fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
+	}
+	if e.Repairs > 0 {
+		parts = append(parts, fmt.Sprintf("repairs were made (%d)", e.Repairs))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // VerificationError tells that the directory does not hold what the database does. Nothing was written.
@@ -78,7 +86,7 @@ func (e *VerificationError) Error() string {
 }
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or empty. On
-// every error but a *[QuarantineError] out is as it was. The report is there for that error, for a *[VerificationError] and
+// every error but a *[PartialError] out is as it was. The report is there for that error, for a *[VerificationError] and
 // for a *[declcfg.EmptyError] too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if o.Format == "" {
@@ -120,21 +128,21 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	case err != nil:
 		return nil, err
 	}
-	return r, r.quarantined()
+	return r, r.partial()
 }
 
-// quarantined is the *[QuarantineError] of a report; nil if no package was left out.
-func (r *Report) quarantined() error {
-	var broken []string
+// partial is the *[PartialError] of a report; nil if the catalog was written as it was.
+func (r *Report) partial() error {
+	e := &PartialError{Repairs: r.Repairs()}
 	for _, p := range r.Packages {
 		if p.Quarantined != "" {
-			broken = append(broken, p.Name)
+			e.Packages = append(e.Packages, p.Name)
 		}
 	}
-	if len(broken) > 0 {
-		return &QuarantineError{broken}
+	if len(e.Packages)+e.Repairs == 0 {
+		return nil
 	}
-	return nil
+	return e
 }
 
 // migration is one run.
@@ -162,6 +170,12 @@ func (m *migration) renderOptions() render.Options {
 		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
 		if tell := m.o.Render.Quarantined; tell != nil {
 			tell(pkg, reason)
+		}
+	}
+	ro.Repaired = func(made declcfg.Repair) {
+		m.r.Findings = append(m.r.Findings, sqlite.RepairFinding(made))
+		if tell := m.o.Render.Repaired; tell != nil {
+			tell(made)
 		}
 	}
 	ro.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
@@ -196,7 +210,7 @@ func (m *migration) written(ctx context.Context, dir string) error {
 	m.r.Packages = packageReports(source, m.counts.counts, m.r.Findings)
 	m.facts, m.blobs = nil, nil // they can be large, and what follows may be
 	if err == nil && m.r.Written() == 0 && !m.o.AllowEmpty {
-		return &declcfg.EmptyError{Catalog: m.r.Source, Err: m.r.quarantined()}
+		return &declcfg.EmptyError{Catalog: m.r.Source, Err: m.r.partial()}
 	}
 	if err == nil && m.o.Then != nil {
 		err = m.o.Then(ctx, dir, m.r)
@@ -210,7 +224,7 @@ func (m *migration) verify(ctx context.Context, dir string) (err error) {
 	case m.facts != nil:
 		m.r.Verification, err = verify(ctx, dir, m.facts, m.r.Findings, m.o)
 	default:
-		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.o)
+		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.r.Findings, m.o)
 	}
 	return err
 }

@@ -198,8 +198,8 @@ func TestQuarantine(t *testing.T) {
 	src := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'")
 	out := filepath.Join(t.TempDir(), "out")
 	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
-	var quarantine *migrate.QuarantineError
-	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+	var partial *migrate.PartialError
+	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
 	}
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
@@ -339,8 +339,8 @@ func TestQuarantineOfADirectory(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Render: render.Options{KeepGoing: true}})
-	var quarantine *migrate.QuarantineError
-	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+	var partial *migrate.PartialError
+	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
 	}
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {

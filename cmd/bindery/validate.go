@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
@@ -136,20 +137,46 @@ func (p *program) logNotes(v *declcfg.Validated) {
 
 // message is what the answer says about an invalid catalog: opm's message.
 func (p *program) message(err error) string {
-	var problems *declcfg.ValidationError
-	if errors.As(err, &problems) {
+	if problems := allProblems(err); problems != nil {
 		return problems.OpmMessage()
 	}
 	return err.Error()
 }
 
+// allProblems joins the problems in an error: a database has an error for each of its packages. It is nil if there are none.
+func allProblems(err error) *declcfg.ValidationError {
+	var all *declcfg.ValidationError
+	switch e := err.(type) {
+	case *declcfg.ValidationError:
+		return e
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			switch found := allProblems(err); {
+			case found == nil:
+			case all == nil:
+				all = &declcfg.ValidationError{Problems: slices.Clone(found.Problems)}
+			default:
+				all.Problems = append(all.Problems, found.Problems...)
+			}
+		}
+	case interface{ Unwrap() error }:
+		return allProblems(e.Unwrap())
+	}
+	return all
+}
+
 // opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
 func (p *program) opmMessage(err error) error {
-	var problems *declcfg.ValidationError
+	if !p.opm {
+		return err
+	}
 	var name *render.NameError
+	var reference *render.ReferenceError
+	problems := allProblems(err)
 	switch {
-	case !p.opm:
-	case errors.As(err, &problems):
+	case problems != nil && errors.As(err, &reference):
+		return &render.ReferenceError{Reference: reference.Reference, Err: errors.New(problems.OpmMessage())}
+	case problems != nil:
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
 		return fmt.Errorf("render reference %.300q: %s", images.WithoutCredentials(name.Reference), name.OpmMessage())
