@@ -47,6 +47,8 @@ type Edit struct {
 	// Apply is called once. It returns the catalog that shall be, made from that of the state by functions of package edit,
 	// and their account. Packages that are in the account, or are not the same in both catalogs, are written anew.
 	Apply func(context.Context, *State) (*declcfg.Catalog, *edit.Account, error)
+	// HeadManifests writes a database without the manifests of bundles that are no heads, see sqlite.WriteOptions.
+	HeadManifests bool
 	// Always writes a database even if the catalog in it does not change: for what its tables have beyond the catalog.
 	Always bool
 }

@@ -98,16 +98,23 @@ func jsonKind(value []byte) string {
 // Parse turns a Meta of a known schema into its typed blob, and returns any other Meta as it is. The blob shares
 // memory with the Meta.
 func Parse(m *Meta) (Blob, error) {
+	odd := false
+	return parse(m, &odd)
+}
+
+// parse is [Parse]. It sets odd where the blob may have fields that its schema does not define, or is of an unknown schema.
+func parse(m *Meta, odd *bool) (Blob, error) {
 	switch m.Schema {
 	case SchemaPackage:
-		return parseAs(m, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields, func(f *jsonPackage, p *Package) { f.to(p) })
+		return parseAs(m, odd, &Package{Pos: m.Pos}, (*scanner).pkg, packageFields, func(f *jsonPackage, p *Package) { f.to(p) })
 	case SchemaChannel:
-		return parseAs(m, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields, func(f *jsonChannel, c *Channel) { f.to(c) })
+		return parseAs(m, odd, &Channel{Pos: m.Pos}, (*scanner).channel, channelFields, func(f *jsonChannel, c *Channel) { f.to(c) })
 	case SchemaBundle:
-		return parseAs(m, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields, func(f *jsonBundle, b *Bundle) { f.to(b) })
+		return parseAs(m, odd, &Bundle{Pos: m.Pos}, (*scanner).bundle, bundleFields, func(f *jsonBundle, b *Bundle) { f.to(b) })
 	case SchemaDeprecations:
-		return parseAs(m, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields, func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
+		return parseAs(m, odd, &Deprecations{Pos: m.Pos}, (*scanner).deprecations, deprecationsFields, func(f *jsonDeprecations, d *Deprecations) { f.to(d) })
 	}
+	*odd = true
 	return m, nil
 }
 
@@ -116,13 +123,15 @@ func Parse(m *Meta) (Blob, error) {
 func parseAs[T any, F any, P interface {
 	*T
 	Blob
-}](m *Meta, blob P, scan func(*scanner, P), known []string, to func(*F, P)) (Blob, error) {
+}](m *Meta, odd *bool, blob P, scan func(*scanner, P), known []string, to func(*F, P)) (Blob, error) {
 	pos := blob.Position()
 	s := scanner{b: m.Blob}
 	scan(&s, blob)
 	if !s.failed && s.i == len(m.Blob) {
+		*odd = s.odd
 		return blob, nil
 	}
+	*odd = true
 	var fields F
 	if err := json.Unmarshal(m.Blob, &fields); err != nil {
 		return nil, fmt.Errorf("parse %s %q: %w", m.Schema, m.Name, err)

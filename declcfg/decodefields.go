@@ -213,6 +213,7 @@ func (s *scanner) unknown(fields []Field, key []byte, known []string) []Field {
 		s.fail()
 		return fields
 	}
+	s.odd = true
 	return append(fields, Field{Name: string(key), Value: s.value()})
 }
 
@@ -221,6 +222,7 @@ func (s *scanner) skipUnknown(key []byte, known ...string) {
 		s.fail()
 		return
 	}
+	s.odd = true
 	s.value()
 }
 

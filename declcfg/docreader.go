@@ -36,7 +36,7 @@ type docReader struct {
 	conv     canon.Converter
 	name     string
 	line     int       // of the document that was read last
-	doc      canon.Doc // that was read last, without its data
+	doc      canon.Doc // that was read last; its data are valid until the next one is read
 	count    int       // of documents
 	comments bool
 	options  LoadOptions
@@ -77,7 +77,7 @@ func (d *docReader) next() ([]byte, error) {
 		return nil, errNoObject
 	}
 	d.line = doc.Line
-	d.doc = canon.Doc{Start: doc.Start, End: doc.End, JSON: doc.JSON}
+	d.doc = doc
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,13 @@ func (d *docReader) blob() (Blob, error) {
 		m.Blob = bytes.Clone(m.Blob)
 	}
 	m.Pos = Position{File: d.name, Line: d.line}
-	blob, err := Parse(m)
+	odd := false
+	blob, err := parse(m, &odd)
 	if err != nil {
 		return nil, err
+	}
+	if odd && (d.options.Warn != nil || d.options.UnknownField != nil) {
+		d.reportUnknown(m)
 	}
 	if b, ok := blob.(*Bundle); ok {
 		if d.options.Lazy && !skeleton {

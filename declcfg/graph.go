@@ -2,6 +2,7 @@ package declcfg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,8 +63,12 @@ type Entry struct {
 
 // NewGraph makes the graph of a catalog. Its error is a *[ValidationError] with everything that keeps the blobs from
 // forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
-func NewGraph(c *Catalog) (*Graph, error) {
-	g, problems := newGraph(c)
+func NewGraph(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, false)) }
+
+// NewGraphAnyImages is [NewGraph] without the rule that images are pull specs, see [ValidateAnyImages].
+func NewGraphAnyImages(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, true)) }
+
+func graphOf(g *Graph, problems []Problem) (*Graph, error) {
 	if len(problems) > 0 {
 		return nil, &ValidationError{Problems: problems}
 	}
@@ -110,7 +115,7 @@ func (c *ChannelNode) Head() (*Entry, error) {
 	heads := c.Heads()
 	switch len(heads) {
 	case 0:
-		return nil, fmt.Errorf("no channel head found in graph")
+		return nil, errors.New("no channel head found in graph")
 	case 1:
 		return heads[0], nil
 	}
@@ -119,6 +124,50 @@ func (c *ChannelNode) Head() (*Entry, error) {
 		names[i] = h.Name
 	}
 	return nil, fmt.Errorf("multiple channel heads found in graph: %s", strings.Join(names, ", "))
+}
+
+// cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by another.
+func (c *ChannelNode) cycle() string {
+	type edge struct {
+		from *Entry
+		verb string
+	}
+	above := make(map[string]edge, len(c.Entries))
+	for _, e := range c.Entries {
+		for _, skip := range e.Skips {
+			if _, ok := above[skip]; !ok {
+				above[skip] = edge{e, "skips"}
+			}
+		}
+	}
+	for _, e := range c.Entries {
+		if e.Replaces != "" {
+			above[e.Replaces] = edge{e, "replaces"}
+		}
+	}
+	// Upwards from any entry the way ends in a cycle, which is told downwards.
+	at, way := map[string]int{}, []string{}
+	var verbs []string
+	for name := c.Entries[0].Name; ; {
+		if start, ok := at[name]; ok {
+			way, verbs = append(way[start:], name), verbs[start:]
+			break
+		}
+		at[name] = len(way)
+		way = append(way, name)
+		verbs = append(verbs, above[name].verb)
+		name = above[name].from.Name
+	}
+	var b strings.Builder
+	b.WriteString("cycle: " + clipped(way[len(way)-1]))
+	for i := len(way) - 2; i >= 0; i-- {
+		if told := len(way) - 2 - i; told == maxNames && i > 1 {
+			fmt.Fprintf(&b, " ... (%d more)", i)
+			i = 0
+		}
+		b.WriteString(" " + verbs[i] + " " + clipped(way[i]))
+	}
+	return b.String()
 }
 
 // checkChain checks that from the head every entry is reached along replaces, or skipped by some entry, and that
@@ -165,12 +214,15 @@ type graphBuilder struct {
 	graph    *Graph
 	problems []Problem
 	images   map[string]error // image references that were checked
+	// anyImages takes images for what they are.
+	anyImages bool
 }
 
-func newGraph(c *Catalog) (*Graph, []Problem) {
+func newGraph(c *Catalog, anyImages bool) (*Graph, []Problem) {
 	b := graphBuilder{
-		graph:  &Graph{byName: make(map[string]*PackageNode, len(c.Packages))},
-		images: map[string]error{},
+		anyImages: anyImages,
+		graph:     &Graph{byName: make(map[string]*PackageNode, len(c.Packages))},
+		images:    map[string]error{},
 	}
 	for i := range c.Packages {
 		b.addPackage(&c.Packages[i])
@@ -268,7 +320,9 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 	if !b.checkProperties(bundle) {
 		return
 	}
-	b.checkImages(bundle)
+	if !b.anyImages {
+		b.checkImages(bundle)
+	}
 	property, err := bundle.PackageProperty()
 	if err != nil {
 		b.report(bundle, RuleVersion, "package %q bundle %q %v", bundle.Package, bundle.Name, err)
@@ -296,13 +350,13 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
-		b.report(bundle, RuleImage, "invalid package %q, bundle %q: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
+		b.report(bundle, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
 		b.problems[len(b.problems)-1].path = []any{"image"}
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {
-			b.report(bundle, RuleImage, "invalid package %q, bundle %q: invalid related image[%d] name %q: invalid image pull spec %q: %v",
-				bundle.Package, bundle.Name, i, r.Name, r.Image, err)
+			b.report(bundle, RuleImage, "package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
+				bundle.Package, bundle.Name, i, r.Image, err)
 			b.problems[len(b.problems)-1].path = []any{"relatedImages", i, "image"}
 		}
 	}

@@ -112,7 +112,7 @@ func TestProblemsHaveTheLineOfTheirEntry(t *testing.T) {
 		"c.yaml": {Data: []byte("---\nschema: olm.package\nname: foo\ndefaultChannel: a\n---\nschema: olm.channel\nname: a\npackage: foo\nentries:\n- name: x\n- name: z\n  replaces: x\n  skipRange: nonsense\n")},
 		"b.json": {Data: []byte("{\"schema\":\"olm.bundle\",\n\"name\":\"x\",\"package\":\"foo\",\n\"image\":\"a@b\",\n\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"foo\",\"version\":\"1.0.0\"}}]}\n")},
 	}
-	err := declcfg.ValidateFS(context.Background(), fsys, declcfg.LoadOptions{})
+	_, err := declcfg.ValidateFS(context.Background(), fsys, declcfg.LoadOptions{})
 	for _, want := range []string{"c.yaml:11]", "b.json:3]"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no problem at %s in: %v", want, err)

@@ -9,20 +9,38 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
+// Validated is what there is to know about a valid catalog.
+type Validated struct {
+	// Packages is the number of packages that any blob names.
+	Packages int
+	// Notes are what a valid catalog may have and what is a mistake as often as not: a replaced bundle that the channel has no
+	// entry for. There are 100 at most; MoreNotes is the number of the others.
+	Notes     []Problem
+	MoreNotes int
+}
+
 // ValidateFS loads the catalog in fsys and checks it. Its error is that of [Load] or of [Validate], the problems with
 // the line of the very entry or property that they are about, not only of its blob. It holds the catalog's skeleton
 // only.
-func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) error {
+func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, error) {
 	o.Skeleton = true
 	c, err := Load(ctx, fsys, o)
+	var v *validator
 	if err == nil {
-		err = Validate(c)
+		v = validate(c, false)
+		err = v.err()
 	}
 	var invalid *ValidationError
 	if errors.As(err, &invalid) {
 		refinePositions(fsys, invalid.Problems, o.Limits)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	refinePositions(fsys, v.notes, o.Limits)
+	parts := c.ByPackage()
+	delete(parts, "")
+	return &Validated{Packages: len(parts), Notes: v.notes, MoreNotes: v.moreNotes}, nil
 }
 
 // maxRefined bounds the problems whose lines are looked up: each costs the reading of a file.

@@ -25,6 +25,7 @@ const (
 	RuleDefaultChannel = "default-channel" // a default channel that is unset or unknown
 	RuleEmpty          = "empty"           // a package without channels, a channel without bundles
 	RuleGraph          = "graph"           // heads, cycles, stranded bundles
+	RuleReplaces       = "replaces"        // a replaced bundle that the channel has no entry for; a note, not an error
 	RuleSkipRange      = "skip-range"      // a skipRange that is no version range
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )

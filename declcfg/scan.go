@@ -12,6 +12,7 @@ type scanner struct {
 	b      []byte
 	i      int
 	failed bool
+	odd    bool // a field that its schema does not define was passed over
 }
 
 func (s *scanner) fail() { s.failed = true }

@@ -14,20 +14,35 @@ const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func Validate(c *Catalog) error {
-	g, problems := newGraph(c)
-	v := validator{problems: problems}
+func Validate(c *Catalog) error { return validate(c, false).err() }
+
+// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not have where it reads a
+// database.
+func ValidateAnyImages(c *Catalog) error { return validate(c, true).err() }
+
+func validate(c *Catalog, anyImages bool) *validator {
+	g, problems := newGraph(c, anyImages)
+	v := &validator{problems: problems}
 	for _, pkg := range g.Packages {
 		v.pkg(pkg)
 	}
+	return v
+}
+
+// maxNotes bounds the notes about one catalog.
+const maxNotes = 100
+
+type validator struct {
+	problems  []Problem
+	notes     []Problem
+	moreNotes int // that were counted only
+}
+
+func (v *validator) err() error {
 	if len(v.problems) == 0 {
 		return nil
 	}
 	return &ValidationError{Problems: v.problems}
-}
-
-type validator struct {
-	problems []Problem
 }
 
 // report adds a problem of a graph's node.
@@ -73,9 +88,13 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 		v.report(at, RuleEmpty, "channel must contain at least one bundle")
 	} else if err := channel.checkChain(); err != nil {
 		v.report(at, RuleGraph, "%v", err)
+		if len(channel.Heads()) == 0 {
+			v.problems[len(v.problems)-1].detail = channel.cycle()
+		}
 	}
 	for _, e := range channel.Entries {
 		v.entry(at, e)
+		v.dangling(at, e)
 		if e.Bundle != nil && !checked[e.Bundle] {
 			checked[e.Bundle] = true
 			v.bundle(at, e.Bundle)
@@ -84,6 +103,22 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 	if channel.Deprecation != nil && *channel.Deprecation == "" {
 		v.report(at, RuleDeprecation, "invalid deprecation: message must be set")
 	}
+}
+
+// dangling notes an entry that replaces what the channel has no entry for. At the end of a truncated channel that is usual, and
+// elsewhere a misspelled name.
+func (v *validator) dangling(at Problem, e *Entry) {
+	if e.Replaces == "" || e.Channel.Entry(e.Replaces) != nil {
+		return
+	}
+	if len(v.notes) == maxNotes {
+		v.moreNotes++
+		return
+	}
+	at.Bundle, at.Rule, at.stage, at.path = e.Name, RuleReplaces, stageGraph, []any{"entries", e.index, "replaces"}
+	at.Message = fmt.Sprintf("entry %s of channel %s of package %s replaces %s, which has no entry in the channel",
+		clipped(e.Name), clipped(e.Channel.Name), clipped(e.Channel.Package.Name), clipped(e.Replaces))
+	v.notes = append(v.notes, at)
 }
 
 func (v *validator) entry(at Problem, e *Entry) {

@@ -1,6 +1,7 @@
 package declcfg_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -237,6 +238,29 @@ func TestValidateTakesLinearTime(t *testing.T) {
 			}
 			if d := time.Since(start); d > 2*time.Second {
 				t.Errorf("took %v", d)
+			}
+		})
+	}
+}
+
+// A channel without a head has a cycle. It is named, however the entries above it lead there.
+func TestCycleIsNamed(t *testing.T) {
+	for _, c := range []struct{ name, entries, want string }{
+		{"itself", `{name: a.v1, replaces: a.v1}`, `cycle: "a.v1" replaces "a.v1"`},
+		{"replaces and skips", `{name: a.v1, skips: [a.v3]}, {name: a.v2, replaces: a.v1}, {name: a.v3, replaces: a.v2}`,
+			`cycle: "a.v1" skips "a.v3" replaces "a.v2" replaces "a.v1"`},
+		{"a way into it", `{name: a.v1}, {name: a.v2, replaces: a.v1}, {name: a.v3, replaces: a.v2, skips: [a.v4]}, {name: a.v4, replaces: a.v3}`,
+			`cycle: "a.v3" skips "a.v4" replaces "a.v3"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "schema: olm.package\nname: a\ndefaultChannel: c\n---\nschema: olm.channel\nname: c\npackage: a\nentries: [" + c.entries + "]\n"
+			catalog, err := declcfg.Read(context.Background(), strings.NewReader(text), "c.yaml", declcfg.LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = declcfg.Validate(catalog)
+			if want := "no channel head found in graph (" + c.want + ")"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
 			}
 		})
 	}

@@ -217,3 +217,23 @@ func TestMermaidRepair(t *testing.T) {
 		}
 	}
 }
+
+// Edges other than skips count for nothing in OLM v0 where they lead to a bundle that is skipped, as opm marks them.
+func TestV0SemanticsOfEdgesToSkippedBundles(t *testing.T) {
+	c := &declcfg.Catalog{
+		Packages: []declcfg.Package{{Name: "foo"}},
+		Channels: []declcfg.Channel{{Package: "foo", Name: "stable", Entries: []declcfg.ChannelEntry{
+			{Name: "foo.v2.0.0", Skips: []string{"foo.v1.0.0"}},
+			{Name: "foo.v1.0.0", Replaces: "foo.v0.1.0", SkipRange: ">=0.0.0 <99.0.0"},
+		}}},
+	}
+	for _, v := range []string{"2.0.0", "1.0.0"} {
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Package: "foo", Name: "foo.v" + v, Properties: []declcfg.Property{
+			{Type: declcfg.PropertyPackage, Value: []byte(`{"packageName":"foo","version":"` + v + `"}`)}}})
+	}
+	for _, repair := range []bool{false, true} {
+		if drawing := mermaidOf(t, c, MermaidOptions{V0Semantics: true, Repair: repair}); !strings.Contains(drawing, "\nlinkStyle 1,2,3 stroke") {
+			t.Errorf("repair %v: %s", repair, drawing)
+		}
+	}
+}

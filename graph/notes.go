@@ -34,7 +34,9 @@ func (r *row) notes() []note {
 	case !r.versioned:
 		strong("has no version")
 	}
-	if r.bundle != nil && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
+	if len(r.elsewhere) > 0 {
+		out = append(out, note{"in another channel: " + list(r.elsewhere, maxListed), false})
+	} else if r.bundle != nil && !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.entry != nil }) {
 		strong("in no channel")
 	}
 	out = append(out, r.perLane(func(n *node) string {
@@ -177,7 +179,7 @@ func (s *sheet) summary() string {
 func (s *sheet) bundles() int {
 	n := 0
 	for _, r := range s.rows {
-		if r.bundle != nil {
+		if r.bundle != nil && len(r.elsewhere) == 0 {
 			n++
 		}
 	}
@@ -204,12 +206,16 @@ func (s *sheet) describe() string {
 			break
 		}
 		var heads []string
+		entries := 0
 		for _, n := range l.nodes {
+			if n.entry != nil {
+				entries++
+			}
 			if n.head {
 				heads = append(heads, n.row.name)
 			}
 		}
-		fmt.Fprintf(&b, " Channel %s: %s, head %s.", shown(l.name, maxName), count(len(l.nodes), "bundle"), list(heads, maxListed))
+		fmt.Fprintf(&b, " Channel %s: %s, head %s.", shown(l.name, maxName), count(entries, "bundle"), list(heads, maxListed))
 	}
 	return b.String()
 }

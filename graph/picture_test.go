@@ -111,7 +111,7 @@ func TestPagePolicy(t *testing.T) {
 // Nothing lies outside of the picture, and the texts of a lane's head do not run into each other.
 func TestPictureHoldsEverything(t *testing.T) {
 	for _, c := range []*declcfg.Catalog{mini(t), hostile(), many(40, 60), many(3, 300)} {
-		for _, s := range newSheets(c) {
+		for _, s := range newSheets(c, nil) {
 			d := newLayout(s, margin, margin, false)
 			for i, b := range d.lanes {
 				if b.leftTrack(b.left) < d.left || b.rightTrack(b.right-1) > d.textAt {
@@ -252,5 +252,38 @@ func TestClip(t *testing.T) {
 		if got := clip(c.in, c.n); got != c.want {
 			t.Errorf("clip(%q, %d) = %q", c.in, c.n, got)
 		}
+	}
+}
+
+// A bundle that is replaced and skipped in the channel that is drawn, and has an entry in another one, is in the catalog. It does
+// not count among the bundles of the drawn channel.
+func TestBundlesOfOtherChannels(t *testing.T) {
+	c := &declcfg.Catalog{
+		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "new"}},
+		Channels: []declcfg.Channel{
+			{Name: "new", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "p.v3", Replaces: "p.v2", Skips: []string{"p.v1", "p.v0"}}}},
+			{Name: "old", Package: "p", Entries: []declcfg.ChannelEntry{{Name: "p.v2", Replaces: "p.v1"}, {Name: "p.v1"}}},
+		},
+	}
+	for _, v := range []string{"1", "2", "3"} {
+		c.Bundles = append(c.Bundles, declcfg.Bundle{Name: "p.v" + v, Package: "p", Properties: []declcfg.Property{
+			{Type: declcfg.PropertyPackage, Value: []byte(`{"packageName":"p","version":"` + v + `.0.0"}`)}}})
+	}
+	for _, format := range []string{"svg", "html", "dot"} {
+		drawing := draw(t, format, c, Options{Channels: []string{"new"}})
+		for _, bad := range []string{"not in the catalog", "in no channel", "skips 2 that"} {
+			if strings.Contains(drawing, bad) {
+				t.Errorf("%s: %q is in the picture", format, bad)
+			}
+		}
+	}
+	drawing := draw(t, "svg", c, Options{Channels: []string{"new"}})
+	for _, want := range []string{"in another channel: old", "1 channel, 1 bundle", "Channel new: 1 bundle, head p.v3.", "1 that the catalog does not have"} {
+		if !strings.Contains(drawing, want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+	if whole := draw(t, "svg", c, Options{}); !strings.Contains(whole, "Channel new: 1 bundle, head p.v3. Channel old: 2 bundles") {
+		t.Error("bundles that a channel only names count as its own")
 	}
 }

@@ -16,7 +16,14 @@ type sheet struct {
 	rows        []*row
 	byName      map[string]*row
 	laneOf      map[string]*lane
-	partial     bool // not all channels are drawn
+	partial     bool             // not all channels are drawn
+	away        map[string]*away // the bundles that are in channels which are not drawn, and in no other
+}
+
+// away is a bundle that no drawn channel has an entry for.
+type away struct {
+	bundle   *declcfg.Bundle
+	channels []string // that have one
 }
 
 // row is a bundle, or a name that channels use for one that is not there.
@@ -26,6 +33,7 @@ type row struct {
 	version     declcfg.VersionRelease
 	versioned   bool
 	deprecation *string
+	elsewhere   []string // the channels that have an entry for it, if none of those that are drawn has
 	index       int
 	nodes       []*node // in the order of the lanes
 }
@@ -63,17 +71,51 @@ func (o Options) sheets(c *declcfg.Catalog) ([]*sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := newSheets(chosen)
+	if len(o.Channels) == 0 {
+		return newSheets(chosen, nil), nil
+	}
+	all := newSheets(chosen, awayFrom(chosen, c))
 	for _, s := range all {
-		s.partial = len(o.Channels) > 0
+		s.partial = true
 	}
 	return all, nil
 }
 
+// awayFrom finds by package the bundles of a catalog that are in channels, and in none of a part of the catalog.
+func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
+	here := map[[2]string]bool{}
+	for i := range part.Channels {
+		for _, e := range part.Channels[i].Entries {
+			here[[2]string{part.Channels[i].Package, e.Name}] = true
+		}
+	}
+	out := map[string]map[string]*away{}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		if here[[2]string{b.Package, b.Name}] {
+			continue
+		}
+		if out[b.Package] == nil {
+			out[b.Package] = map[string]*away{}
+		}
+		out[b.Package][b.Name] = &away{bundle: b}
+	}
+	for i := range c.Channels {
+		ch := &c.Channels[i]
+		for _, e := range ch.Entries {
+			if a := out[ch.Package][e.Name]; a != nil && !slices.Contains(a.channels, ch.Name) {
+				a.channels = append(a.channels, ch.Name)
+			}
+		}
+	}
+	return out
+}
+
 // newSheets makes the sheets of a catalog, by name. It takes catalogs that are not valid: who looks at a drawing may be
-// looking for what is wrong. Of what is there twice the first is drawn.
-func newSheets(c *declcfg.Catalog) []*sheet {
-	p := planner{sheets: map[string]*sheet{}}
+// looking for what is wrong. Of what is there twice the first is drawn. away are bundles by package that c lacks, and that its
+// channels may name.
+func newSheets(c *declcfg.Catalog, away map[string]map[string]*away) []*sheet {
+	p := planner{sheets: map[string]*sheet{}, away: away}
 	for i := range c.Packages {
 		if s := p.sheet(c.Packages[i].Name); s.pkg == nil {
 			s.pkg = &c.Packages[i]
@@ -103,12 +145,13 @@ func newSheets(c *declcfg.Catalog) []*sheet {
 
 type planner struct {
 	sheets map[string]*sheet
+	away   map[string]map[string]*away
 }
 
 func (p *planner) sheet(name string) *sheet {
 	s := p.sheets[name]
 	if s == nil {
-		s = &sheet{name: name, byName: map[string]*row{}, laneOf: map[string]*lane{}}
+		s = &sheet{name: name, byName: map[string]*row{}, laneOf: map[string]*lane{}, away: p.away[name]}
 		p.sheets[name] = s
 	}
 	return s
@@ -121,15 +164,22 @@ func (s *sheet) row(name string) *row {
 		r = &row{name: name}
 		s.byName[name] = r
 		s.rows = append(s.rows, r)
+		if a := s.away[name]; a != nil {
+			r.elsewhere = a.channels
+			r.setBundle(a.bundle)
+		}
 	}
 	return r
 }
 
 func (p *planner) addBundle(b *declcfg.Bundle) {
 	r := p.sheet(b.Package).row(b.Name)
-	if r.bundle != nil {
-		return
+	if r.bundle == nil {
+		r.setBundle(b)
 	}
+}
+
+func (r *row) setBundle(b *declcfg.Bundle) {
 	r.bundle = b
 	if v, err := b.VersionRelease(); err == nil {
 		r.version, r.versioned = v, true
@@ -179,6 +229,9 @@ func (l *lane) link(s *sheet) {
 	for _, n := range entries {
 		for _, skip := range n.entry.Skips {
 			r := s.byName[skip]
+			if r == nil && s.away[skip] != nil {
+				r = s.row(skip)
+			}
 			if r == nil || r.bundle == nil && l.byRow[r] == nil {
 				n.absent++
 				continue

@@ -28,6 +28,8 @@ type Options struct {
 	// Verify reads what was written again, and compares it with what SQL finds in the database, or with the blobs of a
 	// catalog.
 	Verify bool
+	// AllowEmpty writes a catalog without packages. Otherwise that is a *[declcfg.EmptyError].
+	AllowEmpty bool
 	// Replace writes in place of a directory that is there, whatever it holds.
 	Replace bool
 	// Then, unless nil, is called with the directory when it is complete and verified and has not got its name yet, and with
@@ -47,14 +49,22 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// QuarantineError tells that packages were left out because they are broken (see render.Options.KeepGoing). The others
-// have been written.
-type QuarantineError struct {
-	Packages []string
+// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were left out (see
+// render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
+type PartialError struct {
+	Packages []string // that were left out
+	Repairs  int
 }
 
-func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", "))
+func (e *PartialError) Error() string {
+	var parts []string
+	if len(e.Packages) > 0 {
+		parts = append(parts, fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
+	}
+	if e.Repairs > 0 {
+		parts = append(parts, fmt.Sprintf("repairs were made (%d)", e.Repairs))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // VerificationError tells that the directory does not hold what the database does. Nothing was written.
@@ -76,8 +86,8 @@ func (e *VerificationError) Error() string {
 }
 
 // Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or empty. On
-// every error but a *[QuarantineError] out is as it was. The report is there for that error and for a *[VerificationError]
-// too.
+// every error but a *[PartialError] out is as it was. The report is there for that error, for a *[VerificationError] and
+// for a *[declcfg.EmptyError] too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON
@@ -111,22 +121,28 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	}
 	err = write(ctx, out, o.Format, m.counting(blobs), func(dir string) error { return m.written(ctx, dir) })
 	var failed *VerificationError
+	var empty *declcfg.EmptyError
 	switch {
-	case errors.As(err, &failed):
+	case errors.As(err, &failed), errors.As(err, &empty):
 		return r, err
 	case err != nil:
 		return nil, err
 	}
-	var broken []string
+	return r, r.partial()
+}
+
+// partial is the *[PartialError] of a report; nil if the catalog was written as it was.
+func (r *Report) partial() error {
+	e := &PartialError{Repairs: r.Repairs()}
 	for _, p := range r.Packages {
 		if p.Quarantined != "" {
-			broken = append(broken, p.Name)
+			e.Packages = append(e.Packages, p.Name)
 		}
 	}
-	if len(broken) > 0 {
-		return r, &QuarantineError{broken}
+	if len(e.Packages)+e.Repairs == 0 {
+		return nil
 	}
-	return r, nil
+	return e
 }
 
 // migration is one run.
@@ -154,6 +170,12 @@ func (m *migration) renderOptions() render.Options {
 		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
 		if tell := m.o.Render.Quarantined; tell != nil {
 			tell(pkg, reason)
+		}
+	}
+	ro.Repaired = func(made declcfg.Repair) {
+		m.r.Findings = append(m.r.Findings, sqlite.RepairFinding(made))
+		if tell := m.o.Render.Repaired; tell != nil {
+			tell(made)
 		}
 	}
 	ro.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
@@ -187,6 +209,9 @@ func (m *migration) written(ctx context.Context, dir string) error {
 	}
 	m.r.Packages = packageReports(source, m.counts.counts, m.r.Findings)
 	m.facts, m.blobs = nil, nil // they can be large, and what follows may be
+	if err == nil && m.r.Written() == 0 && !m.o.AllowEmpty {
+		return &declcfg.EmptyError{Catalog: m.r.Source, Err: m.r.partial()}
+	}
 	if err == nil && m.o.Then != nil {
 		err = m.o.Then(ctx, dir, m.r)
 	}
@@ -199,7 +224,7 @@ func (m *migration) verify(ctx context.Context, dir string) (err error) {
 	case m.facts != nil:
 		m.r.Verification, err = verify(ctx, dir, m.facts, m.r.Findings, m.o)
 	default:
-		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.o)
+		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.r.Findings, m.o)
 	}
 	return err
 }

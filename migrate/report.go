@@ -40,6 +40,16 @@ func (r *Report) Written() (n int) {
 	return n
 }
 
+// Repairs is the number of changes that were made on request.
+func (r *Report) Repairs() (n int) {
+	for _, f := range r.Findings {
+		if f.Altered() {
+			n++
+		}
+	}
+	return n
+}
+
 // PackageReport has what the two sides hold of a package. Source is absent for a directory.
 type PackageReport struct {
 	Name        string  `json:"name"`

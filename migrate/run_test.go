@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -197,8 +198,8 @@ func TestQuarantine(t *testing.T) {
 	src := altered(t, "small", "UPDATE operatorbundle SET version = 'latest' WHERE name = 'etcdoperator.v0.9.2'")
 	out := filepath.Join(t.TempDir(), "out")
 	r, err := migrate.Run(context.Background(), src, out, migrate.Options{Report: true, Verify: true, Render: render.Options{KeepGoing: true}})
-	var quarantine *migrate.QuarantineError
-	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+	var partial *migrate.PartialError
+	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
 	}
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
@@ -338,8 +339,8 @@ func TestQuarantineOfADirectory(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	r, err := migrate.Run(context.Background(), dir, out, migrate.Options{Render: render.Options{KeepGoing: true}})
-	var quarantine *migrate.QuarantineError
-	if !errors.As(err, &quarantine) || strings.Join(quarantine.Packages, ",") != "etcd" {
+	var partial *migrate.PartialError
+	if !errors.As(err, &partial) || strings.Join(partial.Packages, ",") != "etcd" {
 		t.Fatalf("got %v", err)
 	}
 	if got := names(t, out); strings.Join(got, ",") != "silicom-sts-operator" {
@@ -363,5 +364,20 @@ func TestProgressNamesEveryPackage(t *testing.T) {
 		}})
 	if err != nil || got[migrate.StepWrite] != 2 || got[migrate.StepVerify] != 2 || last != "silicom-sts-operator" {
 		t.Errorf("%v, last %q: %v", got, last, err)
+	}
+}
+
+// A catalog without packages is written only where that is asked for.
+func TestEmpty(t *testing.T) {
+	src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	var empty *declcfg.EmptyError
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{}); !errors.As(err, &empty) || empty.Catalog != src {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was written: %v", err)
+	}
+	if _, err := migrate.Run(context.Background(), src, out, migrate.Options{AllowEmpty: true}); err != nil {
+		t.Error(err)
 	}
 }

@@ -79,7 +79,9 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 
 // differ adds a difference. One that may be a finding gets the reason from there.
 func (v *verifier) differ(d Difference, explainable bool) {
-	if explainable {
+	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
+		d.Reason = v.findings[at].Reason
+	} else if explainable {
 		if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return explains(f, d) }); at >= 0 {
 			d.Reason = v.findings[at].Reason
 		}
@@ -101,6 +103,19 @@ func explains(f sqlite.Finding, d Difference) bool {
 	return f.Field == field && f.Bundle == d.Bundle && samePackage && (f.Channel == "" || f.Channel == d.Channel)
 }
 
+// repaired reports whether a difference is a change that was asked for: of this very value, to this very value. One of several
+// values, such as an image of many, has only what it was before.
+func repaired(f sqlite.Finding, d Difference) bool {
+	fields := map[string][]string{"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"}}
+	if !f.Altered() || f.Package != d.Package || f.Channel != d.Channel || f.Bundle != d.Bundle || !slices.Contains(fields[d.What], f.Field) {
+		return false
+	}
+	if f.Field == "skips" {
+		return d.Output == ""
+	}
+	return f.Before == d.Source && (d.Output == "" || f.After == d.Output)
+}
+
 // whatProperty is the What of a difference in the properties of a bundle.
 const whatProperty = "property"
 
@@ -114,7 +129,7 @@ func (v *verifier) same(d Difference, source, output string) {
 
 func (v *verifier) pkg(name string, c *declcfg.Catalog) error {
 	facts := v.facts.Packages[name]
-	graph, err := declcfg.NewGraph(c)
+	graph, err := declcfg.NewGraphAnyImages(c)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // blobSums are the blobs of a catalog: how often each is there, per package.
@@ -31,8 +32,9 @@ func (s *blobSums) add(b declcfg.Blob) {
 	(*s)[pkg][blobSum{b.BlobSchema(), b.BlobName(), sha256.Sum256(declcfg.AppendJSON(nil, b, false))}]++
 }
 
-// verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those that were written.
-func verifyBlobs(ctx context.Context, dir string, want blobSums, o Options) (*Verification, error) {
+// verifyBlobs reads the catalog in dir again, one package at a time. Its blobs must be those that were written: those of the
+// source, but for the changes among the findings, which are the differences that have a reason.
+func verifyBlobs(ctx context.Context, dir string, want blobSums, findings []sqlite.Finding, o Options) (*Verification, error) {
 	v := &verifier{result: Verification{Differences: []Difference{}}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -74,6 +76,13 @@ func verifyBlobs(ctx context.Context, dir string, want blobSums, o Options) (*Ve
 	v.result.Same = len(v.result.Differences) == 0
 	if !v.result.Same {
 		return &v.result, &VerificationError{v.result.Differences}
+	}
+	for _, f := range findings {
+		if f.Altered() {
+			v.result.Differences = append(v.result.Differences, Difference{
+				Package: f.Package, Channel: f.Channel, Bundle: f.Bundle, What: f.Field, Source: f.Before, Output: f.After, Reason: f.Reason,
+			})
+		}
 	}
 	return &v.result, nil
 }

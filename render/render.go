@@ -30,6 +30,11 @@ type Options struct {
 	// Quarantined, unless nil, is called for every package of a directory that is left out, by name, before the first blob
 	// comes. The reason is a *[declcfg.ValidationError] or an *[appregistry.Error].
 	Quarantined func(pkg string, reason error)
+	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an invalid one is
+	// an error, unless KeepGoing leaves it out. What was changed in a database, [sqlite.DB.Findings] tells; changes in a directory
+	// are handed to Repaired, unless that is nil, before the first blob comes. Package manifests are not repaired.
+	Repair   bool
+	Repaired func(declcfg.Repair)
 	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
 	Compat         sqlite.Compat
 	DatabaseLimits sqlite.Limits
@@ -269,8 +274,22 @@ func catalog(ctx context.Context, fsys fs.FS, o Options) iter.Seq2[declcfg.Blob,
 			yield(nil, err)
 			return
 		}
-		if o.KeepGoing {
+		if o.Repair {
+			c.Sort() // so that changes are listed in the order of packages
+			for _, r := range c.Repair() {
+				if o.Repaired != nil {
+					o.Repaired(r)
+				}
+			}
+		}
+		switch {
+		case o.KeepGoing:
 			c = healthy(c, o.Quarantined)
+		case o.Repair:
+			if err := declcfg.Validate(c); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 		c.Blobs()(yield)
 	}
@@ -293,7 +312,7 @@ func healthy(c *declcfg.Catalog, quarantined func(string, error)) *declcfg.Catal
 func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{
-			Compat: o.Compat, KeepGoing: o.KeepGoing, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
+			Compat: o.Compat, KeepGoing: o.KeepGoing, Repair: o.Repair, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
 			Reuse: o.Reuse, Limits: o.DatabaseLimits, TempDir: o.TempDir, Jobs: o.Jobs,
 		})
 		if err != nil {

@@ -152,8 +152,15 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if err := a.validate(); err != nil {
+	var repairs []declcfg.Repair
+	if db.options.Repair {
+		repairs = a.catalog.Repair()
+	}
+	if err := a.validate(db.options.Compat == CompatOPM && !db.options.Repair); err != nil {
 		return nil, err
+	}
+	for _, r := range repairs {
+		db.findings.add(RepairFinding(r))
 	}
 	return a, nil
 }
@@ -165,7 +172,7 @@ func deprecationMessage(bundle string) string {
 
 // validate checks the package's blobs, of which the manifests are missing. All that the rules need of those is the
 // annotation that makes a release of a version's build metadata.
-func (a *assembled) validate() error {
+func (a *assembled) validate(anyImages bool) error {
 	c := a.catalog
 	c.Bundles = slices.Clone(c.Bundles)
 	for i, b := range a.rows {
@@ -179,6 +186,9 @@ func (a *assembled) validate() error {
 			return err
 		}
 		c.Bundles[i].Properties = append(slices.Clone(c.Bundles[i].Properties), p)
+	}
+	if anyImages {
+		return declcfg.ValidateAnyImages(&c)
 	}
 	return declcfg.Validate(&c)
 }

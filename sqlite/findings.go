@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
 )
 
 // FindingKind says what became of something in a database.
@@ -35,7 +37,18 @@ type Finding struct {
 	Channel string      `json:"channel,omitempty"`
 	Bundle  string      `json:"bundle,omitempty"`
 	Field   string      `json:"field,omitempty"`
-	Reason  string      `json:"reason"`
+	// Before and After are the values of what was changed on request, see Options.Repair.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Altered tells whether something was changed on request.
+func (f Finding) Altered() bool { return f.Kind == Repaired && f.Before != f.After }
+
+// RepairFinding is the finding about a change.
+func RepairFinding(r declcfg.Repair) Finding {
+	return Finding{Kind: Repaired, Package: r.Package, Channel: r.Channel, Bundle: r.Bundle, Field: r.Field, Before: r.Before, After: r.After, Reason: r.Reason}
 }
 
 type findings struct {
@@ -62,7 +75,7 @@ func (db *DB) Findings() []Finding {
 func sortFindings(list []Finding) []Finding {
 	slices.SortFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Bundle, b.Bundle),
-			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Reason, b.Reason))
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Before, b.Before), cmp.Compare(a.Reason, b.Reason))
 	})
 	return slices.Compact(list)
 }

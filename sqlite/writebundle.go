@@ -43,7 +43,11 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	if err != nil {
 		return err
 	}
-	err = p.run(ctx, insertBundle, b.Name, columns.csv, columns.bundle, b.Image, plan.skipRange, property.Version,
+	csv, stored := columns.csv, columns.bundle
+	if p.options.HeadManifests && b.Image != "" && !plan.head {
+		csv, stored = nil, nil
+	}
+	err = p.run(ctx, insertBundle, b.Name, csv, stored, b.Image, plan.skipRange, property.Version,
 		own.Replaces, strings.Join(own.Skips, ","), own.SubstitutesFor)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (p *parser) basic(members []member, schema string) body {
 				b.catalog = c
 			}
 		}},
-	}, func(m member) { p.lenient(m.path, "unknown field %q", clip(m.key)) })
+	}, func(m member, known []field) { p.unknownField(m, known, "") })
 	return b
 }
 
@@ -71,7 +71,7 @@ func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 			}
 		}},
 		refuse("name"), refuse("package"), refuse("properties"), refuse("relatedImages"),
-	}, func(m member) { p.lenient(m.path, "unknown field %q in basic template bundle", clip(m.key)) })
+	}, func(m member, known []field) { p.unknownField(m, known, " in basic template bundle") })
 	if len(p.problems) > before {
 		return ref, false
 	}

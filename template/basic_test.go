@@ -11,7 +11,7 @@ import (
 func TestBasic(t *testing.T) {
 	got, err := render(t, `Schema: olm.template.basic
 Entries:
-- {schema: olm.package, name: a, defaultChannel: c, extra: 1}
+- {schema: olm.package, name: a, defaultChannel: c}
 - {schema: olm.bundle, image: "example.com/a:v1.1.0"}
 - {schema: olm.channel, package: a, name: c, entries: [{name: a.v1.1.0, replaces: a.v1.0.0}, {name: a.v1.0.0}]}
 - {Schema: olm.bundle, Image: "example.com/a:v1.0.0", name: "", properties: [], relatedImages: null}
@@ -30,7 +30,7 @@ Entries:
 			t.Errorf("%s %q is said to be at %s", b.BlobSchema(), b.BlobName(), b.Position())
 		}
 	}
-	want := `{"schema":"olm.package","name":"a","defaultChannel":"c","extra":1}
+	want := `{"schema":"olm.package","name":"a","defaultChannel":"c"}
 {"schema":"olm.channel","name":"c","package":"a","entries":[{"name":"a.v1.1.0","replaces":"a.v1.0.0"},{"name":"a.v1.0.0"}]}
 {"schema":"olm.bundle","name":"a.v1.0.0","package":"a","image":"example.com/a:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}
 {"schema":"olm.bundle","name":"a.v1.1.0","package":"a","image":"example.com/a:v1.1.0","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.1.0"}}]}
@@ -57,6 +57,11 @@ func TestBasicProblems(t *testing.T) {
 			[]string{"5: entries[2] is a number, expected a mapping"}},
 		{"blobs between others", "entries:\n- {schema: olm.package, name: a}\n- {}\n- {schema: olm.bundle, image: a/a:v1}\n- {schema: olm.package, name: b}\n- {name: x}\n- {schema: olm.package, name: c}\n",
 			[]string{"4: object '{}", `7: object '{"name":"x"}`}},
+		{"misspelled fields of blobs", "entries:\n- {schema: olm.package, name: a, defaultChanel: c}\n- schema: olm.channel\n  name: c\n  package: a\n  entries:\n  - name: a.v2\n    replace: a.v1\n- {schema: olm.chanel, name: d}\n",
+			[]string{`3: unknown field "defaultChanel" in olm.package "a": did you mean "defaultChannel"?`,
+				`9: unknown field "replace" in entries[0] of olm.channel "c": did you mean "replaces"?`,
+				`10: unknown schema "olm.chanel": did you mean "olm.channel"?`}},
+		{"a misspelled field of a bundle", "entries:\n- {schema: olm.bundle, imaeg: a/a:v1}\n", []string{`3: unknown field "imaeg" in basic template bundle: did you mean "image"?`}},
 		{"blobs that cannot be read", "entries:\n- {schema: olm.package, name: [x]}\n- {name: x}\n- {schema: olm.channel, name: c, entries: [5]}\n",
 			[]string{`3: error unmarshaling JSON: while decoding JSON: expected value for key "name" to be a string`, `4: object '{"name":"x"}`, "5: parse olm.channel \"c\""}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -36,6 +37,10 @@ func (p *parser) blobs(opm string, items []node, limits Limits) *declcfg.Catalog
 	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
 		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "", declcfg.LoadOptions{
 			Limits: declcfg.Limits{MaxDocument: limits.MaxSize, MaxDepth: limits.MaxDepth}, Jobs: 1,
+			UnknownField: func(u declcfg.UnknownField) {
+				item := items[from+u.Position.Line-1]
+				p.lenient(slices.Concat(item.path, u.Path), "%s", u.Message)
+			},
 		})
 		if err == nil && ok {
 			return c

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
 // Limits bound a template. A zero field stands for its default.
@@ -138,6 +139,23 @@ type parser struct {
 	warned   int
 }
 
+// unknownField notes a field that opm passes over because nothing takes it.
+func (p *parser) unknownField(m member, known []field, where string) {
+	p.lenient(m.path, "unknown field %q%s%s", clip(m.key), where, suggestion(m, known))
+}
+
+// suggestion names the field that was perhaps meant.
+func suggestion(m member, known []field) string {
+	names := make([]string, len(known))
+	for i, f := range known {
+		names[i] = f.name
+	}
+	if near, ok := nearest.Name(m.key, names); ok {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
+}
+
 // lenient notes what opm passes over.
 func (p *parser) lenient(path []any, format string, args ...any) {
 	if !p.options.Compat {
@@ -256,13 +274,13 @@ type field struct {
 
 // object hands the values of an object's fields to those who take them, whatever the case of their names; null is as
 // good as nothing. Fields that nobody takes go to unknown. Names that come twice are reported.
-func (p *parser) object(opm string, members []member, known []field, unknown func(member)) {
+func (p *parser) object(opm string, members []member, known []field, unknown func(member, []field)) {
 	seen := map[string]bool{}
 	for _, m := range members {
 		i := slices.IndexFunc(known, func(f field) bool { return strings.EqualFold(m.key, f.name) })
 		switch {
 		case i < 0:
-			unknown(m)
+			unknown(m, known)
 		case seen[known[i].name]:
 			p.add(m.path, opm, "duplicate keys for key %q", known[i].name)
 		default:

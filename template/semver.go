@@ -1,6 +1,8 @@
 package template
 
 import (
+	"fmt"
+
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
@@ -36,7 +38,10 @@ const (
 func (p *parser) semver(members []member, schema string) body {
 	t := &semverTemplate{}
 	preference, preferencePath := "", []any(nil)
-	unknown := func(m member) { p.add(m.path, opmDecode, "json: unknown field %q", clip(m.key)) }
+	unknown := func(m member, known []field) {
+		message := fmt.Sprintf("json: unknown field %q", clip(m.key))
+		p.addProblem(problem{Problem{Message: message + suggestion(m, known)}, m.path, opmDecode + message})
+	}
 	flag := func(kind channelKind) func(node) {
 		return func(n node) {
 			if p.want("boolean", opmDecode, n) {
@@ -70,7 +75,7 @@ func (p *parser) semver(members []member, schema string) body {
 }
 
 // semverBundles reads the list of images of an archetype.
-func (p *parser) semverBundles(n node, unknown func(member)) (refs []imageRef) {
+func (p *parser) semverBundles(n node, unknown func(member, []field)) (refs []imageRef) {
 	p.object(opmDecode, n.members(), []field{{"bundles", func(list node) {
 		for _, item := range p.items(opmDecode, list) {
 			ref := imageRef{path: item.path}

@@ -47,7 +47,7 @@ func (p *parser) substitutes(members []member, schema string) body {
 				t.substitutions = append(t.substitutions, p.substitution(opm, item))
 			}
 		}},
-	}, func(m member) { p.lenient(m.path, "unknown field %q", clip(m.key)) })
+	}, func(m member, known []field) { p.unknownField(m, known, "") })
 	if len(p.problems) > 0 {
 		return t
 	}
@@ -71,7 +71,7 @@ func (p *parser) substitution(opm string, n node) substitution {
 		}
 	}
 	p.object(opm, n.members(), []field{{"name", text(&s.image)}, {"base", text(&s.base)}},
-		func(m member) { p.lenient(m.path, "unknown field %q in substitution", clip(m.key)) })
+		func(m member, known []field) { p.unknownField(m, known, " in substitution") })
 	return s
 }
 

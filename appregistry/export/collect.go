@@ -10,6 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
 	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // packageOf is a package of the catalog.
@@ -40,11 +41,22 @@ type collector struct {
 	bundles  []bundleOf
 	known    []string
 	dirs     map[string]bool
+	broken   map[string]error // packages that were left out, and why
 }
 
-// collect reads the catalog and checks that it has what is wanted.
+// collect reads the catalog and checks that it has what is wanted. Where packages are named, others may be broken.
 func (c *collector) collect(ref string, o render.Options) error {
-	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, false, nil, false
+	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, len(c.wanted) > 0, nil, false
+	c.broken = map[string]error{}
+	o.Quarantined = func(pkg string, reason error) { c.broken[pkg] = reason }
+	o.Database = func(_ context.Context, db *sqlite.DB) error {
+		for _, f := range db.Findings() {
+			if f.Kind == sqlite.Quarantined {
+				c.broken[f.Package] = errors.New(f.Reason)
+			}
+		}
+		return nil
+	}
 	blobs, err := render.Reference(c.ctx, ref, o)
 	if err != nil {
 		return err
@@ -60,7 +72,9 @@ func (c *collector) collect(ref string, o render.Options) error {
 	}
 	var errs []error
 	for _, name := range c.wanted {
-		if !slices.ContainsFunc(c.packages, func(p *packageOf) bool { return p.name == name }) {
+		if reason := c.broken[name]; reason != nil {
+			errs = append(errs, &render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", quote(name), reason)})
+		} else if !slices.ContainsFunc(c.packages, func(p *packageOf) bool { return p.name == name }) {
 			errs = append(errs, &declcfg.NotFoundError{Kind: "package", Name: name, Known: c.known})
 		}
 	}

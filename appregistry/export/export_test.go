@@ -2,12 +2,15 @@ package export_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/operator-bindery/bindery/appregistry/export"
 	"github.com/operator-bindery/bindery/declcfg"
@@ -161,5 +164,43 @@ func TestAnExportThatIsCancelledWritesNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// A package of an old database is exported whatever the others are, and a broken one is an error that says why.
+func TestOnlyTheExportedPackagesAreValid(t *testing.T) {
+	o := options(t, testregistry.Recorded(t))
+	path := filepath.Join(t.TempDir(), "index.db")
+	data, err := os.ReadFile(recorded.Part(t).Database(t, "small"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE channel_entry SET replaces = NULL WHERE package_name = 'silicom-sts-operator'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Packages = []string{"etcd"}
+	r, err := export.Run(t.Context(), path, filepath.Join(t.TempDir(), "out"), o)
+	if err != nil || !slices.Equal(r.Packages, []string{"etcd"}) || r.Bundles == 0 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for _, packages := range [][]string{{"etcd", "silicom-sts-operator"}, nil} {
+		o.Packages = packages
+		out := filepath.Join(t.TempDir(), "out")
+		if _, err := export.Run(t.Context(), path, out, o); err == nil || !strings.Contains(err.Error(), `package "silicom-sts-operator": invalid index:`) {
+			t.Errorf("%q: %v", packages, err)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("%q: something was written", packages)
+		}
 	}
 }

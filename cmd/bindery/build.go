@@ -40,6 +40,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included; container engines take some 125", Category: "what"},
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
+		allowEmptyFlag("what"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
 		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
@@ -94,7 +95,11 @@ func (p *program) buildCatalog(c *cli.Context) error {
 			if err != nil {
 				return nil, err
 			}
-			return build.Plan(c.Context, input, o)
+			planned, err := build.Plan(c.Context, input, o)
+			if err != nil {
+				return nil, err
+			}
+			return planned, p.checkEmpty(c, c.Args().First(), planned.Totals.Packages)
 		})
 	}
 	return p.makeImage(c, c.Args().First(), o, func(o build.Options) (*build.Image, error) {
@@ -109,6 +114,9 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		image, err := p.assemble(&o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
 		if err != nil {
 			return nil, err
+		}
+		if err := p.checkEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
+			return nil, errors.Join(err, image.Close())
 		}
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
 			cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))

@@ -105,6 +105,9 @@ func (p *program) buildCompose(c *cli.Context) error {
 		if err != nil {
 			return nil, composeHint(err)
 		}
+		if err := p.checkEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
+			return nil, errors.Join(err, image.Close())
+		}
 		p.tellComposed(image, time.Since(start))
 		return image, nil
 	})
@@ -245,7 +248,7 @@ func (p *program) printComposition(c *cli.Context, in string, o build.Options, o
 		for _, l := range ls {
 			plan.Layers = append(plan.Layers, composedLayer{append([]string{}, l.Packages...), l.Digest.String(), l.Size, l.Content, l.From})
 		}
-		return plan, nil
+		return plan, p.checkEmpty(c, c.Args().First(), len(ls))
 	})
 	if err != nil || printed {
 		return err

@@ -41,6 +41,7 @@ type editedIndex struct {
 	name    string        // what it came from, for the account
 	blobs   iter.Seq2[declcfg.Blob, error]
 	result  *change.Result
+	edit    change.Edit
 	configs fs.FS        // the files that it came from; nil for a database
 	files   []build.File // of configs
 }
@@ -95,6 +96,7 @@ func (p *program) editIndex(c *cli.Context, i imageEdit, begun change.Kind) (_ *
 	if err != nil {
 		return nil, err
 	}
+	e.edit = wanted
 	apply := wanted.Apply
 	wanted.Apply = func(ctx context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		if e.configs != nil {
@@ -189,6 +191,9 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := p.checkEmpty(c, edited.name, made.Totals.Packages); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
 		p.tellBase(c, made)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
 			cliutil.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
@@ -255,7 +260,9 @@ func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string
 			}
 		}
 	}
-	written, err := sqlite.Create(c.Context, path, blobs, sqlite.WriteOptions{Lossy: c.Bool("lossy"), Origins: e.result.Origins})
+	written, err := sqlite.Create(c.Context, path, blobs, sqlite.WriteOptions{
+		Lossy: c.Bool("lossy"), Origins: e.result.Origins, HeadManifests: e.edit.HeadManifests,
+	})
 	var loss *sqlite.LossError
 	if errors.As(err, &loss) {
 		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: e.name, Err: err,

@@ -32,6 +32,7 @@ func editImageFlags() []cli.Flag {
 		serveCacheFlag(group),
 		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the binary image included; container engines take some 125", Category: group},
 		previousFlag(group), trustFlag(group),
+		allowEmptyFlag(group),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -39,11 +40,14 @@ func (p *program) withHint(err error) error {
 	var unauthorized docker.ErrUnauthorizedForCredentials
 	var conflict *images.ConflictError
 	var invalid *declcfg.ValidationError
+	var empty *declcfg.EmptyError
 	switch {
 	case errors.As(err, &conflict):
 		text, object = conflictHint(conflict), conflict.Name
 	case p.editHint(err) != "":
 		text = p.editHint(err)
+	case errors.As(err, &empty):
+		text, object = "--allow-empty accepts a catalog without packages", empty.Catalog
 	case errors.As(err, &missing):
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
@@ -62,6 +66,8 @@ func (p *program) withHint(err error) error {
 		text = "without a store: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
+	case errors.As(err, &invalid) && p.hasFlag("repair") && slices.ContainsFunc(invalid.Problems, func(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }):
+		text = "--repair drops or normalizes related images that are no pull specs; --keep-going leaves out broken packages"
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":
 		text = foreignHint(invalid)
 	case errors.Is(err, build.ErrTooFewLayers) && p.hasFlag("max-layers"):
@@ -107,7 +113,7 @@ func foreignHint(e *declcfg.ValidationError) string {
 func nameHint(e *declcfg.NotFoundError) string {
 	const few = 10
 	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
-	if near, ok := cliutil.Nearest(e.Name, known); ok {
+	if near, ok := nearest.Name(e.Name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	switch n := len(known); {

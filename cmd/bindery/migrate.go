@@ -24,7 +24,9 @@ func (p *program) migrateCommand() *cli.Command {
 		&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
 		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
 		&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages, or lines of a list, and leave out the broken ones"},
+		&cli.BoolFlag{Name: "repair", Usage: "repair what can be repaired without guessing, such as related images that are no pull specs; exit status 4 if something was"},
 		compatFlag(),
+		allowEmptyFlag(""),
 		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several; of the image that is written, for which it may be several",
 			DefaultText: "all of the source's; of a directory and for reading linux and this machine's", EnvVars: env("platform"), Category: "what"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "do everything and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
@@ -48,7 +50,8 @@ func (p *program) migrateCommand() *cli.Command {
 		ArgsUsage: "SRC [OUT]",
 		Description: "SRC is an index database, a catalog directory, or an image of one of them.\n" +
 			"OUT must be absent or empty; it is there whole or not at all. --verify reads it again and compares it with what\n" +
-			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4.\n\n" +
+			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4. With\n" +
+			"--repair they are repaired where there is one way only to do it, and the report has what was there before and after.\n\n" +
 			"With -t or with a TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the labels,\n" +
 			"annotations and platforms of SRC if that is an image. Nothing is written before everything is ready and verified.\n\n" +
 			"--from-file does many at a time, and goes on where an earlier run was interrupted." +
@@ -86,7 +89,11 @@ func (p *program) migrate(c *cli.Context) error {
 	if m.o.Render, err = p.renderOptions(c); err != nil {
 		return err
 	}
+	m.o.Render.Repair = c.Bool("repair")
 	m.o.Render.KeepGoing, m.o.Render.Allow = c.Bool("keep-going"), catalogKinds()
+	if m.o.AllowEmpty, err = p.allowsEmpty(c); err != nil {
+		return err
+	}
 	if imaged || list {
 		if m.image, err = p.catalogImage(c); err != nil {
 			return err
@@ -191,9 +198,17 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	if report != nil {
 		p.tellFindings(report, reportFile)
 	}
-	var quarantine *migrate.QuarantineError
-	if err != nil && !errors.As(err, &quarantine) {
-		return p.opmMessage(err)
+	var partial *migrate.PartialError
+	if err != nil && !errors.As(err, &partial) {
+		err = p.opmMessage(err)
+		var reference *render.ReferenceError
+		if p.opm && errors.As(err, &reference) {
+			err = fmt.Errorf("render catalog image: %w", err)
+		}
+		return err
+	}
+	if err := p.checkEmpty(c, src, report.Written()); err != nil {
+		return err
 	}
 	if written != nil {
 		if err := p.report(c, written.target, written.image, written.results); err != nil {
@@ -201,8 +216,8 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		}
 	}
 	switch {
-	case quarantine != nil:
-		return &cliutil.ExitStatus{Status: 4, Err: quarantine}
+	case partial != nil:
+		return &cliutil.ExitStatus{Status: 4, Err: partial}
 	case p.opm:
 		p.log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil
@@ -231,6 +246,8 @@ func sameText(report *migrate.Report) string {
 		return ""
 	case len(findings(report, sqlite.Dropped)) > 0:
 		return "; both sides hold the same, but for what was dropped"
+	case report.Repairs() > 0:
+		return "; both sides hold the same, but for what was repaired"
 	}
 	return "; both sides hold the same"
 }

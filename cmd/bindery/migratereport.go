@@ -29,7 +29,7 @@ func (p *program) tellFindings(r *migrate.Report, reportFile string) {
 		p.log.Warn(fmt.Sprintf("dropped what has no place in a catalog%s; %s", in.text(), where))
 	}
 	if in := findings(r, sqlite.Repaired); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("repaired what was missing or damaged in the database%s; %s", in.text(), where))
+		p.log.Warn(fmt.Sprintf("repaired what was missing or damaged in the source%s; %s", in.text(), where))
 	}
 	if in := findings(r, sqlite.Derived); len(in) > 0 {
 		p.log.Info(fmt.Sprintf("worked out what the database does not store%s; %s", in.text(), where))

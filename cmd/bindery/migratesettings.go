@@ -18,8 +18,10 @@ func (l *migrationList) settings() (func(*jobs.Line) string, error) {
 	type common struct {
 		Format, Level, Compat string
 		Platform              string
+		Repair                bool `json:",omitempty"`
 	}
 	base := common{
+		Repair: l.m.o.Render.Repair,
 		Format: string(l.m.o.Format), Level: string(l.m.o.Render.Level), Compat: string(l.m.o.Render.Compat),
 	}
 	if l.p.readPlatform.OS != "" {

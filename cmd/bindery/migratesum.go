@@ -61,6 +61,7 @@ type lineResult struct {
 	Before      bool          `json:"before,omitempty"`
 	Packages    int           `json:"packages"`
 	Quarantined []string      `json:"quarantined,omitempty"`
+	Repairs     int           `json:"repairs,omitempty"`
 	Image       string        `json:"image,omitempty"`
 	Report      string        `json:"report,omitempty"`
 	Error       *jobs.Failure `json:"error,omitempty"`
@@ -77,7 +78,7 @@ func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
 		o := &outcomes[i]
 		r := lineResult{
 			Line: o.Number, Source: images.WithoutCredentials(o.Source), Outputs: o.Outputs(), Status: o.State, Before: o.Before,
-			Packages: o.Packages(), Quarantined: o.Quarantined(), Report: o.Record, Seconds: o.Took.Seconds(),
+			Packages: o.Packages(), Quarantined: o.Quarantined(), Repairs: o.Repairs, Report: o.Record, Seconds: o.Took.Seconds(),
 		}
 		if o.Written != nil {
 			r.Image = o.Written.Image
@@ -89,6 +90,9 @@ func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
 			return err
 		}
 		counts[statusText(o)]++
+		if o.Repairs > 0 {
+			counts[repairedText]++
+		}
 	}
 	if file := l.c.String("results"); file != "" && file != "-" {
 		if err := atomicfs.WriteFile(file, lines.Bytes(), 0o666); err != nil {
@@ -112,6 +116,9 @@ func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
 var statuses = []string{string(jobs.Done), beforeText, string(jobs.Incomplete), string(jobs.Failed), string(jobs.NotBegun)}
 
 const beforeText = "done before"
+
+// repairedText counts the lines in which repairs were made, however they ended.
+const repairedText = "repaired"
 
 // statusText is the word for how a line ended.
 func statusText(o *jobs.Outcome) string {
@@ -160,6 +167,10 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 	}
 	if n := counts[string(jobs.Incomplete)]; n > 0 {
 		parts = append(parts, fmt.Sprintf("broken packages were left out of %d", n))
+	}
+	repaired := counts[repairedText]
+	if len(parts) == 0 && repaired > 0 {
+		return &cliutil.ExitStatus{Status: 4, Err: fmt.Errorf("repairs were made in %d of %s", repaired, count(all, "line"))}
 	}
 	if len(parts) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
@@ -23,10 +24,12 @@ func (p *program) validateCommand() *cli.Command {
 		Usage:     "check a catalog directory",
 		ArgsUsage: "DIR",
 		Description: "Every broken rule of the whole catalog is reported at once, with file and line. With -o the answer is on\n" +
-			"standard output, also when the catalog is invalid; the exit status is then 1 all the same." +
+			"standard output, also when the catalog is invalid; the exit status is then 1 all the same. A catalog that holds no\n" +
+			"packages is an error unless --allow-empty is given." +
 			examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json|yaml)"},
+			allowEmptyFlag(""),
 			jobsFlag(),
 		},
 		Action: exactly(1, p.validate),
@@ -38,6 +41,9 @@ type verdict struct {
 	Passed   bool              `json:"passed"`
 	Error    *verdictError     `json:"error,omitempty"`
 	Problems []declcfg.Problem `json:"problems,omitempty"`
+	// Notes are what is valid and perhaps not meant.
+	Notes     []declcfg.Problem `json:"notes,omitempty"`
+	MoreNotes int               `json:"moreNotes,omitempty"`
 }
 
 type verdictError struct {
@@ -65,12 +71,16 @@ func (p *program) validate(c *cli.Context) error {
 	if _, err := render.Classify(dir); err != nil {
 		return err
 	}
-	err = p.validateDir(c.Context, dir, c.Int("jobs"))
+	valid, err := p.validateDir(c.Context, dir, c.Int("jobs"))
+	if err == nil {
+		err = p.checkEmpty(c, dir, valid.Packages)
+	}
 	if err != nil && context.Cause(c.Context) != nil {
 		return err
 	}
 	if format == "" {
 		if err == nil && !p.opm {
+			p.logNotes(valid)
 			p.log.Info(fmt.Sprintf("%q is a valid catalog", dir))
 		}
 		if hint := catalogHint(dir); err != nil && hint != "" && !p.opm {
@@ -79,6 +89,9 @@ func (p *program) validate(c *cli.Context) error {
 		return p.opmMessage(err)
 	}
 	v := verdict{Passed: err == nil}
+	if err == nil && !p.opm {
+		v.Notes, v.MoreNotes = valid.Notes, valid.MoreNotes
+	}
 	if err != nil {
 		v.Error = &verdictError{p.message(err)}
 		var problems *declcfg.ValidationError
@@ -96,16 +109,12 @@ func (p *program) validate(c *cli.Context) error {
 }
 
 // validateDir loads what the rules look at and no more.
-func (p *program) validateDir(ctx context.Context, dir string, jobs int) error {
+func (p *program) validateDir(ctx context.Context, dir string, jobs int) (*declcfg.Validated, error) {
 	root, err := declcfg.OpenDir(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: p.warnAt})
-	if err != nil {
-		return err
-	}
-	return declcfg.Validate(catalog)
+	return declcfg.ValidateFS(ctx, root, declcfg.LoadOptions{Jobs: jobs, Warn: p.warnAt})
 }
 
 // warnAt passes on what a loader accepts but finds odd.
@@ -116,22 +125,58 @@ func (p *program) warnAt(pos declcfg.Position, text string) {
 	p.log.Warn(text)
 }
 
+// logNotes logs what is valid and perhaps not meant.
+func (p *program) logNotes(v *declcfg.Validated) {
+	for _, n := range v.Notes {
+		p.log.Info(fmt.Sprintf("%s: note: %s", n.Position, n.Text()))
+	}
+	if v.MoreNotes > 0 {
+		p.log.Info(fmt.Sprintf("%d more notes of this kind", v.MoreNotes))
+	}
+}
+
 // message is what the answer says about an invalid catalog: opm's message.
 func (p *program) message(err error) string {
-	var problems *declcfg.ValidationError
-	if errors.As(err, &problems) {
+	if problems := allProblems(err); problems != nil {
 		return problems.OpmMessage()
 	}
 	return err.Error()
 }
 
+// allProblems joins the problems in an error: a database has an error for each of its packages. It is nil if there are none.
+func allProblems(err error) *declcfg.ValidationError {
+	var all *declcfg.ValidationError
+	switch e := err.(type) {
+	case *declcfg.ValidationError:
+		return e
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			switch found := allProblems(err); {
+			case found == nil:
+			case all == nil:
+				all = &declcfg.ValidationError{Problems: slices.Clone(found.Problems)}
+			default:
+				all.Problems = append(all.Problems, found.Problems...)
+			}
+		}
+	case interface{ Unwrap() error }:
+		return allProblems(e.Unwrap())
+	}
+	return all
+}
+
 // opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
 func (p *program) opmMessage(err error) error {
-	var problems *declcfg.ValidationError
+	if !p.opm {
+		return err
+	}
 	var name *render.NameError
+	var reference *render.ReferenceError
+	problems := allProblems(err)
 	switch {
-	case !p.opm:
-	case errors.As(err, &problems):
+	case problems != nil && errors.As(err, &reference):
+		return &render.ReferenceError{Reference: reference.Reference, Err: errors.New(problems.OpmMessage())}
+	case problems != nil:
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
 		return fmt.Errorf("render reference %.300q: %s", images.WithoutCredentials(name.Reference), name.OpmMessage())

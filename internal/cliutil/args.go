@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
 // Line is a command line that has been taken apart against a tree of commands.
@@ -281,7 +283,7 @@ func (p *parser) unknownCommand(name string) error {
 		}
 	}
 	elsewhere := p.elsewhere(name)
-	near, ok := Nearest(name, names)
+	near, ok := nearest.Name(name, names)
 	switch {
 	case ok:
 		e.Hint = "did you mean \"" + near + "\"?"
@@ -325,7 +327,7 @@ func (p *parser) unknownFlag(name string, flags []cli.Flag) error {
 		}
 	}
 	bare := strings.TrimLeft(name, "-")
-	near, ok := Nearest(bare, names)
+	near, ok := nearest.Name(bare, names)
 	for _, n := range names {
 		// --default-channel for --default, --max-image for --max-image-size.
 		if !ok && (strings.HasPrefix(bare, n+"-") || strings.HasPrefix(n, bare+"-")) {

@@ -108,12 +108,3 @@ func TestLists(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"render", "registry", "validate", "version", "init"}
-	for word, want := range map[string]string{"rendre": "render", "vaildate": "validate", "int": "init", "verison": "version", "frobnicate": "", "x": ""} {
-		if got, _ := Nearest(word, names); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
-		}
-	}
-}

@@ -65,8 +65,10 @@ type Outcome struct {
 	Written *Written
 	// Record is the file of the record; empty for a line that was not begun.
 	Record string
-	Err    error
-	Took   time.Duration
+	// Repairs is the number of changes that were made on request.
+	Repairs int
+	Err     error
+	Took    time.Duration
 }
 
 // Quarantined are the packages that were left out.
@@ -188,6 +190,7 @@ func (o *Outcome) forget() {
 	if o.Written == nil || o.Written.Report == nil {
 		return
 	}
+	o.Repairs = o.Written.Report.Repairs()
 	short := *o.Written
 	report := migrate.Report{}
 	for _, p := range o.Written.Report.Packages {
@@ -217,8 +220,8 @@ func (t *Task) do(ctx context.Context) (before bool, err error) {
 	}
 	t.record.Source = images.WithoutCredentials(t.Source)
 	report, err := t.run.o.Migrate(ctx, t)
-	var quarantine *migrate.QuarantineError
-	if err != nil && !errors.As(err, &quarantine) {
+	var partial *migrate.PartialError
+	if err != nil && !errors.As(err, &partial) {
 		return false, err
 	}
 	w := t.record.Written

@@ -1,9 +1,10 @@
-package cliutil
+// Package nearest finds the name that a misspelled word was perhaps meant to be.
+package nearest
 
-// Nearest returns the name that is most like word, and whether there is one close enough to be worth a suggestion: at
+// Name returns the name that is most like word, and whether there is one close enough to be worth a suggestion: at
 // most one edit (a letter added, left out, replaced, or two neighbours swapped) for every three letters, and never all of
 // them. Among equally near names the first wins.
-func Nearest(word string, names []string) (string, bool) {
+func Name(word string, names []string) (string, bool) {
 	best, bestDistance := "", max(len(word)/3, min(len(word)-1, 1))+1
 	for _, name := range names {
 		if d := distance(word, name, bestDistance); d < bestDistance {

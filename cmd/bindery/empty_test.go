@@ -1,0 +1,119 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// emptyDir is a directory with the database small.db, the directory empty, an empty database and a configuration of a composite
+// that consists of an empty catalog.
+func emptyDir(t *testing.T) string {
+	t.Helper()
+	dir := workDir(t)
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "empty.db"))
+	done(t, dir, "bindery", "registry", "rm", "-d", "empty.db", "-o", "etcd,silicom-sts-operator")
+	done(t, dir, "bindery", "build", "catalog", "empty", "-t", "acme/empty:v1", "--output", "oci:empty.oci:v1", "--server", "none", "--allow-empty")
+	done(t, dir, "bindery", "build", "catalog", "small.db", "-t", "acme/full:v1", "--output", "oci:full.oci:v1", "--server", "none")
+	writeFile(t, filepath.Join(dir, "compose.yaml"), "name: c\nrepo: acme/c\ntag: v1\nreferences:\n- name: empty\n  image: oci:empty.oci:v1\n")
+	return dir
+}
+
+// A catalog without packages is an error unless it is asked for; nothing is written then. As opm it is a warning.
+func TestEmptyCatalogs(t *testing.T) {
+	dir := emptyDir(t)
+	for _, c := range []struct {
+		args string
+		opm  bool // the command has opm's answer under that name
+	}{
+		{"validate empty", true},
+		{"validate empty -o json", true},
+		{"build catalog empty -t acme/c:v1 --output oci-archive:OUT --server none", false},
+		{"build catalog empty.db -t acme/c:v1 --output oci-archive:OUT --server none", false},
+		{"build catalog empty --plan --server none", false},
+		{"build compose compose.yaml --output oci-archive:OUT --server none --any-packages", false},
+		{"build compose compose.yaml --plan --server none --any-packages", false},
+		{"migrate empty OUT", true},
+		{"migrate empty.db OUT", true},
+		{"migrate empty.db OUT --verify", true},
+		{"migrate empty.db -t acme/c:v1 --output oci-archive:OUT --server none", false},
+		{"catalog rm oci:full.oci:v1 etcd silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none", false},
+		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none", true},
+		{"index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator -t acme/c:v1 --output oci-archive:OUT --server none --output-format sqlite", true},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			temp, err := os.MkdirTemp("", "bindery-empty-*") // the name of the test has commas, which --output would be split at
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(temp)
+			out := filepath.Join(temp, "out")
+			args := strings.Fields(strings.ReplaceAll(c.args, "OUT", out))
+			got := runProgram(t, dir, "bindery", args...)
+			if got.status != 1 || !strings.Contains(got.stderr+got.stdout, "holds no packages") {
+				t.Errorf("%+v", got)
+			}
+			if _, err := os.Lstat(out); err == nil {
+				t.Error("something was written")
+			}
+			if got := runProgram(t, dir, "bindery", append(args, "--allow-empty")...); got.status != 0 {
+				t.Errorf("--allow-empty: %+v", got)
+			}
+			if !c.opm {
+				return
+			}
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+			if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+				t.Errorf("opm: %+v", got)
+			}
+		})
+	}
+	t.Run("--compat=opm", func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "out")
+		if got := runProgram(t, dir, "bindery", "migrate", "empty.db", out, "--compat=opm"); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("a list", func(t *testing.T) {
+		writeFile(t, filepath.Join(dir, "list"), "empty.db out-list\n")
+		if got := runProgram(t, dir, "bindery", "migrate", "--from-file", "list"); got.status != 1 || !strings.Contains(got.stderr, "holds no packages") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// The catalog of production is not replaced by nothing.
+func TestEmptyCatalogIsNotPushed(t *testing.T) {
+	dir := emptyDir(t)
+	name := testregistry.New(t).Host() + "/acme/catalog:v1"
+	done(t, dir, "bindery", "build", "catalog", "cat", "-t", name, "--push", "--use-http", "--server", "none")
+	before := done(t, dir, "bindery", "list", "packages", name, "--use-http")
+	if got := runProgram(t, dir, "bindery", "build", "catalog", "empty", "-t", name, "--push", "--use-http", "--server", "none"); got.status != 1 ||
+		!strings.Contains(got.stderr, "hint: --allow-empty") {
+		t.Errorf("%+v", got)
+	}
+	if after := done(t, dir, "bindery", "list", "packages", name, "--use-http"); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
+// What is left of a catalog when all of its packages are broken is nothing.
+func TestMigrateLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "cat", "catalog.yaml"), "schema: olm.package\nname: broken\n")
+	got := runProgram(t, dir, "bindery", "migrate", "cat", "out", "--keep-going", "--report", "report.json")
+	if got.status != 1 || !strings.Contains(got.stderr, `"cat" holds no packages: broken packages were left out (1): broken`) {
+		t.Errorf("%+v", got)
+	}
+	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {
+		t.Error(report)
+	}
+}

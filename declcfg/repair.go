@@ -1,0 +1,146 @@
+package declcfg
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Repair is one change that [Catalog.Repair] made. Package, Channel and Bundle say where; those that do not apply are empty.
+type Repair struct {
+	Package, Channel, Bundle string
+	// Field is the field that was changed: image, relatedImages, replaces, skips, entries, defaultChannel.
+	Field string
+	// Before and After are the values; empty where there is none.
+	Before, After string
+	Reason        string
+}
+
+// Repair changes what breaks a rule, or leads nowhere, where there is one way only to put it right, and returns the changes:
+//
+//   - a transport or blanks around the name of an image are removed;
+//   - a related image that is no pull spec even so is dropped;
+//   - a replaced bundle that the channel has no entry for is skipped instead: upgrades from it stay, and the channel ends there;
+//   - an entry does not replace or skip itself, or a bundle without a name;
+//   - an entry that repeats another one is dropped;
+//   - the default channel of a package with one channel is that channel.
+//
+// What is changed shares no memory with what it was before. A second Repair finds nothing to do.
+func (c *Catalog) Repair() []Repair {
+	var r repairer
+	channels := map[string][]string{}
+	for i := range c.Channels {
+		channels[c.Channels[i].Package] = append(channels[c.Channels[i].Package], c.Channels[i].Name)
+		r.channel(&c.Channels[i])
+	}
+	for i := range c.Packages {
+		p := &c.Packages[i]
+		if has := channels[p.Name]; len(has) == 1 && has[0] != "" && p.DefaultChannel != has[0] {
+			r.add(Repair{Package: p.Name, Field: "defaultChannel", Before: p.DefaultChannel, After: has[0], Reason: "it is the only channel of the package"})
+			p.DefaultChannel = has[0]
+		}
+	}
+	for i := range c.Bundles {
+		r.bundle(&c.Bundles[i])
+	}
+	return r.made
+}
+
+type repairer struct{ made []Repair }
+
+func (r *repairer) add(made Repair) { r.made = append(r.made, made) }
+
+func (r *repairer) bundle(b *Bundle) {
+	at := Repair{Package: b.Package, Bundle: b.Name}
+	if image, ok := plainPullSpec(b.Image); ok {
+		at.Field, at.Before, at.After, at.Reason = "image", b.Image, image, "a pull spec has no transport and no blanks"
+		b.Image = image
+		r.add(at)
+	}
+	at.Field = "relatedImages"
+	wrong := func(i RelatedImage) bool { return i.Image != "" && checkPullSpec(i.Image) != nil }
+	if !slices.ContainsFunc(b.RelatedImages, wrong) {
+		return
+	}
+	var kept []RelatedImage
+	for _, image := range b.RelatedImages {
+		if !wrong(image) {
+			kept = append(kept, image)
+			continue
+		}
+		at.Before, at.After, at.Reason = image.Image, "", "it is no pull spec"
+		if plain, ok := plainPullSpec(image.Image); ok {
+			at.After, at.Reason = plain, "a pull spec has no transport and no blanks"
+			image.Image = plain
+			if !slices.Contains(kept, image) && !slices.Contains(b.RelatedImages, image) {
+				kept = append(kept, image)
+			}
+		}
+		r.add(at)
+	}
+	b.RelatedImages = kept
+}
+
+// plainPullSpec returns the pull spec in a text that is none because of a transport in front of it or blanks around it.
+func plainPullSpec(text string) (string, bool) {
+	if text == "" || checkPullSpec(text) == nil {
+		return "", false
+	}
+	plain := strings.TrimSpace(text)
+	for _, transport := range []string{"docker://", "oci://"} {
+		if rest, ok := strings.CutPrefix(plain, transport); ok {
+			plain = rest
+			break
+		}
+	}
+	return plain, plain != "" && checkPullSpec(plain) == nil
+}
+
+func (r *repairer) channel(c *Channel) {
+	names := map[string]bool{}
+	for _, e := range c.Entries {
+		names[e.Name] = true
+	}
+	seen := map[string]int{}
+	var kept []ChannelEntry
+	before := len(r.made)
+	for _, e := range c.Entries {
+		at := Repair{Package: c.Package, Channel: c.Name, Bundle: e.Name}
+		if i, ok := seen[e.Name]; ok && e.Replaces == kept[i].Replaces && e.SkipRange == kept[i].SkipRange && slices.Equal(e.Skips, kept[i].Skips) {
+			at.Field, at.Before, at.Reason = "entries", e.Name, "the entry is there twice"
+			r.add(at)
+			continue
+		}
+		seen[e.Name] = len(kept)
+		kept = append(kept, e)
+	}
+	for i := range kept {
+		e := &kept[i]
+		at := Repair{Package: c.Package, Channel: c.Name, Bundle: e.Name}
+		nowhere := func(skip string) bool { return skip == "" || skip == e.Name }
+		if slices.ContainsFunc(e.Skips, nowhere) {
+			at.Field, at.Before, at.Reason = "skips", fmt.Sprintf("%q", e.Skips), "a bundle skips neither itself nor one without a name"
+			e.Skips = slices.DeleteFunc(slices.Clone(e.Skips), nowhere)
+			at.After = fmt.Sprintf("%q", e.Skips)
+			r.add(at)
+		}
+		at.Field, at.Before, at.After = "replaces", e.Replaces, ""
+		switch {
+		case e.Replaces == "":
+		case e.Replaces == e.Name:
+			at.Reason = "a bundle does not replace itself"
+			e.Replaces = ""
+			r.add(at)
+		case !names[e.Replaces]:
+			at.Reason = "the channel has no entry for the bundle; it is skipped instead, so that upgrades from it stay"
+			if !slices.Contains(e.Skips, e.Replaces) {
+				e.Skips = append(slices.Clip(e.Skips), e.Replaces)
+			}
+			e.Replaces = ""
+			r.add(at)
+		}
+	}
+	if len(r.made) > before {
+		c.Entries = kept
+	}
+}
