@@ -74,7 +74,7 @@ func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Se
 			o.Warn = warned.tell
 		}
 		units := x.divide(order)
-		err := inOrder(ctx, o, len(units), aheadBytes, func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
+		err := inOrder(ctx, o, len(units), aheadBytes/2, func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
 			for _, n := range units[i] {
 				if err := ctx.Err(); err != nil {
 					return err

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/cliutil"
@@ -95,17 +96,14 @@ func (p *program) validate(c *cli.Context) error {
 	return nil
 }
 
-// validateDir loads what the rules look at and no more.
+// validateDir reads the catalog in pieces, or as a whole if something is wrong with it.
 func (p *program) validateDir(ctx context.Context, dir string, jobs int) error {
 	root, err := declcfg.OpenDir(dir)
 	if err != nil {
 		return err
 	}
-	catalog, err := declcfg.Load(ctx, root, declcfg.LoadOptions{Skeleton: true, Jobs: jobs, Warn: p.warnAt})
-	if err != nil {
-		return err
-	}
-	return declcfg.Validate(catalog)
+	_, err = build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: jobs, Warn: p.warnAt})
+	return err
 }
 
 // warnAt passes on what a loader accepts but finds odd.
