@@ -42,12 +42,16 @@ type docReader struct {
 	options  LoadOptions
 	scratch  []byte
 	object   []byte // scratch of checkObjects
+	spans    spanReader
 }
 
 func newDocReader(o LoadOptions) *docReader {
 	in := bufio.NewReader(nil)
 	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()), conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
 }
+
+// close gives back what the reader has open.
+func (d *docReader) close() { d.spans.close() }
 
 // reset begins another file.
 func (d *docReader) reset(r io.Reader, name string) {
@@ -60,13 +64,22 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // next reads a document into the scratch buffer as canonical JSON.
 func (d *docReader) next() ([]byte, error) {
+	doc, err := d.document()
+	if err != nil {
+		return nil, err
+	}
+	return d.convert(doc)
+}
+
+// document reads the text of a document.
+func (d *docReader) document() (canon.Doc, error) {
 	if d.count == 0 {
 		head, err := d.in.Peek(d.in.Size())
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+			return canon.Doc{}, err
 		}
 		if d.line = 1; bytes.HasPrefix(head, byteOrderMark) {
-			return nil, errors.New("text starts with a byte order mark: save it as UTF-8 without one")
+			return canon.Doc{}, errors.New("text starts with a byte order mark: save it as UTF-8 without one")
 		}
 		d.comments = bytes.HasPrefix(bytes.TrimSpace(head), []byte("#"))
 	}
@@ -74,13 +87,15 @@ func (d *docReader) next() ([]byte, error) {
 	doc, err := d.split.Next()
 	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
 		// A file of comments only is no empty file: it is some text that is no catalog.
-		return nil, errNoObject
+		return canon.Doc{}, errNoObject
 	}
 	d.line = doc.Line
-	d.doc = doc
-	if err != nil {
-		return nil, err
-	}
+	d.doc = canon.Doc{Start: doc.Start, End: doc.End, JSON: doc.JSON, Data: doc.Data}
+	return doc, err
+}
+
+// convert makes canonical JSON of a document, in the scratch buffer.
+func (d *docReader) convert(doc canon.Doc) (_ []byte, err error) {
 	if d.options.Warn != nil {
 		d.conv.Warn = func(line int, message string) {
 			d.options.Warn(Position{File: d.name, Line: d.line + line - 1}, message)
@@ -108,6 +123,11 @@ func (d *docReader) blob() (Blob, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.parse(doc)
+}
+
+// parse makes a blob of canonical JSON in the scratch buffer.
+func (d *docReader) parse(doc []byte) (Blob, error) {
 	skeleton := d.options.Skeleton
 	if !skeleton {
 		doc = bytes.Clone(doc)
@@ -205,7 +225,7 @@ func (e *objectError) Unwrap() error { return e.err }
 // are.
 func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) {
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, errIrregular) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: err.Error()}

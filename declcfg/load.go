@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"runtime"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -158,22 +157,6 @@ func (r *Reader) NextMeta() (*Meta, error) {
 	return m, err
 }
 
-// ahead is how many files per job may be read or waiting to be handed over. It bounds the memory of a [Walk]; small
-// files between large ones need room, or the jobs wait for each other.
-const ahead = 16
-
-// Of one file, pieceBlobs are handed over together, or fewer that have pieceBytes, and pieces of these wait at most. So a file
-// need not be in memory as a whole to be walked through, while files of usual packages are parsed without waiting for those
-// before them.
-const (
-	pieceBlobs = 256
-	pieceBytes = 256 << 10
-	pieces     = 6
-)
-
-// aheadBytes is how much of the documents of all files together may wait to be handed over in a [Walk].
-const aheadBytes = 6 << 20
-
 // walk reads all files with read, in parallel, and hands over what it gives in order. most is how many bytes of documents,
 // about, may wait for that.
 func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read func(*docReader) (T, error), emit func(T) error) error {
@@ -187,114 +170,9 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 			return err
 		}
 	}
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-
-	// piece is a part of a file; the last one has what reading it ended with.
-	type piece struct {
-		blobs []T
-		bytes int
-		last  bool
-		err   error
-	}
-	room := newRoom(ctx, most)
-	defer room.stop()
-	results := make([]chan piece, len(files))
-	for i := range results {
-		results[i] = make(chan piece, pieces)
-	}
-	// A file is begun only when less than jobs files are being read, and less than ahead files are read or waiting to
-	// be handed over.
-	window := make(chan struct{}, ahead*jobs)
-	next := make(chan int)
-	go func() {
-		defer close(next)
-		for i := range files {
-			select {
-			case window <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for range jobs {
-		go func() {
-			d := newDocReader(o)
-			for i := range next {
-				hand := func(p piece) error {
-					room.take(i, p.bytes)
-					select {
-					case results[i] <- p:
-						return nil
-					case <-ctx.Done():
-						return ctx.Err()
-					}
-				}
-				var p piece
-				err := readFile(ctx, fsys, files[i], d, read, func(b T) error {
-					p.blobs, p.bytes = append(p.blobs, b), p.bytes+len(d.scratch)
-					if len(p.blobs) < pieceBlobs && p.bytes < pieceBytes {
-						return nil
-					}
-					full := p
-					p = piece{}
-					return hand(full)
-				})
-				p.last, p.err = true, err
-				if hand(p) != nil {
-					return
-				}
-			}
-		}()
-	}
-
-	var invalid ValidationError
-	for i := range files {
-		room.first(i)
-		for last := false; !last; {
-			var p piece
-			select {
-			case p = <-results[i]:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if last = p.last; last {
-				<-window
-			}
-			room.give(p.bytes)
-			var problems *ValidationError
-			if errors.As(p.err, &problems) {
-				invalid.Problems = append(invalid.Problems, problems.Problems...)
-				continue
-			}
-			if p.err != nil {
-				return p.err
-			}
-			if len(invalid.Problems) > 0 {
-				continue // what follows is read for its problems only
-			}
-			for k, b := range p.blobs {
-				if err := emit(b); err != nil {
-					return err
-				}
-				var none T
-				p.blobs[k] = none
-			}
-		}
-	}
-	if len(invalid.Problems) > 0 {
-		return &invalid
-	}
-	return nil
+	return inOrder(ctx, o, len(files), most, func(ctx context.Context, d *docReader, i int, hand func(T) error) error {
+		return readFile(ctx, fsys, files[i], d, read, hand)
+	}, emit)
 }
 
 // readFile hands over what read makes of each document of a file.

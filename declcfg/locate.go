@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync"
 
 	"github.com/operator-bindery/bindery/internal/canon"
 )
@@ -19,28 +20,103 @@ type Validated struct {
 	MoreNotes int
 }
 
-// ValidateFS loads the catalog in fsys and checks it. Its error is that of [Load] or of [Validate], the problems with
-// the line of the very entry or property that they are about, not only of its blob. It holds the catalog's skeleton
-// only.
+// ValidateFS reads the catalog in fsys and checks it. Its error is that of [Load] or of [Validate], the problems with
+// the line of the very entry or property that they are about, not only of its blob. A valid catalog is read package by
+// package; one that is not valid is loaded as a whole, without manifests, to find all its problems.
 func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, error) {
 	o.Skeleton = true
+	warned := heldWarnings{most: maxHeldWarnings}
+	if valid, ok := validateByPackage(ctx, fsys, o, &warned); ok {
+		for _, w := range warned.all {
+			o.Warn(w.at, w.text)
+		}
+		refinePositions(fsys, valid.Notes, o.Limits)
+		return valid, nil
+	}
 	c, err := Load(ctx, fsys, o)
-	var v *validator
-	if err == nil {
-		v = validate(c, false)
-		err = v.err()
-	}
-	var invalid *ValidationError
-	if errors.As(err, &invalid) {
-		refinePositions(fsys, invalid.Problems, o.Limits)
-	}
 	if err != nil {
+		return nil, err
+	}
+	v := validate(c, false)
+	var invalid *ValidationError
+	if err := v.err(); errors.As(err, &invalid) {
+		refinePositions(fsys, invalid.Problems, o.Limits)
 		return nil, err
 	}
 	refinePositions(fsys, v.notes, o.Limits)
 	parts := c.ByPackage()
 	delete(parts, "")
 	return &Validated{Packages: len(parts), Notes: v.notes, MoreNotes: v.moreNotes}, nil
+}
+
+// maxHeldWarnings is how many warnings are held back until a catalog is known to be valid. One with more is loaded as a whole.
+const maxHeldWarnings = 10_000
+
+// heldWarnings collects warnings. It is safe for concurrent use.
+type heldWarnings struct {
+	mu   sync.Mutex
+	most int
+	all  []heldWarning
+	full bool
+}
+
+type heldWarning struct {
+	at   Position
+	text string
+}
+
+func (h *heldWarnings) add(at Position, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.full = h.full || len(h.all) == h.most; !h.full {
+		h.all = append(h.all, heldWarning{at, text})
+	}
+}
+
+// validateByPackage validates one package after the other. It gives up at the first problem.
+func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *heldWarnings) (*Validated, bool) {
+	if o.Warn != nil {
+		o.Warn = warned.add
+	}
+	v := &validator{}
+	packages := 0
+	part, name := &Catalog{}, ""
+	check := func() bool {
+		g, problems := newGraph(part, false)
+		for _, pkg := range g.Packages {
+			v.pkg(pkg)
+		}
+		if name != "" {
+			packages++
+		}
+		part = &Catalog{}
+		return len(problems) == 0 && len(v.problems) == 0
+	}
+	x, err := NewIndex(ctx, fsys, o)
+	if err != nil {
+		return nil, false
+	}
+	for i := range x.docs {
+		if !hasPlace(x.docs[i].Schema, x.docs[i].Package) {
+			return nil, false // it is not yielded, and is a problem
+		}
+	}
+	for b, err := range x.Blobs(ctx, nil) {
+		if err != nil {
+			return nil, false
+		}
+		if pkg := b.BlobPackage(); pkg != name {
+			if !check() {
+				return nil, false
+			}
+			name = pkg
+		}
+		part.Add(b)
+	}
+	if !check() || warned.full {
+		return nil, false
+	}
+	return &Validated{Packages: packages, Notes: v.notes, MoreNotes: v.moreNotes}, true
 }
 
 // maxRefined bounds the problems whose lines are looked up: each costs the reading of a file.

@@ -6,8 +6,12 @@ import (
 )
 
 // Reduce drops the values of the bundle's olm.bundle.object and olm.csv.metadata properties after checking them, as a
-// skeleton load does: the bundle still validates as before, but cannot be written any more.
-func (b *Bundle) Reduce() { b.reduce() }
+// skeleton load does: the bundle still validates as before, but cannot be written any more. It no longer shares memory with
+// the document that it was read from.
+func (b *Bundle) Reduce() {
+	b.reduce()
+	detach(b, true)
+}
 
 // DropObjects is [Bundle.Reduce] for the olm.bundle.object properties alone, unchecked. The bundle no longer shares memory
 // with the document that it was read from.

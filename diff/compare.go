@@ -15,31 +15,85 @@ type Options struct {
 	Only []Section
 }
 
-// Compare compares two catalogs, which need not be valid. Both are read to the end; the error is that of either, and the
-// old one is read first.
-func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (*Report, error) {
-	a, err := read(old)
-	if err != nil {
-		return nil, err
-	}
-	b, err := read(new)
-	if err != nil {
-		return nil, err
-	}
+// Compare compares two catalogs, which need not be valid, package by package: of each only one package is in memory, and the
+// names of all images. The blobs of both come in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
+// that of either, that of the old one if both have one.
+func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err error) {
+	images := map[string]sides{}
+	a, b := newSide(old, images, isOld), newSide(new, images, isNew)
+	defer a.stop()
+	defer b.stop()
 	c := comparison{only: o.Only}
-	r := &Report{Old: a.counts, New: b.counts, Packages: []PackageDiff{}, Images: ImageDiff{Added: []string{}, Removed: []string{}}}
-	for _, p := range pairs(a.packages, b.packages) {
+	r := &Report{Packages: []PackageDiff{}, Images: ImageDiff{Added: []string{}, Removed: []string{}}}
+	for {
+		name, more, err := nextPackage(a, b)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		p := pair[pkg]{name: name}
+		if p.old, err = a.take(name); err != nil {
+			return nil, err
+		}
+		if p.new, err = b.take(name); err != nil {
+			return nil, a.errorOr(err)
+		}
+		if p.old == nil && p.new == nil {
+			continue // there are only blobs of no package
+		}
 		if d, differs := c.pkg(p); differs {
 			r.Packages = append(r.Packages, d)
 		}
 	}
-	if c.on(Images) {
-		r.Images.Added = missing(b.images, a.images)
-		r.Images.Removed = missing(a.images, b.images)
+	// What has no package and needs one comes last, and is reported first.
+	slices.SortStableFunc(r.Packages, func(x, y PackageDiff) int { return cmp.Compare(x.Name, y.Name) })
+	r.Old, r.New = a.counts, b.counts
+	for name, in := range images {
+		if in&isOld != 0 {
+			r.Old.Images++
+		}
+		if in&isNew != 0 {
+			r.New.Images++
+		}
+		switch {
+		case !c.on(Images):
+		case in == isNew:
+			r.Images.Added = append(r.Images.Added, name)
+		case in == isOld:
+			r.Images.Removed = append(r.Images.Removed, name)
+		}
 	}
+	slices.Sort(r.Images.Added)
+	slices.Sort(r.Images.Removed)
 	r.Others = c.others(a.others, b.others)
 	r.Same = len(r.Packages)+len(r.Images.Added)+len(r.Images.Removed)+len(r.Others) == 0
 	return r, nil
+}
+
+// nextPackage is the name of the package that comes next on either side.
+func nextPackage(a, b *side) (name string, more bool, err error) {
+	x, moreX, err := a.peek()
+	if err != nil {
+		return "", false, err
+	}
+	y, moreY, err := b.peek()
+	if err != nil {
+		return "", false, a.errorOr(err)
+	}
+	if !moreX || moreY && comparePackages(y, x) < 0 {
+		return y, moreY, nil
+	}
+	return x, true, nil
+}
+
+// comparePackages is the order in which packages come: by name, those blobs last that have none.
+func comparePackages(a, b string) int {
+	if (a == "") != (b == "") {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
 }
 
 type comparison struct{ only []Section }

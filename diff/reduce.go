@@ -16,13 +16,27 @@ import (
 // maxValue is up to which size, in bytes, values are kept and shown. Of larger ones the digest is.
 const maxValue = 512
 
-// side is one of the catalogs, reduced to what is compared. What is there twice has two keys.
+// sides are the catalogs that have something.
+type sides uint8
+
+const (
+	isOld sides = 1 << iota
+	isNew
+)
+
+// side is one of the catalogs, read package by package and reduced to what is compared. What is there twice has two keys.
 type side struct {
-	packages map[string]*pkg
-	others   map[blobKey]bool // of no package
-	images   map[string]bool
-	counts   Counts
-	scratch  []byte
+	next func() (declcfg.Blob, error, bool)
+	stop func()
+	blob declcfg.Blob // that was looked at and not taken
+
+	pkg    *pkg             // that is being read; nil while nothing of it was
+	others map[blobKey]bool // of no package
+	counts Counts
+
+	images  map[string]sides // of both
+	is      sides
+	scratch []byte
 }
 
 type pkg struct {
@@ -33,6 +47,8 @@ type pkg struct {
 	bundles      map[string]*bundle
 	deprecations map[declcfg.Reference]string
 	others       map[blobKey]bool
+
+	channelNames, bundleNames repeated
 }
 
 type channel struct {
@@ -69,29 +85,54 @@ func (v value) json() json.RawMessage {
 	return json.RawMessage(v)
 }
 
-// read reduces a catalog. Its error is that of the stream, or tells of a value that is not JSON.
-func read(blobs iter.Seq2[declcfg.Blob, error]) (*side, error) {
-	s := &side{packages: map[string]*pkg{}, others: map[blobKey]bool{}, images: map[string]bool{}}
-	for blob, err := range blobs {
+func newSide(blobs iter.Seq2[declcfg.Blob, error], images map[string]sides, is sides) *side {
+	s := &side{others: map[blobKey]bool{}, images: images, is: is}
+	s.next, s.stop = iter.Pull2(blobs)
+	return s
+}
+
+// peek is the package of the next blob.
+func (s *side) peek() (pkg string, more bool, err error) {
+	if s.blob == nil {
+		if s.blob, err, more = s.next(); err != nil || !more {
+			return "", false, err
+		}
+	}
+	return s.blob.BlobPackage(), true, nil
+}
+
+// take reads a package, if it comes next. Its error is that of the stream, or tells of a value that is not JSON.
+func (s *side) take(name string) (*pkg, error) {
+	s.pkg = nil
+	for {
+		next, more, err := s.peek()
 		if err != nil {
 			return nil, err
 		}
+		if !more || comparePackages(next, name) > 0 {
+			return s.pkg, nil
+		}
+		if next != name {
+			return nil, fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages", next, name)
+		}
+		blob := s.blob
+		s.blob = nil
 		if err := s.add(blob); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", blob.BlobSchema(), blob.BlobName(), err)
 		}
 	}
-	s.counts.Images = len(s.images)
-	return s, nil
 }
 
-func (s *side) pkg(name string) *pkg {
-	p := s.packages[name]
-	if p == nil {
-		p = &pkg{fields: map[string]string{}, channels: map[string]*channel{}, bundles: map[string]*bundle{},
-			deprecations: map[declcfg.Reference]string{}, others: map[blobKey]bool{}}
-		s.packages[name] = p
+// errorOr reads what is left. It returns the error of that if there is one, or else err.
+func (s *side) errorOr(err error) error {
+	for {
+		if _, more, mine := s.peek(); mine != nil {
+			return mine
+		} else if !more {
+			return err
+		}
+		s.blob = nil
 	}
-	return p
 }
 
 func (s *side) add(blob declcfg.Blob) error {
@@ -103,7 +144,7 @@ func (s *side) add(blob declcfg.Blob) error {
 	case *declcfg.Bundle:
 		return s.addBundle(b)
 	case *declcfg.Deprecations:
-		p := s.pkg(b.Package)
+		p := s.current()
 		for _, e := range b.Entries {
 			p.deprecations[e.Reference] = e.Message
 		}
@@ -115,15 +156,31 @@ func (s *side) add(blob declcfg.Blob) error {
 		}
 		others := s.others
 		if b.Package != "" {
-			others = s.pkg(b.Package).others
+			others = s.current().others
 		}
 		others[blobKey{schema: b.Schema, name: b.Name, value: v}] = true
 	}
 	return nil
 }
 
+// current is the package that is being read.
+func (s *side) current() *pkg {
+	if s.pkg == nil {
+		s.pkg = &pkg{fields: map[string]string{}, channels: map[string]*channel{}, bundles: map[string]*bundle{},
+			deprecations: map[declcfg.Reference]string{}, others: map[blobKey]bool{}, channelNames: repeated{}, bundleNames: repeated{}}
+	}
+	return s.pkg
+}
+
+// use notes that the catalog has an image.
+func (s *side) use(image string) {
+	if image != "" {
+		s.images[image] |= s.is
+	}
+}
+
 func (s *side) addPackage(b *declcfg.Package) (err error) {
-	p := s.pkg(b.Name)
+	p := s.current()
 	if !p.there {
 		s.counts.Packages++
 	}
@@ -139,15 +196,15 @@ func (s *side) addPackage(b *declcfg.Package) (err error) {
 }
 
 func (s *side) addChannel(b *declcfg.Channel) (err error) {
-	p := s.pkg(b.Package)
+	p := s.current()
 	s.counts.Channels++
 	c := &channel{entries: make(map[string]Edge, len(b.Entries))}
-	incoming := map[string]bool{}
+	names, incoming := repeated{}, map[string]bool{}
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		skips := slices.Clone(e.Skips)
 		slices.Sort(skips)
-		c.entries[free(c.entries, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips), SkipRange: e.SkipRange}
+		c.entries[free(c.entries, names, e.Name)] = Edge{Replaces: e.Replaces, Skips: slices.Compact(skips), SkipRange: e.SkipRange}
 		incoming[e.Replaces] = true
 		for _, skip := range e.Skips {
 			incoming[skip] = true
@@ -163,12 +220,12 @@ func (s *side) addChannel(b *declcfg.Channel) (err error) {
 	if c.properties, err = s.properties(b.Properties); err != nil {
 		return err
 	}
-	p.channels[free(p.channels, b.Name)] = c
+	p.channels[free(p.channels, p.channelNames, b.Name)] = c
 	return s.addFields(p, b, b.Unknown)
 }
 
 func (s *side) addBundle(b *declcfg.Bundle) error {
-	p := s.pkg(b.Package)
+	p := s.current()
 	s.counts.Bundles++
 	out := &bundle{image: b.Image, related: make(map[declcfg.RelatedImage]bool, len(b.RelatedImages))}
 	if property, err := b.PackageProperty(); err == nil {
@@ -179,15 +236,14 @@ func (s *side) addBundle(b *declcfg.Bundle) error {
 	}
 	for _, r := range b.RelatedImages {
 		out.related[r] = true
-		s.images[r.Image] = true
+		s.use(r.Image)
 	}
-	s.images[b.Image] = true
-	delete(s.images, "")
+	s.use(b.Image)
 	var err error
 	if out.properties, err = s.properties(b.Properties); err != nil {
 		return err
 	}
-	p.bundles[free(p.bundles, b.Name)] = out
+	p.bundles[free(p.bundles, p.bundleNames, b.Name)] = out
 	return s.addFields(p, b, b.Unknown)
 }
 
@@ -233,13 +289,17 @@ func (s *side) value(v json.RawMessage, manifest bool) (value, error) {
 	return value(strings.TrimSuffix(string(v), "\n")), nil
 }
 
+// repeated are the numbers that the names were given last which a catalog has more than once.
+type repeated map[string]int
+
 // free is a key for a name: the name itself, or where a catalog has it twice the name with a number.
-func free[V any](m map[string]V, name string) string {
+func free[V any](m map[string]V, r repeated, name string) string {
 	key := name
-	for n := 2; ; n++ {
+	for n := max(2, r[name]+1); ; n++ {
 		if _, taken := m[key]; !taken {
 			return key
 		}
 		key = fmt.Sprintf("%s (%d)", name, n)
+		r[name] = n
 	}
 }

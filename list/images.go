@@ -49,7 +49,7 @@ type BundleRef struct {
 // Images lists the images of bundles, and those that the bundles say they need, each once and sorted. A bundle without an
 // image has its manifests in the catalog and only needs others.
 func (l *Listing) Images(o ImageOptions) ([]Image, error) {
-	packages, err := l.packages(o.Package)
+	packages, err := l.of(o.Package)
 	if err != nil {
 		return nil, err
 	}
@@ -58,19 +58,16 @@ func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 	for _, name := range o.Channels {
 		missing[name] = true
 	}
-	for _, p := range packages {
-		for _, ch := range p.Channels {
-			if len(o.Channels) > 0 && !slices.Contains(o.Channels, ch.Name) {
+	for i := range packages {
+		for j := range packages[i].channels {
+			ch := &packages[i].channels[j]
+			if len(o.Channels) > 0 && !slices.Contains(o.Channels, ch.name) {
 				continue
 			}
-			delete(missing, ch.Name)
-			entries := ch.Entries
-			if o.HeadsOnly {
-				entries = ch.Heads()
-			}
-			for _, e := range entries {
-				if e.Bundle != nil {
-					uses.add(e.Bundle.Bundle, ch)
+			delete(missing, ch.name)
+			for k := range ch.entries {
+				if e := &ch.entries[k]; !o.HeadsOnly || e.Name == ch.head {
+					uses.add(e)
 				}
 			}
 		}
@@ -78,8 +75,8 @@ func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 	if len(missing) > 0 {
 		e := &declcfg.NotFoundError{Kind: "channel", Name: slices.Sorted(maps.Keys(missing))[0]}
 		for _, p := range packages {
-			for _, ch := range p.Channels {
-				e.Known = append(e.Known, ch.Name)
+			for _, ch := range p.channels {
+				e.Known = append(e.Known, ch.name)
 			}
 		}
 		return nil, e
@@ -91,44 +88,54 @@ func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 type imageUses map[string]*imageUse
 
 type imageUse struct {
-	kinds    map[string]bool
-	channels map[ChannelRef]bool
-	bundles  map[BundleRef]bool
+	bundle, related bool
+	channels        []ChannelRef // sorted
+	bundles         []BundleRef
 }
 
-func (u imageUses) add(b *declcfg.Bundle, ch *declcfg.ChannelNode) {
-	channel, bundle := ChannelRef{ch.Package.Name, ch.Name}, BundleRef{ch.Package.Name, b.Name}
-	use := func(image, kind string) {
-		if image == "" {
-			return
-		}
+// add adds the images of an entry. Entries come in the order of their channels.
+func (u imageUses) add(e *entry) {
+	channel, bundle := ChannelRef{e.Package, e.Channel}, BundleRef{e.Package, e.Name}
+	use := func(image string) *imageUse {
 		x := u[image]
 		if x == nil {
-			x = &imageUse{map[string]bool{}, map[ChannelRef]bool{}, map[BundleRef]bool{}}
+			x = &imageUse{}
 			u[image] = x
 		}
-		x.kinds[kind], x.channels[channel], x.bundles[bundle] = true, true, true
+		if n := len(x.channels); n == 0 || x.channels[n-1] != channel {
+			x.channels = append(x.channels, channel)
+		}
+		if n := len(x.bundles); n == 0 || x.bundles[n-1] != bundle {
+			x.bundles = append(x.bundles, bundle)
+		}
+		return x
 	}
-	use(b.Image, BundleImage)
-	for _, r := range b.RelatedImages {
+	if e.Image != "" {
+		use(e.Image).bundle = true
+	}
+	for _, r := range e.related {
 		// opm's related images have that of the bundle among them.
-		if r.Image != b.Image {
-			use(r.Image, RelatedImage)
+		if r != e.Image && r != "" {
+			use(r).related = true
 		}
 	}
 }
 
 func (u imageUses) images() []Image {
-	out := []Image{}
+	out := make([]Image, 0, len(u))
 	for _, name := range slices.Sorted(maps.Keys(u)) {
 		use := u[name]
-		row := Image{Image: name, Kinds: slices.Sorted(maps.Keys(use.kinds))}
-		row.Channels = slices.SortedFunc(maps.Keys(use.channels), func(a, b ChannelRef) int {
+		row := Image{Image: name, Channels: use.channels}
+		if use.bundle {
+			row.Kinds = append(row.Kinds, BundleImage)
+		}
+		if use.related {
+			row.Kinds = append(row.Kinds, RelatedImage)
+		}
+		slices.SortFunc(use.bundles, func(a, b BundleRef) int {
 			return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
 		})
-		row.Bundles = slices.SortedFunc(maps.Keys(use.bundles), func(a, b BundleRef) int {
-			return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
-		})
+		row.Bundles = slices.Compact(use.bundles)
 		for _, c := range row.Channels {
 			if n := len(row.Packages); n == 0 || row.Packages[n-1] != c.Package {
 				row.Packages = append(row.Packages, c.Package)

@@ -1,13 +1,11 @@
 // Package list makes tables of what a catalog holds: its packages, channels and bundles.
 //
-// A catalog must be valid to be listed. It is read as a stream, and of each bundle only what a table shows is kept, so
-// that memory does not grow with the manifests in it.
+// A catalog must be valid to be listed. It is read package by package, and of each bundle only what a table shows is kept,
+// so that memory does not grow with the manifests in it.
 package list
 
 import (
-	"encoding/json"
 	"io"
-	"iter"
 	"strings"
 	"text/tabwriter"
 
@@ -16,58 +14,25 @@ import (
 
 // Listing is a catalog of which tables can be made. It is safe for concurrent use.
 type Listing struct {
-	graph   *declcfg.Graph
-	display map[[2]string]string // by package and bundle
+	packages []pkg // by name
 }
 
-// Load reads a catalog and validates it. Its error is that of the stream, or a *[declcfg.ValidationError].
-func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
-	l := &Listing{display: map[[2]string]string{}}
-	var c declcfg.Catalog
-	for blob, err := range blobs {
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := blob.(*declcfg.Bundle); ok {
-			if name := displayName(b); name != "" {
-				l.display[[2]string{b.Package, b.Name}] = name
-			}
-			b.Reduce()
-		}
-		c.Add(blob)
-	}
-	if err := declcfg.Validate(&c); err != nil {
-		return nil, err
-	}
-	var err error
-	l.graph, err = declcfg.NewGraph(&c)
-	return l, err
+// pkg is what tables show of a package.
+type pkg struct {
+	Package
+	channels []channel // by name
 }
 
-// displayName is the name for people of a bundle's operator: from its ClusterServiceVersion, or else from the metadata
-// that stands for it; empty where there is none or it cannot be read.
-func displayName(b *declcfg.Bundle) string {
-	if csv, err := b.CSV(); err == nil && csv != nil {
-		var v struct {
-			Spec struct {
-				DisplayName string `json:"displayName"`
-			} `json:"spec"`
-		}
-		if json.Unmarshal(csv, &v) == nil {
-			return v.Spec.DisplayName
-		}
-	}
-	for _, p := range b.Properties {
-		if p.Type == declcfg.PropertyCSVMetadata {
-			var v struct {
-				DisplayName string `json:"displayName"`
-			}
-			if json.Unmarshal(p.Value, &v) == nil {
-				return v.DisplayName
-			}
-		}
-	}
-	return ""
+// channel is what tables show of a channel.
+type channel struct {
+	name, head string
+	entries    []entry // by name
+}
+
+// entry is a row of the table of bundles, with the images that the bundle needs.
+type entry struct {
+	Bundle
+	related []string
 }
 
 // Package is a row of the table of packages.
@@ -98,32 +63,22 @@ type Bundle struct {
 // Packages lists all packages by name.
 func (l *Listing) Packages() []Package {
 	rows := []Package{}
-	for _, p := range l.graph.Packages {
-		row := Package{Name: p.Name, DefaultChannel: p.DefaultChannel}
-		if ch := p.Default(); ch != nil {
-			if head, err := ch.Head(); err == nil {
-				row.DisplayName = l.display[[2]string{p.Name, head.Name}]
-			}
-		}
-		rows = append(rows, row)
+	for _, p := range l.packages {
+		rows = append(rows, p.Package)
 	}
 	return rows
 }
 
 // Channels lists the channels of one package, or of all where pkg is empty, by package and name.
 func (l *Listing) Channels(pkg string) ([]Channel, error) {
-	packages, err := l.packages(pkg)
+	packages, err := l.of(pkg)
 	if err != nil {
 		return nil, err
 	}
 	rows := []Channel{}
 	for _, p := range packages {
-		for _, ch := range p.Channels {
-			head, err := ch.Head()
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, Channel{Package: p.Name, Name: ch.Name, Head: head.Name})
+		for _, ch := range p.channels {
+			rows = append(rows, Channel{Package: p.Name, Name: ch.name, Head: ch.head})
 		}
 	}
 	return rows, nil
@@ -131,41 +86,34 @@ func (l *Listing) Channels(pkg string) ([]Channel, error) {
 
 // Bundles lists the entries of the channels of one package, or of all where pkg is empty, by package, channel and name.
 func (l *Listing) Bundles(pkg string) ([]Bundle, error) {
-	packages, err := l.packages(pkg)
+	packages, err := l.of(pkg)
 	if err != nil {
 		return nil, err
 	}
 	rows := []Bundle{}
 	for _, p := range packages {
-		for _, ch := range p.Channels {
-			for _, e := range ch.Entries {
-				row := Bundle{Package: p.Name, Channel: ch.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
-				if e.Bundle != nil {
-					row.Image = e.Bundle.Image
-				}
-				if row.Skips == nil {
-					row.Skips = []string{}
-				}
-				rows = append(rows, row)
+		for _, ch := range p.channels {
+			for _, e := range ch.entries {
+				rows = append(rows, e.Bundle)
 			}
 		}
 	}
 	return rows, nil
 }
 
-func (l *Listing) packages(name string) ([]*declcfg.PackageNode, error) {
+// of are the packages that a name chooses, all where it is empty.
+func (l *Listing) of(name string) ([]pkg, error) {
 	if name == "" {
-		return l.graph.Packages, nil
+		return l.packages, nil
 	}
-	p := l.graph.Package(name)
-	if p == nil {
-		e := &declcfg.NotFoundError{Kind: "package", Name: name}
-		for _, p := range l.graph.Packages {
-			e.Known = append(e.Known, p.Name)
+	e := &declcfg.NotFoundError{Kind: "package", Name: name}
+	for i, p := range l.packages {
+		if p.Name == name {
+			return l.packages[i : i+1], nil
 		}
-		return nil, e
+		e.Known = append(e.Known, p.Name)
 	}
-	return []*declcfg.PackageNode{p}, nil
+	return nil, e
 }
 
 // Table is rows of cells under a header.

@@ -19,7 +19,7 @@ import (
 
 const oracle = "../../shared/oracle"
 
-func load(t *testing.T, ref string) (*Listing, error) {
+func loadRef(t *testing.T, ref string) (*Listing, error) {
 	t.Helper()
 	blobs, err := render.Reference(context.Background(), ref, render.Options{Compat: sqlite.CompatOPM})
 	if err != nil {
@@ -87,7 +87,7 @@ func compare(t *testing.T, l *Listing, dir string) (compared int) {
 }
 
 func TestSmallDatabase(t *testing.T) {
-	l, err := load(t, "../testdata/db/small.db")
+	l, err := loadRef(t, "../testdata/db/small.db")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestRecordedAnswers(t *testing.T) {
 			if err := os.WriteFile(path, []byte(db), 0o444); err != nil {
 				t.Fatal(err)
 			}
-			l, err := load(t, path)
+			l, err := loadRef(t, path)
 			if !ok || want == "" {
 				// opm spoils databases of old schemas while it migrates them in place; here they are only read.
 				old := strings.HasPrefix(name, "schema-") || strings.HasPrefix(name, "down-")
@@ -138,7 +138,7 @@ func TestRecordedAnswers(t *testing.T) {
 		})
 	}
 	t.Logf("%d answers compared", compared)
-	l, err := load(t, oracle+"/fbc/mini")
+	l, err := loadRef(t, oracle+"/fbc/mini")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,11 @@ type Options struct {
 	Reuse bool
 	// Limits are for catalog directories.
 	Limits declcfg.Limits
+	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs. What is
+	// wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
+	Packages []string
+	// Skeleton leaves the manifests of bundles out of file-based catalogs, see [declcfg.LoadOptions].
+	Skeleton bool
 	// Jobs is how many files or bundles are parsed at once; 0 means one per processor.
 	Jobs int
 	// TempDir is where private copies go; empty means the system's.
@@ -268,8 +273,16 @@ func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 
 // catalog renders the catalog in a file system.
 func catalog(ctx context.Context, fsys fs.FS, o Options) iter.Seq2[declcfg.Blob, error] {
+	load := declcfg.LoadOptions{Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
+	if !o.KeepGoing && !o.Repair {
+		var wanted func(pkg string) bool
+		if o.Packages != nil {
+			wanted = func(pkg string) bool { return slices.Contains(o.Packages, pkg) }
+		}
+		return declcfg.Stream(ctx, fsys, load, wanted)
+	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn})
+		c, err := declcfg.Load(ctx, fsys, load)
 		if err != nil {
 			yield(nil, err)
 			return

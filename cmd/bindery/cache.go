@@ -1,7 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -320,11 +321,15 @@ func (p *program) printJSON(v any) error {
 }
 
 // printTable prints an answer as a table.
-func (p *program) printTable(header []string, rows ...[]string) error {
-	var b bytes.Buffer
-	if err := (list.Table{Header: header, Rows: rows}).Write(&b, cliutil.Cell); err != nil {
+func (p *program) printTable(header []string, rows ...[]string) (err error) {
+	var answer cliutil.Spool // the blanks of a table can be many times its text
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	w := bufio.NewWriterSize(&answer, 64<<10)
+	if err := (list.Table{Header: header, Rows: rows}).Write(w, cliutil.Cell); err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
-	_, err := p.stdout.Write(b.Bytes())
-	return err
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return answer.Flush(context.Background(), p.stdout)
 }

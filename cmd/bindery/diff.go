@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -71,6 +72,9 @@ func (p *program) diff(c *cli.Context) error {
 	}
 	if c.Bool("migrate") {
 		read.Level = edit.LatestLevel()
+	}
+	if read.Jobs == 0 { // both are read at the same time
+		read.Jobs = (runtime.GOMAXPROCS(0) + 1) / 2
 	}
 	old, err := render.Reference(c.Context, c.Args().Get(0), read)
 	if err != nil {

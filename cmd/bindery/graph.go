@@ -54,7 +54,7 @@ func (p *program) graph(c *cli.Context) error {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	catalog, err := p.skeleton(c)
+	catalog, err := p.skeleton(c, c.String("package"))
 	var name *render.NameError
 	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
 		// "list bundles REF PACKAGE" has the package as an argument.
@@ -120,13 +120,17 @@ func (p *program) warnGraph(message string) {
 }
 
 // skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is named
-// twice counts once.
-func (p *program) skeleton(c *cli.Context) (*declcfg.Catalog, error) {
+// twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there is looked for
+// in the whole catalogs, whose other packages the error names.
+func (p *program) skeleton(c *cli.Context, pkg string) (*declcfg.Catalog, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	o.Allow = catalogKinds()
+	o.Allow, o.Skeleton = catalogKinds(), true
+	if pkg != "" {
+		o.Packages = []string{pkg}
+	}
 	var refs []string
 	for _, ref := range c.Args().Slice() {
 		if !slices.Contains(refs, ref) {
@@ -146,6 +150,9 @@ func (p *program) skeleton(c *cli.Context) (*declcfg.Catalog, error) {
 			b.Reduce()
 		}
 		catalog.Add(blob)
+	}
+	if pkg != "" && len(catalog.Packages)+len(catalog.Channels)+len(catalog.Bundles) == 0 {
+		return p.skeleton(c, "")
 	}
 	return catalog, nil
 }

@@ -3,25 +3,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/list"
 	"github.com/operator-bindery/bindery/render"
 )
 
+// validHelp says what is checked before anything is listed.
+const validHelp = "The catalog must be valid. Of a PACKAGE in a file-based\ncatalog no other one is read, nor checked."
+
 func (p *program) listCommand() *cli.Command {
-	command := func(what, args, example string, low, high int, table func(l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
+	command := func(what, args, example string, low, high int, load listLoader, table func(l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
 		return &cli.Command{
 			Name:        what,
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
-			Description: catalogHelp + " The catalog must be valid." + examples(example, example+" -o json"),
+			Description: catalogHelp + " " + validHelp + examples(example, example+" -o json"),
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"},
 				compatFlag(),
 			}, readFlags()...),
-			Action: p.listAction(low, high, table),
+			Action: p.listAction(low, high, load, table),
 		}
 	}
 	return &cli.Command{
@@ -29,15 +34,15 @@ func (p *program) listCommand() *cli.Command {
 		Usage:  "list what a catalog holds",
 		Action: p.group,
 		Subcommands: []*cli.Command{
-			command("packages", "REF", "bindery list packages catalog", 1, 1, func(l *list.Listing, _ string) (any, list.Table, error) {
+			command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
 				rows := l.Packages()
 				return rows, list.PackageTable(rows), nil
 			}),
-			command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
 				rows, err := l.Channels(pkg)
 				return rows, list.ChannelTable(rows), err
 			}),
-			command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
 				rows, err := l.Bundles(pkg)
 				return rows, list.BundleTable(rows), err
 			}),
@@ -55,13 +60,16 @@ func (p *program) alphaCommand() *cli.Command {
 	}
 }
 
-func (p *program) listAction(low, high int, table func(*list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
+// listLoader reads a catalog for tables that need the manifests of bundles.
+type listLoader func(iter.Seq2[declcfg.Blob, error]) (*list.Listing, error)
+
+func (p *program) listAction(low, high int, load listLoader, table func(*list.Listing, string) (any, list.Table, error)) cli.ActionFunc {
 	action := func(c *cli.Context) error {
 		format, err := listFormat(c, "json")
 		if err != nil {
 			return err
 		}
-		listing, err := p.listing(c)
+		listing, err := p.listing(c, load)
 		if err != nil {
 			return err
 		}
@@ -80,23 +88,34 @@ func (p *program) listAction(low, high int, table func(*list.Listing, string) (a
 	return between(low, high, action)
 }
 
-// listing reads the catalog that the first argument names.
-func (p *program) listing(c *cli.Context) (*list.Listing, error) {
-	return p.listingOf(c, c.Args().First())
+// listing reads the catalog that the first argument names, or only the package of it that the second one does. A package that is
+// not there is looked for in the whole catalog, whose other packages the error names. load is as for listingOf.
+func (p *program) listing(c *cli.Context, load listLoader) (*list.Listing, error) {
+	ref, pkg := c.Args().First(), c.Args().Get(1)
+	if pkg != "" && !p.opm {
+		if l, err := p.listingOf(c, ref, load, pkg); err != nil || len(l.Packages()) > 0 {
+			return l, err
+		}
+	}
+	return p.listingOf(c, ref, load)
 }
 
-// listingOf reads the catalog that a reference names.
-func (p *program) listingOf(c *cli.Context, ref string) (*list.Listing, error) {
+// listingOf reads the catalog that a reference names. Of a file-based catalog it reads only the packages, if some are given.
+// Without load it reads no manifests of bundles.
+func (p *program) listingOf(c *cli.Context, ref string, load listLoader, packages ...string) (*list.Listing, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	o.Allow = catalogKinds()
+	o.Allow, o.Packages = catalogKinds(), packages
+	if load == nil {
+		o.Skeleton, load = true, list.Load
+	}
 	blobs, err := render.Reference(c.Context, ref, o)
 	if err != nil {
 		return nil, p.opmMessage(notCatalog(ref, err))
 	}
-	l, err := list.Load(blobs)
+	l, err := load(blobs)
 	if err != nil {
 		return nil, p.opmMessage(notCatalog(ref, err))
 	}

@@ -14,7 +14,7 @@ func (p *program) listImagesCommand() *cli.Command {
 		Name:      "images",
 		Usage:     "list the images that a catalog needs",
 		ArgsUsage: "REF [PACKAGE]",
-		Description: catalogHelp + " The catalog must be valid.\n\n" +
+		Description: catalogHelp + " " + validHelp + "\n\n" +
 			"These are the images of the bundles and those that the bundles name as related images: what a mirror must have, one\n" +
 			"in a line, sorted, each once." +
 			examples("bindery list images catalog", "bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
@@ -41,7 +41,7 @@ func (p *program) listImages(c *cli.Context) error {
 	default:
 		return cliutil.Usagef("invalid --by value %q, expected (package|channel|bundle)", by)
 	}
-	listing, err := p.listing(c)
+	listing, err := p.listing(c, nil)
 	if err != nil {
 		return err
 	}

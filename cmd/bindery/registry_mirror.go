@@ -139,7 +139,7 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 		}
 		return nil, cliutil.Usagef("--database %q is a %s; it is given as an argument", ref, kind)
 	}
-	listing, err := p.listingOf(c, ref)
+	listing, err := p.listingOf(c, ref, nil)
 	if err != nil {
 		return nil, err
 	}

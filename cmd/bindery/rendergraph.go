@@ -30,7 +30,7 @@ func (p *program) renderGraphCommand() *cli.Command {
 }
 
 func (p *program) renderGraph(c *cli.Context) error {
-	catalog, err := p.skeleton(c)
+	catalog, err := p.skeleton(c, "")
 	if err != nil {
 		return err
 	}

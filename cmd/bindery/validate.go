@@ -108,7 +108,7 @@ func (p *program) validate(c *cli.Context) error {
 	return nil
 }
 
-// validateDir loads what the rules look at and no more.
+// validateDir reads the catalog package by package, or as a whole if something is wrong with it.
 func (p *program) validateDir(ctx context.Context, dir string, jobs int) (*declcfg.Validated, error) {
 	root, err := declcfg.OpenDir(dir)
 	if err != nil {

@@ -1,0 +1,188 @@
+package declcfg
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"slices"
+
+	"github.com/operator-bindery/bindery/internal/canon"
+)
+
+// Index tells where the blobs of a catalog are, whatever the layout of its files, so that they can be read package by
+// package. Making it parses only blobs that do not show plainly which package they belong to, and it takes about a hundred
+// bytes of memory for each blob. An index is safe for concurrent use.
+type Index struct {
+	fsys    fs.FS
+	options LoadOptions
+	docs    []IndexedDocument // in the order of the files, and then of their documents
+}
+
+// IndexedDocument is the place of a blob, and what names it.
+type IndexedDocument struct {
+	Document
+	Schema, Package, Name string // Package is as in [Blob.BlobPackage]
+}
+
+// errIrregular says that a document cannot be read without what stands before it in its file.
+var errIrregular = errors.New("a document begins with a separator")
+
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits and Files. Of the problems of files it finds those
+// that keep it from telling where the blobs are, and returns them as [Load] does.
+func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
+	x := &Index{fsys: fsys, options: o}
+	quiet := o
+	quiet.Warn = nil
+	known := map[string]string{}
+	intern := func(s string) string {
+		if _, ok := known[s]; !ok {
+			known[s] = s
+		}
+		return known[s]
+	}
+	err := walk(ctx, fsys, quiet, math.MaxInt, (*docReader).locate, func(at IndexedDocument) error {
+		at.Schema, at.Package = intern(at.Schema), intern(at.Package)
+		x.docs = append(x.docs, at)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.docs = slices.Clip(x.docs)
+	return x, nil
+}
+
+// Documents are the blobs in the order of the files and of their documents. They must not be changed.
+func (x *Index) Documents() []IndexedDocument { return x.docs }
+
+// Packages are the names of all packages that have an olm.package blob, sorted.
+func (x *Index) Packages() []string {
+	var names []string
+	for i := range x.docs {
+		if d := &x.docs[i]; d.Schema == SchemaPackage && d.Package != "" {
+			names = append(names, d.Package)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Files are the files that hold blobs of the packages, in lexical order.
+func (x *Index) Files(wanted func(pkg string) bool) []string {
+	var files []string
+	for i := range x.docs {
+		d := &x.docs[i]
+		if n := len(files); (n == 0 || files[n-1] != d.File) && wanted(d.Package) {
+			files = append(files, d.File)
+		}
+	}
+	return files
+}
+
+var metaKeys = []string{"schema", "package", "name"}
+
+// locate goes over a document and tells what it is.
+func (d *docReader) locate() (IndexedDocument, error) {
+	doc, err := d.document()
+	if err != nil {
+		return IndexedDocument{}, err
+	}
+	if !doc.JSON && bytes.HasPrefix(doc.Data, []byte("---")) {
+		return IndexedDocument{}, errIrregular
+	}
+	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line}, Start: doc.Start, End: doc.End, JSON: doc.JSON}}
+	var values [3]string
+	if doc.Strings(metaKeys, values[:]) && values[0] != "" {
+		at.Schema, at.Package, at.Name = values[0], values[1], values[2]
+	} else {
+		text, err := d.convert(doc)
+		if err != nil {
+			return IndexedDocument{}, err
+		}
+		m, err := newMeta(text)
+		if err != nil {
+			return IndexedDocument{}, err
+		}
+		at.Schema, at.Package, at.Name = m.Schema, m.Package, m.Name
+	}
+	if at.Schema == SchemaPackage {
+		at.Package = at.Name
+	}
+	return at, nil
+}
+
+// spanReader reads documents at their places, in the file that was read last without opening it again.
+type spanReader struct {
+	name string
+	file fs.File
+	at   readerAt
+	text []byte
+}
+
+type readerAt interface {
+	ReadAt(b []byte, off int64) (int, error)
+}
+
+func (s *spanReader) close() {
+	if s.file != nil {
+		_ = s.file.Close() // it was only read
+	}
+	s.file = nil
+}
+
+// open opens a file unless it is open.
+func (s *spanReader) open(fsys fs.FS, name string, limit int64) (err error) {
+	if s.file != nil && s.name == name {
+		return nil
+	}
+	s.close()
+	if s.file, err = fsys.Open(name); err != nil {
+		s.file = nil
+		return err
+	}
+	s.name = name
+	var ok bool
+	if s.at, ok = s.file.(readerAt); ok {
+		return nil
+	}
+	var all bytes.Buffer
+	if _, err := all.ReadFrom(&fileReader{r: s.file, limit: limit}); err != nil {
+		return err
+	}
+	s.at = bytes.NewReader(all.Bytes())
+	return nil
+}
+
+// errChanged says that a file is not any more what it was when the index was made.
+var errChanged = errors.New("changed while it was being read")
+
+// at reads the blob of a document.
+func (d *docReader) at(fsys fs.FS, at *IndexedDocument) (Blob, error) {
+	d.name, d.line = at.File, at.Line
+	s := &d.spans
+	if err := s.open(fsys, at.File, d.options.Limits.fileSize()); err != nil {
+		return nil, err
+	}
+	n := int(at.End - at.Start)
+	s.text = slices.Grow(s.text[:0], n+1)[:n]
+	if got, err := s.at.ReadAt(s.text, at.Start); got < n {
+		return nil, &fs.PathError{Op: "read", Path: at.File, Err: errors.Join(errChanged, err)}
+	}
+	doc := canon.Text(s.text, at.JSON)
+	doc.Line = at.Line
+	d.doc = canon.Doc{Start: at.Start, End: at.End, JSON: at.JSON, Data: doc.Data}
+	text, err := d.convert(doc)
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if b.BlobSchema() != at.Schema || b.BlobPackage() != at.Package || at.Schema != SchemaDeprecations && b.BlobName() != at.Name {
+		return nil, &fs.PathError{Op: "read", Path: at.File, Err: errChanged}
+	}
+	return b, nil
+}

@@ -1,0 +1,187 @@
+package declcfg
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// errEnough ends a stream of which no more is wanted.
+var errEnough = errors.New("no more is wanted")
+
+// Stream yields the blobs of the catalog in fsys in the order of [Catalog.Blobs], whatever the layout of its files. It goes over
+// the files twice: first to find out where the blobs are, see [NewIndex], and then to read them. What is in memory is a few
+// blobs that are read ahead, and the index. wanted, unless nil, chooses the packages; blobs of others are not read, and
+// what is wrong with these is an error only if it hides which package they belong to. The empty name stands for blobs of no
+// package.
+//
+// The error is that of [Load], with the problems of all files, but may come after some blobs. Each blob belongs to the caller.
+func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		x, err := NewIndex(ctx, fsys, o)
+		switch {
+		case errors.Is(err, errIrregular):
+			loaded(ctx, fsys, o, wanted)(yield)
+		case err != nil:
+			yield(nil, wholeError(ctx, fsys, o, err))
+		default:
+			x.Blobs(ctx, wanted)(yield)
+		}
+	}
+}
+
+// loaded is Stream of what has to be in memory as a whole.
+func loaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		c, err := Load(ctx, fsys, o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for b := range c.Blobs() {
+			if (wanted == nil || wanted(b.BlobPackage())) && !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// wholeError returns the problems of all files, where some were found before all was read. Any other error stays what it is.
+func wholeError(ctx context.Context, fsys fs.FS, o LoadOptions, err error) error {
+	var invalid *ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	o.Document = nil
+	all := WalkBlobs(ctx, fsys, o, func(Blob) error { return nil })
+	if all == nil {
+		return err // of a file that was changed meanwhile
+	}
+	return all
+}
+
+// Blobs yields the blobs of the wanted packages as [Stream] does.
+func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		order := x.order(wanted)
+		warned := once{warn: x.options.Warn, seen: map[warning]bool{}}
+		o := x.options
+		if o.Warn != nil {
+			o.Warn = warned.tell
+		}
+		units := x.divide(order)
+		err := inOrder(ctx, o, len(units), aheadBytes/2, func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
+			for _, n := range units[i] {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				b, err := d.at(x.fsys, &x.docs[n])
+				if err != nil {
+					return d.problem(err)
+				}
+				if err := hand(b); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, func(b Blob) error {
+			if hasPlace(b.BlobSchema(), b.BlobPackage()) && !yield(b, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			o.Files = x.options.Files
+			yield(nil, wholeError(ctx, x.fsys, o, err))
+		}
+	}
+}
+
+// hasPlace reports whether blobs are written: those of known schemas need a package.
+func hasPlace(schema, pkg string) bool { return pkg != "" || schemaRank(schema) == rankOther }
+
+const rankOther = 3
+
+// schemaRank is the place of a schema in the order in which the blobs of a package are written.
+func schemaRank(schema string) int {
+	switch schema {
+	case SchemaPackage:
+		return 0
+	case SchemaChannel:
+		return 1
+	case SchemaBundle:
+		return 2
+	case SchemaDeprecations:
+		return 4
+	}
+	return rankOther
+}
+
+// order returns the numbers of the wanted documents in writing order. Those that have no place in it are last: they are read for
+// what may be wrong with them.
+func (x *Index) order(wanted func(pkg string) bool) []int {
+	var order []int
+	for i := range x.docs {
+		d := &x.docs[i]
+		if wanted == nil || wanted(d.Package) && hasPlace(d.Schema, d.Package) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &x.docs[i], &x.docs[j]
+		if (a.Package == "") != (b.Package == "") {
+			return cmp.Compare(b.Package, a.Package)
+		}
+		if c := cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(schemaRank(a.Schema), schemaRank(b.Schema))); c != 0 {
+			return c
+		}
+		switch schemaRank(a.Schema) {
+		case 1, 2:
+			return cmp.Compare(a.Name, b.Name)
+		case rankOther:
+			return cmp.Compare(a.Schema, b.Schema)
+		}
+		return 0
+	})
+	return order
+}
+
+// divide makes units of work of documents, each short enough to be handed over at once.
+func (x *Index) divide(order []int) [][]int {
+	var units [][]int
+	for from := 0; from < len(order); {
+		to, size := from, int64(0)
+		for to < len(order) && to-from < pieceBlobs && size < pieceBytes {
+			size += x.docs[order[to]].End - x.docs[order[to]].Start
+			to++
+		}
+		units = append(units, order[from:to])
+		from = to
+	}
+	return units
+}
+
+// once passes on each warning once, where a file may be read twice.
+type once struct {
+	warn func(Position, string)
+	mu   sync.Mutex
+	seen map[warning]bool
+}
+
+type warning struct {
+	at   Position
+	text string
+}
+
+func (o *once) tell(at Position, text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w := (warning{at, text}); !o.seen[w] {
+		o.seen[w] = true
+		o.warn(at, text)
+	}
+}

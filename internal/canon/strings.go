@@ -1,0 +1,234 @@
+package canon
+
+import "bytes"
+
+// Strings finds the strings under some of the top-level keys of a document without converting it. The names are of ASCII
+// letters. Of a key that is not there the value is the empty string. It reports false where it cannot be sure that the
+// converted document has the same values: if one of them is not a plain string, if a key is there twice or in other
+// letters' case, and for every form of YAML in which a line that looks like a key could be something else. Of a document
+// that cannot be converted the values mean nothing, and so they do of one that lacks the first key.
+func (d Doc) Strings(names []string, values []string) bool {
+	clear(values)
+	q := stringsReader{names: names, values: values, found: 0}
+	if d.JSON {
+		return q.json(d.Data)
+	}
+	return q.yaml(d.Data)
+}
+
+type stringsReader struct {
+	names, values []string
+	found         uint // one bit for each name
+}
+
+// key returns the number of a name, or -1 if the key is none. It reports false for what Go's encoding/json takes for the
+// same key, and for a key that was there before.
+func (q *stringsReader) key(key []byte) (int, bool) {
+	for n, name := range q.names {
+		if string(key) == name {
+			if q.found&(1<<n) != 0 {
+				return n, false
+			}
+			q.found |= 1 << n
+			return n, true
+		}
+		if bytes.EqualFold(key, []byte(name)) {
+			return n, false
+		}
+	}
+	return -1, true
+}
+
+// yaml reads the lines that begin at the first column. Each key of a block mapping at that column is one of them; a line
+// inside a quoted scalar or a flow collection may look like one too.
+func (q *stringsReader) yaml(data []byte) bool {
+	if hasForeignBreaks(data) {
+		return false
+	}
+	sure := true // that no quoted scalar and no flow collection has begun
+	for i, first := 0, true; i < len(data); first = false {
+		end := bytes.IndexByte(data[i:], '\n')
+		if end < 0 {
+			return false
+		}
+		line := data[i : i+end]
+		i += end + 1
+		if n := keyLength(line); n > 0 {
+			at, ok := q.key(line[:n])
+			if !ok {
+				return false
+			}
+			if at >= 0 {
+				value := bytes.TrimRight(line[n+1:], " ")
+				value = bytes.TrimLeft(value, " ")
+				// The document has the first key or is invalid: the only line that can be it is it.
+				if !sure && at > 0 || !isPlainString(value) || i < len(data) && !endsPlain(data[i]) {
+					return false
+				}
+				q.values[at] = string(value)
+				continue
+			}
+		} else if first || !isBelowKey(line) {
+			return false
+		}
+		sure = sure && bytes.IndexByte(line, '"') < 0 && bytes.IndexByte(line, '\'') < 0 &&
+			bytes.IndexByte(line, '{') < 0 && bytes.IndexByte(line, '[') < 0
+	}
+	return true
+}
+
+// hasForeignBreaks reports whether a text has line breaks of YAML 1.1 other than line feeds.
+func hasForeignBreaks(data []byte) bool {
+	return bytes.IndexByte(data, '\r') >= 0 || bytes.Contains(data, []byte("\u0085")) ||
+		bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029"))
+}
+
+// keyLength returns the length of the key at the start of a line; 0 if there is no key of ASCII letters, digits and a few
+// signs.
+func keyLength(line []byte) int {
+	for i, c := range line {
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '.' || c == '-' || c == '_' || c == '/'):
+		case i > 0 && c == ':' && (i+1 == len(line) || line[i+1] == ' '):
+			return i
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// isBelowKey reports whether a line belongs to the value of the key before it, or to none.
+func isBelowKey(line []byte) bool {
+	if len(line) == 0 {
+		return true
+	}
+	switch line[0] {
+	case ' ', '\t', '#':
+		return true
+	case '-':
+		return len(line) == 1 || line[1] == ' '
+	}
+	return false
+}
+
+// endsPlain reports whether a line with that first byte, in a block mapping at the first column, cannot go on with the
+// plain scalar of the line before it.
+func endsPlain(c byte) bool {
+	return c == '-' || c == '"' || c == '\'' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// isPlainString reports whether a plain scalar of that text is a string, and just this one.
+func isPlainString(text []byte) bool {
+	if len(text) == 0 || len(text) > longestNumber || !plainStarts[text[0]] || text[0] == '-' {
+		return false
+	}
+	for _, c := range text {
+		switch {
+		case '0' <= c && c <= '9', 'a' <= c|0x20 && c|0x20 <= 'z', c == '.', c == '-', c == '_', c == '/', c == '+':
+		default:
+			return false
+		}
+	}
+	if scalarHints[text[0]] {
+		_, special := resolve(text)
+		return !special && !looksNumeric(text)
+	}
+	return true
+}
+
+// json reads the members of the object.
+func (q *stringsReader) json(data []byte) bool {
+	i := skipSpace(data, 0)
+	if i >= len(data) || data[i] != '{' {
+		return false
+	}
+	if i = skipSpace(data, i+1); i < len(data) && data[i] == '}' {
+		return i+1 == len(data)
+	}
+	for {
+		key, end := plainJSONString(data, i)
+		if end < 0 {
+			return false
+		}
+		at, ok := q.key(key)
+		if !ok {
+			return false
+		}
+		if i = skipSpace(data, end); i >= len(data) || data[i] != ':' {
+			return false
+		}
+		i = skipSpace(data, i+1)
+		if at >= 0 {
+			value, end := plainJSONString(data, i)
+			if end < 0 {
+				return false
+			}
+			q.values[at], i = string(value), end
+		} else if i = skipJSONValue(data, i); i < 0 {
+			return false
+		}
+		if i = skipSpace(data, i); i >= len(data) {
+			return false
+		}
+		switch data[i] {
+		case '}':
+			return i+1 == len(data)
+		case ',':
+			i = skipSpace(data, i+1)
+		default:
+			return false
+		}
+	}
+}
+
+// plainJSONString returns the string at i, if it is one of printable ASCII without escapes, and the offset behind it.
+func plainJSONString(data []byte, i int) ([]byte, int) {
+	if i >= len(data) || data[i] != '"' {
+		return nil, -1
+	}
+	for end := i + 1; end < len(data); end++ {
+		switch c := data[end]; {
+		case c == '"':
+			return data[i+1 : end], end + 1
+		case c < ' ' || c == '\\' || c >= 0x7f:
+			return nil, -1
+		}
+	}
+	return nil, -1
+}
+
+// skipJSONValue returns the offset behind the value at i, without looking at its grammar.
+func skipJSONValue(data []byte, i int) int {
+	if i >= len(data) {
+		return -1
+	}
+	switch data[i] {
+	case '{', '[', '"':
+		var scan jsonEnd
+		n, done := scan.advance(data[i:], 0)
+		if !done {
+			return -1
+		}
+		return i + n
+	}
+	n := bytes.IndexAny(data[i:], ",}] \t\r\n")
+	if n <= 0 {
+		return -1
+	}
+	return i + n
+}
+
+// Text is the document of a span that [Splitter.Next] has told of: what is at Doc.Start up to Doc.End of the stream. It is
+// changed in place. The span of a document whose Data begin with a separator has too little of it.
+func Text(span []byte, json bool) Doc {
+	if json {
+		return Doc{Data: span, JSON: true}
+	}
+	span = unixLines(span)
+	if n := len(span); n == 0 || span[n-1] != '\n' {
+		span = append(span, '\n')
+	}
+	return Doc{Data: span[leading(span):]}
+}

@@ -1,0 +1,187 @@
+package list
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// Load reads a catalog, in the order of [declcfg.Catalog.Blobs], and validates it. Its error is that of the stream, or a
+// *[declcfg.ValidationError].
+func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return load(blobs, false) }
+
+// LoadPackages is [Load] for [Listing.Packages] alone, which is all that the listing can do. Only this needs the manifests of
+// bundles.
+func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return load(blobs, true) }
+
+func load(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*Listing, error) {
+	l := loader{packagesOnly: packagesOnly, names: map[string]string{}, part: &declcfg.Catalog{}}
+	for blob, err := range blobs {
+		if err != nil {
+			return nil, err
+		}
+		if err := l.add(blob); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	// Whether a package is valid depends on no other one, so that all problems are among those of the invalid packages.
+	if err := declcfg.Validate(&l.invalid); err != nil {
+		return nil, err
+	}
+	return &Listing{l.packages}, nil
+}
+
+// loader holds one package at a time.
+type loader struct {
+	packagesOnly bool
+
+	packages []pkg
+	invalid  declcfg.Catalog // all packages that are
+
+	name    string // of the package that is being read
+	part    *declcfg.Catalog
+	heads   map[string]bool   // of its default channel
+	display map[string]string // by bundle
+	names   map[string]string // of images, each once
+}
+
+func (l *loader) add(blob declcfg.Blob) error {
+	if _, other := blob.(*declcfg.Meta); other {
+		return nil
+	}
+	if name := blob.BlobPackage(); name != l.name {
+		if name < l.name {
+			return fmt.Errorf("package %q comes after package %q: the blobs are not in the order of packages", name, l.name)
+		}
+		if err := l.finish(); err != nil {
+			return err
+		}
+		l.name, l.part, l.heads, l.display = name, &declcfg.Catalog{}, nil, map[string]string{}
+	}
+	if b, ok := blob.(*declcfg.Bundle); ok {
+		if l.heads == nil {
+			l.heads = defaultHeads(l.part)
+		}
+		if l.heads[b.Name] {
+			l.display[b.Name] = displayName(b)
+		}
+		b.Reduce()
+	}
+	l.part.Add(blob)
+	return nil
+}
+
+// defaultHeads are the names of the heads of a package's default channel: their display name is that of the package.
+func defaultHeads(c *declcfg.Catalog) map[string]bool {
+	heads := map[string]bool{}
+	for i := range c.Packages {
+		for j := range c.Channels {
+			if c.Channels[j].Name != c.Packages[i].DefaultChannel {
+				continue
+			}
+			incoming := map[string]bool{}
+			for _, e := range c.Channels[j].Entries {
+				incoming[e.Replaces] = true
+				for _, skip := range e.Skips {
+					incoming[skip] = true
+				}
+			}
+			for _, e := range c.Channels[j].Entries {
+				if !incoming[e.Name] {
+					heads[e.Name] = true
+				}
+			}
+		}
+	}
+	return heads
+}
+
+// finish keeps what tables show of the package that has been read.
+func (l *loader) finish() error {
+	c := l.part
+	if declcfg.Validate(c) != nil {
+		l.invalid.Append(c)
+		return nil
+	}
+	g, err := declcfg.NewGraph(c)
+	if err != nil {
+		return err
+	}
+	for _, p := range g.Packages {
+		row := pkg{Package: Package{Name: p.Name, DefaultChannel: p.DefaultChannel}}
+		related := map[string][]string{}
+		for _, b := range p.Bundles {
+			if l.packagesOnly {
+				break
+			}
+			for _, r := range b.RelatedImages {
+				related[b.Name] = append(related[b.Name], l.intern(r.Image))
+			}
+		}
+		for _, ch := range p.Channels {
+			head, err := ch.Head()
+			if err != nil {
+				return err
+			}
+			if ch == p.Default() {
+				row.DisplayName = l.display[head.Name]
+			}
+			if l.packagesOnly {
+				continue
+			}
+			out := channel{name: ch.Name, head: head.Name}
+			for _, e := range ch.Entries {
+				b := Bundle{Package: p.Name, Channel: ch.Name, Name: e.Name, Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
+				if e.Bundle != nil {
+					b.Image = l.intern(e.Bundle.Image)
+				}
+				if b.Skips == nil {
+					b.Skips = []string{}
+				}
+				out.entries = append(out.entries, entry{b, related[e.Name]})
+			}
+			row.channels = append(row.channels, out)
+		}
+		l.packages = append(l.packages, row)
+	}
+	return nil
+}
+
+func (l *loader) intern(s string) string {
+	if known, ok := l.names[s]; ok {
+		return known
+	}
+	l.names[s] = s
+	return s
+}
+
+// displayName is the name for people of a bundle's operator: from its ClusterServiceVersion, or else from the metadata
+// that stands for it; empty where there is none or it cannot be read.
+func displayName(b *declcfg.Bundle) string {
+	if csv, err := b.CSV(); err == nil && csv != nil {
+		var v struct {
+			Spec struct {
+				DisplayName string `json:"displayName"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(csv, &v) == nil {
+			return v.Spec.DisplayName
+		}
+	}
+	for _, p := range b.Properties {
+		if p.Type == declcfg.PropertyCSVMetadata {
+			var v struct {
+				DisplayName string `json:"displayName"`
+			}
+			if json.Unmarshal(p.Value, &v) == nil {
+				return v.DisplayName
+			}
+		}
+	}
+	return ""
+}
