@@ -54,3 +54,15 @@ func TestSizeIsThatOfTheConfigMap(t *testing.T) {
 		t.Errorf("got %d, the ConfigMap has %d", got, sum)
 	}
 }
+
+// Definitions of more objects than Kubernetes' validators have memory for are refused, and not looked into.
+func TestManyDefinitionsAreRefused(t *testing.T) {
+	fsys := etcd(t)
+	head := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"versions":[`
+	write(fsys, "manifests/a.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
+	write(fsys, "manifests/b.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
+	text := lines(check(t, fsys, Options{}).Problems)
+	if !strings.Contains(text, "JSON objects, more than 100000: the contents are not checked") || strings.Contains(text, "foos.example.com") {
+		t.Errorf("got\n%.2000s", text)
+	}
+}

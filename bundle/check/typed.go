@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -32,6 +33,20 @@ type object struct {
 	csv     *v1alpha1.ClusterServiceVersion
 	crd     *crdv1.CustomResourceDefinition
 	crdBeta *crdv1beta1.CustomResourceDefinition
+}
+
+// maxDefinitionNodes is how many JSON objects all definitions of custom resources may have to be checked. Kubernetes' validators
+// take 2.5 KB of memory for each, several times in all: this many take 250 MB. A bundle that OLM can unpack has far fewer.
+const maxDefinitionNodes = 100_000
+
+// definitionNodes counts the JSON objects of the definitions, braces in texts among them.
+func (r *run) definitionNodes() (n int) {
+	for _, o := range r.b.Objects {
+		if o.Kind == kindCRD && o.First() {
+			n += bytes.Count(o.JSON, []byte("{"))
+		}
+	}
+	return n
 }
 
 // typed brings the objects that count into their forms; what has not the form of its kind is an error.

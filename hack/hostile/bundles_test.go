@@ -158,6 +158,30 @@ func TestBundleValidators(t *testing.T) {
 		"deep schema": func(b *box) {
 			b.write("b/manifests/crd.yaml", definition(strings.Repeat(`"a":{"type":"object","properties":{`, 20)+`"b":{"type":"string"}`+strings.Repeat("}}", 20)))
 		},
+		"schema of aliases": func(b *box) {
+			b.write("b/manifests/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n"+
+				"  names: {kind: Foo, plural: foos}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n"+
+				"          p0: &p0 {type: object, properties: {x: {type: string}}}\n"+repeat(12, func(i int) string {
+				return fmt.Sprintf("          p%d: &p%d {type: object, properties: {a: *p%d, b: *p%d, c: *p%d, d: *p%d}}\n", i+1, i+1, i, i, i, i)
+			}))
+		},
+		"schema of 10,000 alternatives": func(b *box) {
+			b.write("b/manifests/crd.yaml", definition(`"p":{"type":"object","anyOf":[`+strings.TrimSuffix(strings.Repeat(`{"required":["a"],"not":{"anyOf":[{"required":["b"]}]}},`, 10_000), ",")+`]}`))
+		},
+		"schema of 3,000 levels": func(b *box) {
+			b.write("b/manifests/crd.yaml", definition(strings.Repeat(`"a":{"type":"object","properties":{`, 1500)+`"b":{"type":"string"}`+strings.Repeat("}}", 1500)))
+		},
+		"100,000 values of an enum": func(b *box) {
+			b.write("b/manifests/crd.yaml", definition(`"p":{"type":"string","enum":[`+strings.TrimSuffix(repeat(100_000, func(i int) string { return fmt.Sprintf("\"v%d\",", i) }), ",")+`]}`))
+		},
+		"1,200 versions of a large schema": func(b *box) {
+			version := `"served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{` +
+				strings.TrimSuffix(repeat(30, func(i int) string {
+					return fmt.Sprintf(`"p%d":{"type":"object","default":{"a":%d},"properties":{"a":{"type":"integer"}}},`, i, i)
+				}), ",") + `}}}`
+			b.write("b/manifests/crd.yaml", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Foo","plural":"foos"},"versions":[`+
+				strings.TrimSuffix(repeat(1200, func(i int) string { return fmt.Sprintf(`{"name":"v%d",%s},`, i+1, version) }), ",")+`]}}`)
+		},
 		"10,000 unknown dependencies": func(b *box) {
 			b.write("b/metadata/dependencies.yaml", dependencies("- {type: \"x\\e[31m\", value: {a: b}}\n", 10_000))
 		},
