@@ -9,6 +9,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // The tag file says that a directory is a cache: to programs that make backups (https://bford.info/cachedir/), and to
@@ -220,4 +223,15 @@ func sweepPartial(root *os.Root) {
 		}
 		f.Close()
 	}
+}
+
+// abandoned tells whether the process that writes a file has ended. Where there are no locks, it has if nothing was written for a
+// day.
+func abandoned(f *os.File) bool {
+	held, err := filelock.Try(f)
+	if err == nil {
+		return held
+	}
+	info, err := f.Stat()
+	return err == nil && time.Since(info.ModTime()) > 24*time.Hour
 }
