@@ -148,8 +148,9 @@ func cacheDirs(c v1.ImageConfig) []string {
 
 // clean is a path of an image relative to its root; empty if it is the root, or leads out of it.
 func clean(at string) string {
-	if strings.Contains(at, "..") {
+	name, err := images.CleanPath(at)
+	if err != nil {
 		return ""
 	}
-	return strings.TrimPrefix(path.Clean("/"+at), "/")
+	return name
 }
