@@ -109,7 +109,6 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		bases:     map[digest.Digest]*base{},
 		lent:      map[digest.Digest]*lent{},
 	}
-	known := map[digest.Digest]bool{}
 	sizes := map[digest.Digest]int64{}
 	for i, p := range o.platforms() {
 		var ls []Layer
@@ -131,11 +130,8 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 			case l.Kind != LayerBase && lazy[l.Digest] == nil:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
-			if !known[l.Digest] {
-				known[l.Digest] = true
-				img.Layers = append(img.Layers, l)
-			}
 		}
+		img.addLayers(ls)
 		if err := img.addPlatform(o, p, bases[i], ls, sizes); err != nil {
 			return nil, err
 		}

@@ -86,7 +86,6 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
 		bases: map[digest.Digest]*base{},
 	}
-	seen := map[digest.Digest]bool{}
 	sizes := map[digest.Digest]int64{}
 	for i, c := range all {
 		var ls []Layer
@@ -106,11 +105,8 @@ func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base
 		ids := make([]digest.Digest, len(ls))
 		for i, l := range ls {
 			ids[i] = l.DiffID
-			if !seen[l.Digest] {
-				seen[l.Digest] = true
-				img.Layers = append(img.Layers, l)
-			}
 		}
+		img.addLayers(ls)
 		config, err := c.Config(ids, history)
 		if err != nil {
 			return nil, err

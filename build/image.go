@@ -26,7 +26,8 @@ type Image struct {
 	MediaType string        `json:"mediaType"`
 	// Platforms are the images of the index, or the only image.
 	Platforms []PlatformImage `json:"platforms"`
-	// Layers are all layers, each once, in the order of the first image that has it.
+	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that image: one
+	// of the base can be made again on top of it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
 	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
@@ -104,7 +105,7 @@ const (
 	LayerFiles LayerKind = "files"
 )
 
-// Totals sum up an image's layers. Sizes are in bytes.
+// Totals sum up an image's layers, and their sizes in bytes, in which each layer counts once.
 type Totals struct {
 	Layers       int   `json:"layers"`
 	Packages     int   `json:"packages"`
@@ -128,12 +129,29 @@ func (i *Image) Close() error {
 	return errors.Join(errs...)
 }
 
+// addLayers adds the layers of the image of one platform, as far as they are not in Layers as often.
+func (i *Image) addLayers(ls []Layer) {
+	left := map[digest.Digest]int{}
+	for _, l := range i.Layers {
+		left[l.Digest]++
+	}
+	for _, l := range ls {
+		if left[l.Digest]--; left[l.Digest] < 0 {
+			i.Layers = append(i.Layers, l)
+		}
+	}
+}
+
 func (i *Image) sum() {
 	packages := map[string]bool{}
+	sized := map[digest.Digest]bool{}
 	i.Totals = Totals{Layers: len(i.Layers)}
 	for _, l := range i.Layers {
-		i.Totals.Size += l.Size
-		i.Totals.Uncompressed += l.Uncompressed
+		if !sized[l.Digest] {
+			sized[l.Digest] = true
+			i.Totals.Size += l.Size
+			i.Totals.Uncompressed += l.Uncompressed
+		}
 		for _, p := range l.Packages {
 			packages[p] = true
 		}

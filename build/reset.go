@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -22,8 +23,8 @@ func (b *base) hidden() (map[string]string, error) {
 		if !ok {
 			continue
 		}
-		name := strings.Trim(path.Clean("/"+at), "/")
-		if name == "" || slices.Contains(strings.Split(at, "/"), "..") || holdsServer(name) {
+		name, err := images.CleanPath(at)
+		if err != nil || name == "" || holdsServer(name) {
 			return nil, fmt.Errorf("the base image's label %s is %.200q, where no catalog can be", label, at)
 		}
 		out[label] = name

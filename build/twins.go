@@ -57,7 +57,6 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
 		Annotations: o.annotations(o.KeptAnnotations),
 	}
-	known := map[digest.Digest]bool{}
 	for _, twin := range []*Image{plain, dense} {
 		for _, p := range twin.Platforms {
 			d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: p.Digest, Size: int64(len(twin.manifests[p.Digest])), Platform: &p.Platform}
@@ -70,12 +69,7 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 			index.Manifests = append(index.Manifests, d)
 			m.Platforms = append(m.Platforms, p)
 		}
-		for _, l := range twin.Layers {
-			if !known[l.Digest] {
-				known[l.Digest] = true
-				m.Layers = append(m.Layers, l)
-			}
-		}
+		m.addLayers(twin.Layers)
 		copyInto(m.manifests, twin.manifests)
 		copyInto(m.configs, twin.configs)
 		copyInto(m.files, twin.files)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 var (
@@ -139,7 +140,11 @@ func isFile(path string, f *os.File) (bool, error) {
 // waitForLock takes the lock of an open file or directory.
 func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	const poll = 20 * time.Millisecond
-	for !flock(f) {
+	for {
+		// Where there are no locks, who comes second is stopped by the files that are not any more what was read.
+		if ok, err := filelock.Take(f); ok || err != nil {
+			return err
+		}
 		if !time.Now().Before(deadline) {
 			return ErrLocked
 		}
@@ -149,7 +154,6 @@ func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
 		case <-time.After(poll):
 		}
 	}
-	return nil
 }
 
 // sweep removes what killed edits have left, in the directory and beside it, and takes back what is half done.

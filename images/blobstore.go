@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // Tee returns a reader of r that keeps the blob in the cache, if it is read to its end (or, where the size is known, to
@@ -131,7 +133,7 @@ func (s *storer) createFile() (err error) {
 		}
 	}
 	if err == nil {
-		claim(s.file)
+		_, err = filelock.Take(s.file) // until it is closed: see abandoned
 	}
 	return err
 }

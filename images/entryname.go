@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,6 +38,23 @@ func entryName(h *tar.Header) (string, error) {
 		return "", fmt.Errorf("%w: %.200q: more than %d directories deep", ErrLimit, name, maxDepth)
 	}
 	return path.Clean(name), nil
+}
+
+// CleanPath makes a path that an image names, in a label say, relative to the root of the image; the root itself is empty. A
+// path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than any file can be
+// with [ErrLimit].
+func CleanPath(name string) (string, error) {
+	if len(name) > maxWantedPath || strings.Count(name, "/") > maxWantedDepth {
+		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",
+			ErrLimit, name, len(name), maxWantedPath, strings.Count(name, "/"), maxWantedDepth)
+	}
+	if slices.Contains(strings.Split(name, "/"), "..") {
+		return "", fmt.Errorf("%w: path %.200q leaves the image root", ErrInvalid, name)
+	}
+	if !validText(name) {
+		return "", fmt.Errorf("%w: control characters in the path %.200q", ErrInvalid, name)
+	}
+	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
 }
 
 // validText tells whether a name can be shown and be a file's name everywhere.

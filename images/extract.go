@@ -80,13 +80,17 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}
 }
 
-// cleanWanted makes paths relative to the root of the image.
+// cleanWanted makes paths relative to the root of the image; that itself is empty.
 func cleanWanted(wanted []string) (clean []string, err error) {
+	if len(wanted) > maxWanted {
+		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", ErrLimit, len(wanted), maxWanted)
+	}
 	for _, w := range wanted {
-		if strings.Contains(w, "..") || !validText(w) {
-			return nil, fmt.Errorf("%w: path %.200q leaves the image root", ErrInvalid, w)
+		c, err := CleanPath(w)
+		if err != nil {
+			return nil, err
 		}
-		clean = append(clean, strings.TrimPrefix(path.Clean("/"+w), "/"))
+		clean = append(clean, c)
 	}
 	return clean, nil
 }
@@ -107,6 +111,9 @@ func (i *Image) extract(ctx context.Context, x *extraction) error {
 	}
 	defer fetched.close()
 	for n, l := range slices.Backward(i.Layers) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if x.complete() {
 			return nil
 		}

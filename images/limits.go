@@ -23,6 +23,9 @@ const (
 	maxComponent    = 255
 	maxPath         = 1024
 	maxDepth        = 32
+	maxWanted       = 64 // paths that are extracted at a time
+	maxWantedPath   = 4096
+	maxWantedDepth  = 256
 	maxZstdWindow   = 8 << 20
 	// Highly repetitive layers are real up to some size; beyond it a high ratio is an attack.
 	ratioBeyond = 64 << 20

@@ -45,27 +45,19 @@ func newTree(h *heap) *Tree {
 	}
 }
 
-// covered tells whether upper layers hide a name of the layer that is being read.
+// covered tells whether upper layers hide a name of the layer that is being read. It looks at the name and at each directory
+// above it once.
 func (t *Tree) covered(name string) bool {
-	if dir, above := t.upper[name]; above && !dir {
+	if dir, above := t.upper[name]; above && !dir || t.removed[name] {
 		return true
 	}
-	for p := name; ; p = path.Dir(p) {
-		if p != name {
-			if t.opaque[p] {
-				return true
-			}
-			if dir, above := t.upper[p]; above && !dir {
-				return true
-			}
-		}
-		if p == "." {
-			return t.opaque[""]
-		}
-		if t.removed[p] {
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		p := name[:i]
+		if dir, above := t.upper[p]; above && !dir || t.opaque[p] || t.removed[p] {
 			return true
 		}
 	}
+	return t.opaque[""]
 }
 
 // settled tells whether the layers below can show nothing at or below a name: upper layers have a file there or above it,

@@ -207,18 +207,22 @@ func (e *examiner) finish() {
 	at := map[digest.Digest]int{}
 	for n := range e.r.Layers {
 		l := &e.r.Layers[n]
+		again := at[l.Digest] > 0 // one of the base that was put on top of it once more, say
 		at[l.Digest] = n + 1
 		f := e.read[l.Digest]
 		if f == nil || f.broken {
 			continue
 		}
 		e.r.Proof.Layers++
-		if f.rebuilt {
+		below := l.Kind == string(build.LayerBase)
+		if f.rebuilt && !below {
 			e.r.Proof.Rebuilt++
 		}
 		l.Uncompressed, l.Files = f.uncompressed, f.files
-		e.r.Uncompressed += f.uncompressed
-		if f.packages != nil {
+		if !again {
+			e.r.Uncompressed += f.uncompressed
+		}
+		if f.packages != nil && !below {
 			l.Packages = f.packages
 		}
 	}

@@ -91,6 +91,35 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 	}
 }
 
+// A layer that the image has twice, in its base and on top of it, is listed twice: below it is the base's, above it has packages.
+func TestRepeatedLayersAreListedByPosition(t *testing.T) {
+	dir := t.TempDir()
+	in := fstest.MapFS{"foo/catalog.yaml": file(pkg("foo"))}
+	write(t, in, build.Options{Cache: cache}, "oci:"+dir+":v1")
+	below, err := layout.NewReference(dir, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, in, build.Options{Cache: cache, Base: below}, "oci:"+dir+":v2")
+	shallow := inspect.Inspect(survey(t, "oci:"+dir+":v2"))
+	deep := examine(t, "oci:"+dir+":v2")
+	for _, r := range []*inspect.Report{shallow, deep} {
+		var got []string
+		for _, l := range r.Layers {
+			got = append(got, l.Kind+" "+strings.Join(l.Packages, ","))
+		}
+		if want := []string{"base ", "reset ", "packages foo"}; !slices.Equal(got, want) || r.Layers[0].Digest != r.Layers[2].Digest {
+			t.Errorf("layers %q, want %q", got, want)
+		}
+		if r.Size != r.Layers[0].Size+r.Layers[1].Size {
+			t.Errorf("%d bytes", r.Size)
+		}
+	}
+	if p := deep.Proof; !p.Same || p.Layers != 3 || p.Rebuilt != 2 || deep.Uncompressed != deep.Layers[0].Uncompressed+deep.Layers[1].Uncompressed {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Whatever is changed in an image, with all digests right, is found, and told as what it is.
 func TestDifferencesAreFound(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "out")

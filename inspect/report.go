@@ -34,12 +34,13 @@ type Report struct {
 	// Path is where the image says that its catalog, database or manifests are.
 	Path string `json:"path,omitempty"`
 	// Size sums up the layers, each once, as they are sent; Uncompressed as archives, 0 if they were not read.
-	Size         int64     `json:"bytes"`
-	Uncompressed int64     `json:"uncompressed,omitempty"`
-	Images       []Image   `json:"images"`
-	Layers       []Layer   `json:"layers"`
-	Packages     []Package `json:"packages"`
-	Caches       []Cache   `json:"caches"`
+	Size         int64   `json:"bytes"`
+	Uncompressed int64   `json:"uncompressed,omitempty"`
+	Images       []Image `json:"images"`
+	// Layers are those of all images, each once, or as often as it is in one image.
+	Layers   []Layer   `json:"layers"`
+	Packages []Package `json:"packages"`
+	Caches   []Cache   `json:"caches"`
 	// Others are the entries of the index that are no images.
 	Others []Entry `json:"others,omitempty"`
 	// Proof is what came of reading the layers; nil if they were not read.

@@ -26,21 +26,27 @@ func Inspect(s *images.Survey) *Report {
 		r.Source = ""
 	}
 	r.Kind, r.Path = kindOf(first.Config.Config.Labels)
-	seen := map[digest.Digest]bool{}
+	listed := map[digest.Digest][]int{} // where in r.Layers the layers with a digest are
 	for _, i := range s.Images {
 		r.Images = append(r.Images, imageOf(i))
+		met := map[digest.Digest]int{} // how often the image has it
 		for n, said := range saidOf(i.Image) {
 			l := i.Layers[n]
 			r.Built = r.Built || said.ours()
-			if seen[l.Digest] {
-				// The base may have the same server, say: what was put on top of it counts.
-				if at := slices.IndexFunc(r.Layers, func(k Layer) bool { return k.Digest == l.Digest }); said.ours() && r.Layers[at].Kind == string(build.LayerBase) {
-					r.Layers[at].Kind, r.Layers[at].Packages, r.Layers[at].Key = said.kind, said.packages, said.key
+			at := listed[l.Digest]
+			if nth := met[l.Digest]; nth < len(at) {
+				met[l.Digest]++
+				// The image of another platform may have it in its base: what was put on top of that counts.
+				if k := &r.Layers[at[nth]]; said.ours() && k.Kind == string(build.LayerBase) {
+					k.Kind, k.Packages, k.Key = said.kind, said.packages, said.key
 				}
 				continue
 			}
-			seen[l.Digest] = true
-			r.Size += l.Size
+			met[l.Digest]++
+			listed[l.Digest] = append(at, len(r.Layers))
+			if len(at) == 0 {
+				r.Size += l.Size
+			}
 			r.Layers = append(r.Layers, Layer{
 				Digest: l.Digest, DiffID: i.Config.RootFS.DiffIDs[n], MediaType: l.MediaType, Size: l.Size,
 				Kind: said.kind, Packages: said.packages, Key: said.key,
@@ -148,8 +154,9 @@ func cacheDirs(c v1.ImageConfig) []string {
 
 // clean is a path of an image relative to its root; empty if it is the root, or leads out of it.
 func clean(at string) string {
-	if strings.Contains(at, "..") {
+	name, err := images.CleanPath(at)
+	if err != nil {
 		return ""
 	}
-	return strings.TrimPrefix(path.Clean("/"+at), "/")
+	return name
 }

@@ -56,8 +56,11 @@ func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 
 // insideRoot turns an absolute path of an image into one relative to its root.
 func insideRoot(name string) (string, error) {
-	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
-	if !path.IsAbs(name) || clean == "" || strings.Contains(name, "..") || !fs.ValidPath(clean) {
+	clean, err := images.CleanPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%.300q is not a path in the image: %w", name, err)
+	}
+	if !path.IsAbs(name) || clean == "" || !fs.ValidPath(clean) {
 		return "", fmt.Errorf("%.300q is not a path in the image", name)
 	}
 	return clean, nil

@@ -188,6 +188,16 @@ func TestKindsThatAreNotAllowed(t *testing.T) {
 			t.Errorf("%v is not ErrNotAllowed", err)
 		}
 	}
+	// Two dots in a name lead nowhere, and what is longer than any path is refused at once.
+	blob := `{"schema":"olm.package","name":"p","defaultChannel":"c"}`
+	r.AddImage(t, "dots", "v1", testregistry.Image{Labels: map[string]string{configsLabel: "/configs..v2"}, Layers: []map[string]string{{"configs..v2/p/catalog.json": blob}}})
+	if got, err := text(t, declcfg.FormatJSON, o, r.Host()+"/dots:v1"); err != nil || !strings.Contains(got, `"p"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	r.AddImage(t, "deep", "v1", testregistry.Image{Labels: map[string]string{configsLabel: strings.Repeat("/a", 40_000)}})
+	if _, err := text(t, declcfg.FormatJSON, o, r.Host()+"/deep:v1"); !errors.Is(err, images.ErrLimit) || len(err.Error()) > 1000 {
+		t.Errorf("got %.2000v", err)
+	}
 	dir := t.TempDir()
 	for _, sub := range []string{"manifests", "metadata"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // lockPoll is how often a held lock is tried again.
@@ -83,7 +85,10 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 // flock waits for the lock of the open file. The file stays open meanwhile: closing it would end the locks of SQLite that
 // this process has on it.
 func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
-	for !l.tryLock() {
+	for {
+		if err := l.tryLock(); l.held || err != nil {
+			return err
+		}
 		if !time.Now().Before(deadline) {
 			return fmt.Errorf("%w, which is replacing it", ErrLocked)
 		}
@@ -93,12 +98,12 @@ func (l *writeLock) flock(ctx context.Context, deadline time.Time) error {
 		case <-time.After(lockPoll):
 		}
 	}
-	return nil
 }
 
-func (l *writeLock) tryLock() bool {
-	l.held = flock(l.file)
-	return l.held
+// tryLock takes the lock if no other process has it. Where there are no locks it passes for having it.
+func (l *writeLock) tryLock() (err error) {
+	l.held, err = filelock.Take(l.file)
+	return err
 }
 
 // current reports, of the lock of a file that is not there yet, whether others see the same lock: who had it before has

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -206,10 +207,14 @@ func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o bui
 	return err
 }
 
-// enterStoreOf starts the program again, as [enterStore] does, where it is the file that names a store of images. Whether it stands in a
-// comment only is not looked at: that costs a process.
+// enterStoreOf starts the program again, as [enterStore] does, where it is the file that names an image in a store.
 func enterStoreOf(b *ofContainerfile) (done bool, err error) {
-	if !bytes.Contains(b.text, []byte(storePrefix)) {
+	named := false
+	for line := range bytes.Lines(b.text) {
+		line = bytes.TrimSpace(line)
+		named = named || !bytes.HasPrefix(line, []byte("#")) && slices.ContainsFunc(strings.Fields(string(line)), namesStoreImage)
+	}
+	if !named {
 		return false, nil
 	}
 	var stdin []byte

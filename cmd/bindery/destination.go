@@ -164,7 +164,7 @@ func checkName(name string) (string, error) {
 	if strings.Contains(name, "@") {
 		return "", cliutil.Usagef("--tag %q: the digest of an image that is to be built is not known", images.WithoutCredentials(name))
 	}
-	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.Contains(name, "..") || strings.HasSuffix(repository, "/") || tag == "" {
+	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
 		return "", cliutil.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
 	}
 	// What no registry and no other program would take is not a name of the image.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/sirupsen/logrus"
@@ -43,25 +44,30 @@ func startForStore(stdin []byte) (status int, entered bool) {
 	return userns.Enter(stdin)
 }
 
-// namesStore looks for names of stores in whatever stands on the command line: taking one that is none costs a process.
+// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that waits for
+// the other must have done nothing: whether a command takes a reference there is not looked at.
 func namesStore(args, environ []string) bool {
-	for _, arg := range args {
-		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && name == "load" {
-			return true
-		}
-		if strings.Contains(arg, storePrefix) {
+	for i, arg := range args {
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		isFlag := strings.HasPrefix(arg, "-")
+		switch {
+		case isFlag && name == "load":
+			load, err := strconv.ParseBool(value)
+			if !given || err == nil && load {
+				return true
+			}
+		case isFlag && textFlags[name], i > 0 && strings.HasPrefix(args[i-1], "-") && textFlags[strings.TrimLeft(args[i-1], "-")]:
+		case namesStoreImage(arg):
 			return true
 		}
 	}
 	for _, v := range environ {
-		if strings.HasPrefix(v, "BINDERY_") && strings.Contains(v, storePrefix) {
+		if strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v) {
 			return true
 		}
 	}
 	return false
 }
-
-const storePrefix = "containers-storage:"
 
 // tellLibraries has what the libraries for images tell by themselves told as everything else is.
 func (p *program) tellLibraries() {

@@ -13,5 +13,3 @@ func (p *program) tellLibraries() {}
 
 // startForStore does nothing: there are no stores of images here.
 func startForStore([]byte) (status int, entered bool) { return 0, false }
-
-const storePrefix = "containers-storage:"

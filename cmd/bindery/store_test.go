@@ -13,15 +13,27 @@ import (
 
 func TestCommandLineNamesAStore(t *testing.T) {
 	for line, want := range map[string]bool{
-		"build catalog c -t a/b:v1 --load":                                    true,
-		"build catalog c -t a/b:v1 -load=true":                                true,
-		"build catalog c --output containers-storage:a/b:v1":                  true,
-		"build catalog c --output=oci:x,containers-storage:[vfs@/g]a/b:v1":    true,
-		"list packages containers-storage:a/b:v1":                             true,
-		"BINDERY_BASE=containers-storage:a/b:v1 build catalog c -t a/b:v1":    true,
-		"EDITOR=containers-storage: build catalog c -t a/b:v1":                false,
-		"build catalog load -t a/b:v1 --loader":                               false,
-		"build catalog c -t a/b:v1 --output oci:containers-storage --push -q": false,
+		"build catalog c -t a/b:v1 --load":                   true,
+		"build catalog c -t a/b:v1 -load=true":               true,
+		"build catalog c -t a/b:v1 --load=false":             false,
+		"build catalog c -t a/b:v1 --load=0":                 false,
+		"build catalog c -t a/b:v1 --load=maybe":             false,
+		"build catalog c --output containers-storage:a/b:v1": true,
+		"inspect containers-storage:a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000": true,
+		"inspect --from=containers-storage:[overlay@/g+/r:a=b,c=d]a/b:v1":                                        true,
+		"build containerfile . --build-arg=BASE=containers-storage:a/b:v1":                                       true,
+		"build catalog c --label a=containers-storage:a/b:v1":                                                    false,
+		"build catalog c --label=a=containers-storage:a/b:v1":                                                    false,
+		"catalog deprecate c p --message containers-storage:a/b:v1":                                              false,
+		"inspect containers-storage:":                                                                            false,
+		"build catalog my-containers-storage:a":                                                                  false,
+		"build catalog ./containers-storage:a/b:v1":                                                              false,
+		"build catalog c --output=oci:x,containers-storage:[vfs@/g]a/b:v1":                                       true,
+		"list packages containers-storage:a/b:v1":                                                                true,
+		"BINDERY_BASE=containers-storage:a/b:v1 build catalog c -t a/b:v1":                                       true,
+		"EDITOR=containers-storage: build catalog c -t a/b:v1":                                                   false,
+		"build catalog load -t a/b:v1 --loader":                                                                  false,
+		"build catalog c -t a/b:v1 --output oci:containers-storage --push -q":                                    false,
 	} {
 		var args, environ []string
 		for _, word := range strings.Fields(line) {

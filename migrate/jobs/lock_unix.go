@@ -3,11 +3,14 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // lockName is the file by which a run has a directory of records for itself.
@@ -21,12 +24,8 @@ func lock(dir string) (release func() error, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, ErrBusy
-			}
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		if ok, err := filelock.Take(f); !ok {
+			return nil, errors.Join(cmp.Or(err, ErrBusy), f.Close())
 		}
 		// The run that had it before removes the file, perhaps after it was opened here.
 		mine, err := f.Stat()

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operator-bindery/bindery/internal/filelock/filelocktest"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// On file systems without locks every command does what it does elsewhere.
+func TestFileSystemsWithoutLocks(t *testing.T) {
+	r := testregistry.New(t)
+	r.AddImage(t, "acme/one", "v1", testregistry.Image{Labels: map[string]string{testConfigsLabel: "/configs"}, Layers: []map[string]string{{"configs/one/catalog.json": packageText("one")}}})
+	for name, errno := range map[string]unix.Errno{"EOPNOTSUPP": unix.EOPNOTSUPP, "ENOSYS": unix.ENOSYS, "ENOLCK": unix.ENOLCK} {
+		t.Run(name, func(t *testing.T) {
+			dir := editDir(t)
+			filelocktest.Without(t, errno)
+			t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+			writeFile(t, filepath.Join(dir, "list"), "index.db many\n")
+			for _, args := range []string{
+				"build catalog catalog -t acme/a:v1 --server none",
+				"build catalog catalog -t acme/a:v2 --server none --output oci:a.oci --output oci-archive:a.tar --output dir:a.dir",
+				"render " + r.Host() + "/acme/one:v1 --use-http --lock images.lock",
+				"cache prune",
+				"catalog rm catalog etcd",
+				"catalog rm index.db etcd",
+				"index rm -f oci:a.oci:v1 -o etcd -t acme/b:v1 --server none",
+				"migrate index.db out",
+				"migrate --from-file list --out-dir lists --report-dir reports",
+			} {
+				if got := runProgram(t, dir, "bindery", strings.Fields(args)...); got.status != 0 || strings.Contains(got.stderr, "lock") && !strings.Contains(args, "lock") {
+					t.Errorf("%s: %+v", args, got)
+				}
+			}
+			if got := done(t, dir, "bindery", "list", "packages", "oci:a.oci:v2"); !strings.Contains(got, "silicom") {
+				t.Error(got)
+			}
+			if got := done(t, dir, "bindery", "list", "packages", "index.db"); strings.Contains(got, "etcd") {
+				t.Error(got)
+			}
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// storePrefix begins the name of an image in a store.
+const storePrefix = "containers-storage:"
+
+// textFlags take texts in which the name of an image is only a text.
+var textFlags = map[string]bool{"label": true, "annotation": true, "message": true, "m": true}
+
+// namesStoreImage tells whether a word is the name of an image in a store, a list with one, or NAME=VALUE with one.
+func namesStoreImage(word string) bool {
+	for at := 0; ; at += len(storePrefix) {
+		i := strings.Index(word[at:], storePrefix)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at > 0 && !strings.ContainsRune("=,\"'", rune(word[at-1])) {
+			continue
+		}
+		rest := strings.Trim(word[at:], "\"'")
+		first, _, _ := strings.Cut(rest, ",")
+		for _, name := range []string{rest, first} {
+			if _, err := images.ParseSource(name); err == nil {
+				return true
+			}
+		}
+	}
+}

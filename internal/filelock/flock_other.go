@@ -1,0 +1,15 @@
+//go:build !unix
+
+package filelock
+
+import (
+	"errors"
+	"os"
+)
+
+// flock fails: there is no such call.
+func flock(*os.File) error { return errors.ErrUnsupported }
+
+func isBusy(error) bool { return false }
+
+func isUnsupported(error) bool { return true }
