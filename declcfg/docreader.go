@@ -208,7 +208,7 @@ func (d *docReader) problem(err error) error {
 	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: err.Error()}
+	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
 	var limit *canon.LimitError

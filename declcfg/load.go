@@ -67,6 +67,8 @@ type LoadOptions struct {
 	Warn func(Position, string)
 	// UnknownField, unless nil, is called for unknown fields in place of Warn. The position is that of the blob.
 	UnknownField func(UnknownField)
+	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a time.
+	Omitted func(Problem)
 	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.
 	Document func(Blob, Document)
@@ -257,7 +259,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 		}()
 	}
 
-	var invalid ValidationError
+	invalid := problemList{omitted: o.Omitted}
 	for i := range files {
 		room.first(i)
 		for last := false; !last; {
@@ -273,13 +275,13 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 			room.give(p.bytes)
 			var problems *ValidationError
 			if errors.As(p.err, &problems) {
-				invalid.Problems = append(invalid.Problems, problems.Problems...)
+				invalid.join(problems)
 				continue
 			}
 			if p.err != nil {
 				return p.err
 			}
-			if len(invalid.Problems) > 0 {
+			if len(invalid.kept) > 0 {
 				continue // what follows is read for its problems only
 			}
 			for k, b := range p.blobs {
@@ -291,10 +293,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 			}
 		}
 	}
-	if len(invalid.Problems) > 0 {
-		return &invalid
-	}
-	return nil
+	return invalid.err()
 }
 
 // readFile hands over what read makes of each document of a file.

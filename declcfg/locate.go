@@ -27,8 +27,8 @@ func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, err
 	c, err := Load(ctx, fsys, o)
 	var v *validator
 	if err == nil {
-		v = validate(c, false)
-		err = v.err()
+		v = validate(c, false, o.Omitted)
+		err = v.problems.err()
 	}
 	var invalid *ValidationError
 	if errors.As(err, &invalid) {

@@ -112,6 +112,22 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Very many broken rows are refused with a message that can be read.
+func TestManyBrokenRows(t *testing.T) {
+	t.Parallel()
+	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) "
+	for name, statement := range map[string]string{
+		"channels": "INSERT INTO channel(name, package_name, head_operatorbundle_name) " + many + "SELECT 'bad-' || i, 'etcd', 'nosuch' FROM n",
+		"entries":  "INSERT INTO channel_entry(channel_name, package_name, operatorbundle_name, depth) " + many + "SELECT 'bad-' || i, 'etcd', 'etcdoperator.v0.9.2', 0 FROM n",
+		"packages": "INSERT INTO package(name, default_channel) " + many + "SELECT 'p' || i, 'c' FROM n; INSERT INTO channel(name, package_name) SELECT 'c', name FROM package",
+	} {
+		_, _, err := read(t, altered(t, "small", "PRAGMA foreign_keys=0", statement), sqlite.Options{})
+		if err == nil || len(err.Error()) > 100<<10 || !strings.Contains(err.Error(), " more ") {
+			t.Errorf("%s: %.300v", name, err)
+		}
+	}
+}
+
 // tryDamaged reads a damaged database: it must be refused, or give the right answer.
 func tryDamaged(t *testing.T, what, path, want string) (refused bool) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
@@ -38,6 +39,7 @@ type program struct {
 	embedded     map[string]build.Server
 	embeddedLock sync.Mutex
 	atEnd        []func(done bool) error
+	warned       atomic.Int64 // warnings about what is read
 }
 
 // newApp is the whole tree of commands.
