@@ -3,11 +3,9 @@ package declcfg
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -62,8 +60,8 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 func (d *docReader) next() ([]byte, error) {
 	if d.count == 0 {
 		head, err := d.in.Peek(d.in.Size())
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+		if err != nil && err != io.EOF { // what only wraps it is not the end
+			return nil, &canon.ReadError{Err: err}
 		}
 		if d.line = 1; bytes.HasPrefix(head, byteOrderMark) {
 			return nil, errors.New("text starts with a byte order mark: save it as UTF-8 without one")
@@ -204,14 +202,14 @@ func (e *objectError) Unwrap() error { return e.err }
 // problem makes the *ValidationError of an error of this file. Errors of reading, as opposed to content, stay as they
 // are.
 func (d *docReader) problem(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) {
+	var read *canon.ReadError
+	var limit *canon.LimitError
+	if errors.As(err, &read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
-	var limit *canon.LimitError
 	switch {
 	case errors.As(err, &syntax) && syntax.Line > 0:
 		p.Position.Line += syntax.Line - 1
