@@ -40,9 +40,14 @@ type Error struct{ Problems []Problem }
 
 // Error returns the problems, one a line.
 func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
+	const most = 100
+	var lines []string
 	for i, p := range e.Problems {
-		lines[i] = p.String()
+		if i == most {
+			lines = append(lines, fmt.Sprintf("... and %d more problems", len(e.Problems)-most))
+			break
+		}
+		lines = append(lines, p.String())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/internal/errlist"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -79,14 +80,14 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 		there[after.Packages[i].Name] = true
 	}
 	gone, filled := map[string]bool{}, withContent(after)
-	var errs []error
+	var errs errlist.List
 	for _, p := range list {
 		if !there[p.name] {
 			continue
 		}
 		gone[p.name] = true
 		if !o.KeepGoing || filled[p.name] {
-			errs = append(errs, &BrokenError{p.name, p.reason, filled[p.name]})
+			errs.Add(func() error { return &BrokenError{p.name, p.reason, filled[p.name]} })
 		}
 	}
 	without := func(c *declcfg.Catalog) *declcfg.Catalog {
@@ -94,7 +95,7 @@ func withoutBroken(before, after *declcfg.Catalog, list []broken, o Options) (_,
 		out.Packages = slices.DeleteFunc(slices.Clone(c.Packages), func(p declcfg.Package) bool { return gone[p.Name] })
 		return &out
 	}
-	return without(before), without(after), errors.Join(errs...)
+	return without(before), without(after), errs.Join("broken packages")
 }
 
 // same reports whether two states of a package would be written in the same way.

@@ -8,16 +8,19 @@ import (
 
 // Text from outside stands in messages only up to a length: a name has 253 bytes at most, an image reference seldom more.
 const (
-	maxQuoted = 300
-	maxNames  = 20
+	maxQuoted  = 300
+	maxMessage = 4 << 10 // of an error within a message
+	maxNames   = 100     // of a list
 )
 
 // clip shortens text from outside.
-func clip(s string) string {
-	if len(s) <= maxQuoted {
+func clip(s string) string { return clipTo(s, maxQuoted) }
+
+func clipTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxQuoted], "") + "..."
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
 // clipped quotes text from outside, shortened.

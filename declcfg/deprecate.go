@@ -1,6 +1,9 @@
 package declcfg
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // deprecate attaches the deprecations of the catalog to the nodes that they name.
 func (b *graphBuilder) deprecate(all []Deprecations) {
@@ -23,8 +26,7 @@ func (b *graphBuilder) deprecate(all []Deprecations) {
 		references := map[Reference]bool{}
 		for j := range d.Entries {
 			if message := deprecateEntry(pkg, &d.Entries[j], j, references); message != "" {
-				b.report(d, RuleDeprecation, "%s", message)
-				b.problems[len(b.problems)-1].path = []any{"entries", j}
+				b.reportAt(d, []any{"entries", j}, RuleDeprecation, "%s", errors.New(message))
 			}
 		}
 	}
@@ -44,18 +46,18 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 	case SchemaBundle:
 		bundle := pkg.bundles[ref.Name]
 		if bundle == nil {
-			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", ref.Name, pkg.Name)
+			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", clip(ref.Name), pkg.Name)
 		}
 		bundle.Deprecation = &e.Message
 	case SchemaChannel:
 		channel := pkg.channels[ref.Name]
 		if channel == nil {
-			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", ref.Name, pkg.Name)
+			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", clip(ref.Name), pkg.Name)
 		}
 		channel.Deprecation = &e.Message
 	case SchemaPackage:
 		if ref.Name != "" {
-			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name, ref.Name)
+			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name, clip(ref.Name))
 		}
 		pkg.Deprecation = &e.Message
 	default:
@@ -66,5 +68,5 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 
 // referenceText is the text that scripts know from opm's messages.
 func referenceText(r Reference) string {
-	return fmt.Sprintf("declcfg.PackageScopedReference{Schema:%q, Name:%q}", r.Schema, r.Name)
+	return fmt.Sprintf("declcfg.PackageScopedReference{Schema:%q, Name:%q}", clip(r.Schema), clip(r.Name))
 }

@@ -75,8 +75,8 @@ func (d *docReader) next() ([]byte, error) {
 func (d *docReader) document() (canon.Doc, error) {
 	if d.count == 0 {
 		head, err := d.in.Peek(d.in.Size())
-		if err != nil && !errors.Is(err, io.EOF) {
-			return canon.Doc{}, err
+		if err != nil && err != io.EOF { // what only wraps it is not the end
+			return canon.Doc{}, &canon.ReadError{Err: err}
 		}
 		if d.line = 1; bytes.HasPrefix(head, byteOrderMark) {
 			return canon.Doc{}, errors.New("text starts with a byte order mark: save it as UTF-8 without one")
@@ -225,13 +225,14 @@ func (e *objectError) Unwrap() error { return e.err }
 // are.
 func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, errIrregular) {
+	var read *canon.ReadError
+	var limit *canon.LimitError
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, errIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: err.Error()}
+	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
-	var limit *canon.LimitError
 	switch {
 	case errors.As(err, &syntax) && syntax.Line > 0:
 		p.Position.Line += syntax.Line - 1

@@ -63,14 +63,16 @@ type Entry struct {
 
 // NewGraph makes the graph of a catalog. Its error is a *[ValidationError] with everything that keeps the blobs from
 // forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
-func NewGraph(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, false)) }
+func NewGraph(c *Catalog) (*Graph, error) { return graphOf(c, false) }
 
 // NewGraphAnyImages is [NewGraph] without the rule that images are pull specs, see [ValidateAnyImages].
-func NewGraphAnyImages(c *Catalog) (*Graph, error) { return graphOf(newGraph(c, true)) }
+func NewGraphAnyImages(c *Catalog) (*Graph, error) { return graphOf(c, true) }
 
-func graphOf(g *Graph, problems []Problem) (*Graph, error) {
-	if len(problems) > 0 {
-		return nil, &ValidationError{Problems: problems}
+func graphOf(c *Catalog, anyImages bool) (*Graph, error) {
+	var problems problemList
+	g := newGraph(c, anyImages, &problems)
+	if err := problems.err(); err != nil {
+		return nil, err
 	}
 	return g, nil
 }
@@ -123,7 +125,7 @@ func (c *ChannelNode) Head() (*Entry, error) {
 	for i, h := range heads {
 		names[i] = h.Name
 	}
-	return nil, fmt.Errorf("multiple channel heads found in graph: %s", strings.Join(names, ", "))
+	return nil, fmt.Errorf("multiple channel heads found in graph: %s", joined(names, ", "))
 }
 
 // cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by another.
@@ -188,7 +190,7 @@ func (c *ChannelNode) checkChain() error {
 	at := map[string]int{cur.Name: 0}
 	for cur != nil && cur.Replaces != "" {
 		if i, ok := at[cur.Replaces]; ok {
-			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s", strings.Join(append(chain[i:], cur.Replaces), " -> "))
+			return fmt.Errorf("detected cycle in replaces chain of upgrade graph: %s", joined(append(chain[i:], cur.Replaces), " -> "))
 		}
 		if skipped[cur.Replaces] {
 			break
@@ -204,7 +206,7 @@ func (c *ChannelNode) checkChain() error {
 		}
 	}
 	if len(stranded) > 0 {
-		return fmt.Errorf("channel contains one or more stranded bundles: %s", strings.Join(stranded, ", "))
+		return fmt.Errorf("channel contains one or more stranded bundles: %s", joined(stranded, ", "))
 	}
 	return nil
 }
@@ -212,15 +214,16 @@ func (c *ChannelNode) checkChain() error {
 // graphBuilder makes a graph and collects what is wrong with the blobs on the way.
 type graphBuilder struct {
 	graph    *Graph
-	problems []Problem
+	problems *problemList
 	images   map[string]error // image references that were checked
 	// anyImages takes images for what they are.
 	anyImages bool
 }
 
-func newGraph(c *Catalog, anyImages bool) (*Graph, []Problem) {
+func newGraph(c *Catalog, anyImages bool, problems *problemList) *Graph {
 	b := graphBuilder{
 		anyImages: anyImages,
+		problems:  problems,
 		graph:     &Graph{byName: make(map[string]*PackageNode, len(c.Packages))},
 		images:    map[string]error{},
 	}
@@ -240,19 +243,24 @@ func newGraph(c *Catalog, anyImages bool) (*Graph, []Problem) {
 		slices.SortFunc(p.Bundles, func(a, b *BundleNode) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	slices.SortFunc(b.graph.Packages, func(a, b *PackageNode) int { return cmp.Compare(a.Name, b.Name) })
-	return b.graph, b.problems
+	return b.graph
 }
 
-// report adds a problem of the blob b.
+// report adds a problem of a blob.
 func (b *graphBuilder) report(blob Blob, rule, format string, args ...any) {
-	p := Problem{Position: blob.Position(), Package: blob.BlobPackage(), Rule: rule, Message: fmt.Sprintf(format, args...), stage: stageBlobs}
+	b.reportAt(blob, nil, rule, format, args...)
+}
+
+// reportAt adds a problem of the value at a path in a blob.
+func (b *graphBuilder) reportAt(blob Blob, path []any, rule, format string, args ...any) {
+	p := Problem{Position: blob.Position(), Package: blob.BlobPackage(), Rule: rule, stage: stageBlobs, path: path}
 	switch blob.(type) {
 	case *Channel:
 		p.Channel = blob.BlobName()
 	case *Bundle:
 		p.Bundle = blob.BlobName()
 	}
-	b.problems = append(b.problems, p)
+	b.problems.report(p, format, args...)
 }
 
 func (b *graphBuilder) addPackage(p *Package) {
@@ -289,8 +297,7 @@ func (b *graphBuilder) addChannel(c *Channel) {
 	for i := range c.Entries {
 		e := &Entry{ChannelEntry: &c.Entries[i], Channel: node, index: i}
 		if node.entries[e.Name] != nil {
-			b.report(c, RuleDuplicate, "invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
-			b.problems[len(b.problems)-1].path = []any{"entries", i}
+			b.reportAt(c, []any{"entries", i}, RuleDuplicate, "invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
 			continue
 		}
 		node.entries[e.Name] = e
@@ -343,21 +350,18 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 	if first == nil {
 		return true
 	}
-	b.report(bundle, RuleProperty, "%v", bundle.propertiesError(first))
-	b.problems[len(b.problems)-1].path = []any{"properties", first.index}
+	b.reportAt(bundle, []any{"properties", first.index}, RuleProperty, "%v", bundle.propertiesError(first))
 	return false
 }
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
-		b.report(bundle, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
-		b.problems[len(b.problems)-1].path = []any{"image"}
+		b.reportAt(bundle, []any{"image"}, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {
-			b.report(bundle, RuleImage, "package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
+			b.reportAt(bundle, []any{"relatedImages", i, "image"}, RuleImage, "package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
 				bundle.Package, bundle.Name, i, r.Image, err)
-			b.problems[len(b.problems)-1].path = []any{"relatedImages", i, "image"}
 		}
 	}
 }
@@ -400,8 +404,7 @@ func (b *graphBuilder) link() {
 				for _, e := range missing[channel] {
 					names = append(names, e.Name)
 				}
-				b.report(channel.Channel, RuleEntryBundle, "no %s blobs found in package %q for %s entries %v", SchemaBundle, pkg.Name, SchemaChannel, names)
-				b.problems[len(b.problems)-1].path = []any{"entries", missing[channel][0].index}
+				b.reportAt(channel.Channel, []any{"entries", missing[channel][0].index}, RuleEntryBundle, "no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel, bounded(joined(names, " ")))
 			}
 		}
 	}

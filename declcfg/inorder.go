@@ -98,7 +98,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 		}()
 	}
 
-	var invalid ValidationError
+	invalid := problemList{omitted: o.Omitted}
 	for i := range units {
 		room.first(i)
 		for last := false; !last; {
@@ -114,13 +114,13 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 			room.give(p.bytes)
 			var problems *ValidationError
 			if errors.As(p.err, &problems) {
-				invalid.Problems = append(invalid.Problems, problems.Problems...)
+				invalid.join(problems)
 				continue
 			}
 			if p.err != nil {
 				return p.err
 			}
-			if len(invalid.Problems) > 0 {
+			if len(invalid.kept) > 0 {
 				continue // what follows is read for its problems only
 			}
 			for k, b := range p.blobs {
@@ -132,8 +132,5 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 			}
 		}
 	}
-	if len(invalid.Problems) > 0 {
-		return &invalid
-	}
-	return nil
+	return invalid.err()
 }

@@ -66,6 +66,8 @@ type LoadOptions struct {
 	Warn func(Position, string)
 	// UnknownField, unless nil, is called for unknown fields in place of Warn. The position is that of the blob.
 	UnknownField func(UnknownField)
+	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a time.
+	Omitted func(Problem)
 	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.
 	Document func(Blob, Document)

@@ -37,9 +37,9 @@ func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, err
 	if err != nil {
 		return nil, err
 	}
-	v := validate(c, false)
+	v := validate(c, false, o.Omitted)
 	var invalid *ValidationError
-	if err := v.err(); errors.As(err, &invalid) {
+	if err := v.problems.err(); errors.As(err, &invalid) {
 		refinePositions(fsys, invalid.Problems, o.Limits)
 		return nil, err
 	}
@@ -75,6 +75,7 @@ func (h *heldWarnings) add(at Position, text string) {
 
 // validateByPackage validates one package after the other. It gives up at the first problem.
 func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *heldWarnings) (*Validated, bool) {
+	o.Omitted = nil
 	if o.Warn != nil {
 		o.Warn = warned.add
 	}
@@ -82,7 +83,7 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	packages := 0
 	part, name := &Catalog{}, ""
 	check := func() bool {
-		g, problems := newGraph(part, false)
+		g := newGraph(part, false, &v.problems)
 		for _, pkg := range g.Packages {
 			v.pkg(pkg)
 		}
@@ -90,7 +91,7 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 			packages++
 		}
 		part = &Catalog{}
-		return len(problems) == 0 && len(v.problems) == 0
+		return len(v.problems.kept) == 0
 	}
 	x, err := NewIndex(ctx, fsys, o)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -74,13 +73,15 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 		Channel string `json:"channel,omitempty"`
 		Bundle  string `json:"bundle,omitempty"`
 		Position
-	}{p.Rule, p.Text(), p.Package, p.Channel, p.Bundle, p.Position})
+	}{p.Rule, p.Text(), clip(p.Package), clip(p.Channel), clip(p.Bundle), p.Position})
 }
 
-// ValidationError is every problem of a catalog, in the order in which they were found: files by path, then blobs in
-// the order of the files, then the graph by package and channel.
+// ValidationError is the problems of a catalog, in the order in which they were found: files by path, then blobs in
+// the order of the files, then the graph by package and channel. Of each rule it holds the first [MaxProblems].
 type ValidationError struct {
 	Problems []Problem
+	// More is how many other problems there are, by rule.
+	More map[string]int
 }
 
 // Error returns the problems as a tree of packages, channels and bundles, one problem a line, with file and line.
@@ -138,12 +139,12 @@ func (e *ValidationError) tree(problems []Problem, positions bool) string {
 		p := &problems[i]
 		at := root
 		if p.stage == stageGraph {
-			at = at.child("invalid package " + quote(p.Package))
+			at = at.child("invalid package " + clipped(p.Package))
 			if p.Channel != "" {
-				at = at.child("invalid channel " + quote(p.Channel))
+				at = at.child("invalid channel " + clipped(p.Channel))
 			}
 			if p.Bundle != "" {
-				at = at.child("invalid bundle " + quote(p.Bundle))
+				at = at.child("invalid bundle " + clipped(p.Bundle))
 			}
 		}
 		text := p.Message
@@ -155,7 +156,10 @@ func (e *ValidationError) tree(problems []Problem, positions bool) string {
 		}
 		at.children = append(at.children, &node{text: text})
 	}
-	if positions && len(problems) == 1 && problems[0].stage != stageGraph {
+	for _, line := range e.omittedLines() {
+		root.children = append(root.children, &node{text: line})
+	}
+	if positions && len(problems) == 1 && len(e.More) == 0 && problems[0].stage != stageGraph {
 		return root.children[0].text
 	}
 	var b strings.Builder
@@ -179,5 +183,3 @@ func (n *node) write(b *strings.Builder, indent string) {
 		}
 	}
 }
-
-func quote(s string) string { return strconv.Quote(s) }

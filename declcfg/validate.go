@@ -2,6 +2,7 @@ package declcfg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,15 +15,15 @@ const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func Validate(c *Catalog) error { return validate(c, false).err() }
+func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() }
 
 // ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not have where it reads a
 // database.
-func ValidateAnyImages(c *Catalog) error { return validate(c, true).err() }
+func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
 
-func validate(c *Catalog, anyImages bool) *validator {
-	g, problems := newGraph(c, anyImages)
-	v := &validator{problems: problems}
+func validate(c *Catalog, anyImages bool, omitted func(Problem)) *validator {
+	v := &validator{problems: problemList{omitted: omitted}}
+	g := newGraph(c, anyImages, &v.problems)
 	for _, pkg := range g.Packages {
 		v.pkg(pkg)
 	}
@@ -33,22 +34,15 @@ func validate(c *Catalog, anyImages bool) *validator {
 const maxNotes = 100
 
 type validator struct {
-	problems  []Problem
+	problems  problemList
 	notes     []Problem
 	moreNotes int // that were counted only
 }
 
-func (v *validator) err() error {
-	if len(v.problems) == 0 {
-		return nil
-	}
-	return &ValidationError{Problems: v.problems}
-}
-
 // report adds a problem of a graph's node.
 func (v *validator) report(p Problem, rule, format string, args ...any) {
-	p.Rule, p.Message, p.stage = rule, fmt.Sprintf(format, args...), stageGraph
-	v.problems = append(v.problems, p)
+	p.Rule, p.stage = rule, stageGraph
+	v.problems.report(p, format, args...)
 }
 
 func (v *validator) pkg(pkg *PackageNode) {
@@ -70,11 +64,10 @@ func (v *validator) pkg(pkg *PackageNode) {
 	if defaultMissing {
 		missing := at
 		missing.Channel = pkg.DefaultChannel
+		missing.detail = fmt.Sprintf("default channel %s not found in channels list", clipped(pkg.DefaultChannel))
+		missing.path = []any{"defaultChannel"}
 		// A default channel that is not there is one without bundles, to opm; the message says both.
 		v.report(missing, RuleDefaultChannel, "channel must contain at least one bundle")
-		last := &v.problems[len(v.problems)-1]
-		last.detail = fmt.Sprintf("default channel %q not found in channels list", pkg.DefaultChannel)
-		last.path = []any{"defaultChannel"}
 	}
 	v.versions(pkg, at)
 	if pkg.Deprecation != nil && *pkg.Deprecation == "" {
@@ -87,10 +80,11 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 	if len(channel.Entries) == 0 {
 		v.report(at, RuleEmpty, "channel must contain at least one bundle")
 	} else if err := channel.checkChain(); err != nil {
-		v.report(at, RuleGraph, "%v", err)
+		broken := at
 		if len(channel.Heads()) == 0 {
-			v.problems[len(v.problems)-1].detail = channel.cycle()
+			broken.detail = channel.cycle()
 		}
+		v.report(broken, RuleGraph, "%s", bounded(err.Error()))
 	}
 	for _, e := range channel.Entries {
 		v.entry(at, e)
@@ -191,7 +185,7 @@ func (v *validator) versions(pkg *PackageNode, at Problem) {
 	})
 	texts := make([]string, len(duplicates))
 	for i, g := range duplicates {
-		texts[i] = fmt.Sprintf("{%s: [%s]}", g.version, strings.Join(g.names, ", "))
+		texts[i] = fmt.Sprintf("{%s: [%s]}", g.version, joined(g.names, ", "))
 	}
-	v.report(at, RuleVersion, "duplicate versions found in bundles: [%s]", strings.Join(texts, " "))
+	v.report(at, RuleVersion, "duplicate versions found in bundles: [%s]", errors.New(strings.Join(texts, " ")))
 }

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -63,7 +64,10 @@ func (e *Error) OpmMessage() string {
 	return "[" + strings.Join(m, ", ") + "]"
 }
 
-// messages are the messages, each once.
+// maxMessages bounds the messages of an error.
+const maxMessages = 100
+
+// messages are the messages, each once: the first ones, and how many more there are.
 func (e *Error) messages() []string {
 	seen := map[string]bool{}
 	var out []string
@@ -72,6 +76,9 @@ func (e *Error) messages() []string {
 			seen[p.Message] = true
 			out = append(out, p.Message)
 		}
+	}
+	if more := len(out) - maxMessages; more > 0 {
+		out = append(out[:maxMessages:maxMessages], fmt.Sprintf("... and %d more problems", more))
 	}
 	return out
 }

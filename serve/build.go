@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/errlist"
 )
 
 // builder makes cache files of a catalog's blobs. Packages are loaded a few at a time, as many as there are
@@ -95,7 +96,11 @@ func (b *builder) files(ctx context.Context, files []string) (_ []*Package, err 
 	}
 	if len(errs) > 0 {
 		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-		return nil, errors.Join(errs...)
+		var all errlist.List
+		for _, err := range errs {
+			all.Add(func() error { return err })
+		}
+		return nil, all.Join("errors")
 	}
 	var packages []*Package
 	for _, name := range sortedNames(found) {

@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/errlist"
 )
 
 // assemble makes the blobs of one package, but for the manifests. It returns nil for a package that is left out with a
@@ -73,7 +73,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 	included, deprecated = map[string]bool{}, map[string]bool{}
 	inChannel := map[string]bool{}
 	names := map[string]bool{}
-	var problems []error
+	var problems errlist.List
 	for _, e := range p.entries {
 		b := g.bundles[e.bundle]
 		if b == nil {
@@ -83,7 +83,9 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 		if p.channels[e.channel] != nil {
 			inChannel[e.bundle] = true
 		} else if !b.deprecated {
-			problems = append(problems, fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, quote(e.channel), quote(e.bundle)))
+			problems.Add(func() error {
+				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, quote(e.channel), quote(e.bundle))
+			})
 		}
 	}
 	for _, name := range sortedKeys(names) {
@@ -115,19 +117,19 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 			included[name] = true
 		}
 	}
-	return included, deprecated, errors.Join(problems...)
+	return included, deprecated, problems.Join("entries of unknown channels")
 }
 
 func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bool, deprecated []string) (*assembled, error) {
 	a := &assembled{}
 	a.catalog.Packages = []declcfg.Package{{Name: p.name, DefaultChannel: p.defaultChannel}}
 	a.catalog.Channels = g.channelBlobs(p, edges, names)
-	var problems []error
+	var problems errlist.List
 	for _, name := range sortedKeys(names) {
 		b := g.bundles[name]
 		blob, err := db.bundleBlob(p, b)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("bundle %s: %w", quote(name), err))
+			problems.Add(func() error { return fmt.Errorf("bundle %s: %w", quote(name), err) })
 			continue
 		}
 		a.catalog.Bundles = append(a.catalog.Bundles, blob)
@@ -146,10 +148,12 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	if c := p.channels[p.defaultChannel]; c != nil {
 		a.iconOf = g.bundles[c.head]
 		if db.options.Compat == CompatOPM && a.iconOf != nil && !a.iconOf.hasCSV {
-			problems = append(problems, fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, quote(c.head)))
+			problems.Add(func() error {
+				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, quote(c.head))
+			})
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := problems.Join("broken bundles"); err != nil {
 		return nil, err
 	}
 	var repairs []declcfg.Repair

@@ -180,13 +180,10 @@ func TestLocks(t *testing.T) {
 		db := writer(t, path, "")
 		exec(t, db, c.lock)
 		before := state(t, filepath.Dir(path))
-		start := time.Now()
+		// The lock is held until the reader has given up by itself.
 		got, err := write(t, path, declcfg.FormatJSON, edit.LevelNone, sqlite.Options{})
 		if !errors.Is(err, c.err) || err == nil && got != want {
 			t.Errorf("%s: got %v, want %v", c.lock, err, c.err)
-		}
-		if d := time.Since(start); d > 5*time.Second {
-			t.Errorf("%s: waited for %v", c.lock, d)
 		}
 		sameState(t, before, state(t, filepath.Dir(path)))
 		exec(t, db, "ROLLBACK")

@@ -2,13 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/errlist"
 )
 
 // loadOnce keeps the result of loading.
@@ -83,7 +83,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 	db.derive(g)
 	db.load.stranded = nil
 	var out []*assembled
-	var broken []error
+	var broken errlist.List
 	for _, name := range sortedKeys(g.packages) {
 		p := g.packages[name]
 		a, err := db.assemble(g, p)
@@ -94,7 +94,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 		case db.options.KeepGoing:
 			db.findings.add(Finding{Kind: Quarantined, Package: name, Reason: err.Error()})
 		default:
-			broken = append(broken, fmt.Errorf("package %s: %w", quote(name), err))
+			broken.Add(func() error { return fmt.Errorf("package %s: %w", quote(name), err) })
 		}
 	}
 	for _, name := range sortedKeys(g.bundles) {
@@ -107,7 +107,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 			db.findings.add(Finding{Kind: Dropped, Bundle: name, Reason: reason})
 		}
 	}
-	return out, errors.Join(broken...)
+	return out, broken.Join("broken packages")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

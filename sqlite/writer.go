@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/errlist"
 )
 
 // writer fills the tables from a stream of blobs.
@@ -18,7 +18,7 @@ type writer struct {
 	options  WriteOptions
 	written  Written
 	findings []Finding
-	problems []error
+	problems errlist.List
 	nextID   int64             // of channel_entry
 	packages map[string]bool   // that are finished
 	bundles  map[string]string // name to package
@@ -56,7 +56,7 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 				ErrInvalid, quote(s.channel), quote(s.bundle), quote(other)))
 		}
 	}
-	if err := errors.Join(w.problems...); err != nil {
+	if err := w.problems.Join("problems"); err != nil {
 		return err
 	}
 	if err := w.run(ctx, completePlurals); err != nil {
@@ -70,7 +70,7 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 }
 
 func (w *writer) problem(pkg string, err error) {
-	w.problems = append(w.problems, fmt.Errorf("package %s: %w", quote(pkg), err))
+	w.problems.Add(func() error { return fmt.Errorf("package %s: %w", quote(pkg), err) })
 }
 
 // blob takes the next blob of the stream.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
@@ -38,7 +39,8 @@ type program struct {
 	embedded     map[string]build.Server
 	embeddedLock sync.Mutex
 	atEnd        []func(done bool) error
-	warned       sync.Map // the warnings about images that have been given
+	imageWarned  sync.Map     // the warnings about images that have been given
+	warned       atomic.Int64 // warnings about what is read
 }
 
 // newApp is the whole tree of commands.

@@ -71,6 +71,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cliutil.NewLogger(stderr, p.logFormat(""), 0)
 	p.tellLibraries()
+	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)
 	if tool := toolNames[p.name]; tool != nil {
 		args = slices.Concat([]string{app.Name}, tool, args[1:])

@@ -60,7 +60,7 @@ func (p *program) warnEvent(e images.Event) {
 		if e.Destination != "" {
 			text = e.Destination + ": " + text
 		}
-		if _, before := p.warned.LoadOrStore(text, true); !before {
+		if _, before := p.imageWarned.LoadOrStore(text, true); !before {
 			p.log.Warn(text)
 		}
 	case images.EventRetry:

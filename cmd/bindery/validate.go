@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
@@ -50,7 +51,7 @@ type verdictError struct {
 	Message string `json:"message"`
 }
 
-func (p *program) validate(c *cli.Context) error {
+func (p *program) validate(c *cli.Context) (err error) {
 	format, err := listFormat(c, "json", "yaml")
 	if err != nil {
 		return err
@@ -71,7 +72,13 @@ func (p *program) validate(c *cli.Context) error {
 	if _, err := render.Classify(dir); err != nil {
 		return err
 	}
-	valid, err := p.validateDir(c.Context, dir, c.Int("jobs"))
+	var rest restOfProblems
+	defer func() { err = errors.Join(err, rest.Close()) }()
+	o := declcfg.LoadOptions{Jobs: c.Int("jobs"), Warn: p.warnAt}
+	if format != "" && !p.opm {
+		rest.format, o.Omitted = format, rest.add
+	}
+	valid, err := validateDir(c.Context, dir, o)
 	if err == nil {
 		err = p.checkEmpty(c, dir, valid.Packages)
 	}
@@ -99,7 +106,7 @@ func (p *program) validate(c *cli.Context) error {
 			v.Problems = problems.Problems
 		}
 	}
-	if err := p.writeVerdict(v, format); err != nil {
+	if err := p.writeVerdict(c.Context, v, format, &rest); err != nil {
 		return err
 	}
 	if !v.Passed {
@@ -109,20 +116,34 @@ func (p *program) validate(c *cli.Context) error {
 }
 
 // validateDir reads the catalog package by package, or as a whole if something is wrong with it.
-func (p *program) validateDir(ctx context.Context, dir string, jobs int) (*declcfg.Validated, error) {
+func validateDir(ctx context.Context, dir string, o declcfg.LoadOptions) (*declcfg.Validated, error) {
 	root, err := declcfg.OpenDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	return declcfg.ValidateFS(ctx, root, declcfg.LoadOptions{Jobs: jobs, Warn: p.warnAt})
+	return declcfg.ValidateFS(ctx, root, o)
 }
+
+// maxWarnings bounds the warnings about what is read: a file can give reason for one in each of its lines.
+const maxWarnings = 1000
 
 // warnAt passes on what a loader accepts but finds odd.
 func (p *program) warnAt(pos declcfg.Position, text string) {
+	if p.warned.Add(1) > maxWarnings {
+		return
+	}
 	if where := pos.String(); where != "" {
 		text = where + ": " + text
 	}
 	p.log.Warn(text)
+}
+
+// countWarnings logs how many warnings were not.
+func (p *program) countWarnings(bool) error {
+	if more := p.warned.Load() - maxWarnings; more > 0 {
+		p.log.Warn(fmt.Sprintf("%d more warnings", more))
+	}
+	return nil
 }
 
 // logNotes logs what is valid and perhaps not meant.
@@ -137,32 +158,10 @@ func (p *program) logNotes(v *declcfg.Validated) {
 
 // message is what the answer says about an invalid catalog: opm's message.
 func (p *program) message(err error) string {
-	if problems := allProblems(err); problems != nil {
+	if problems := declcfg.JoinProblems(err); problems != nil {
 		return problems.OpmMessage()
 	}
 	return err.Error()
-}
-
-// allProblems joins the problems in an error: a database has an error for each of its packages. It is nil if there are none.
-func allProblems(err error) *declcfg.ValidationError {
-	var all *declcfg.ValidationError
-	switch e := err.(type) {
-	case *declcfg.ValidationError:
-		return e
-	case interface{ Unwrap() []error }:
-		for _, err := range e.Unwrap() {
-			switch found := allProblems(err); {
-			case found == nil:
-			case all == nil:
-				all = &declcfg.ValidationError{Problems: slices.Clone(found.Problems)}
-			default:
-				all.Problems = append(all.Problems, found.Problems...)
-			}
-		}
-	case interface{ Unwrap() error }:
-		return allProblems(e.Unwrap())
-	}
-	return all
 }
 
 // opmMessage replaces, under the name opm, the tree of all problems by the message that opm gives.
@@ -172,7 +171,7 @@ func (p *program) opmMessage(err error) error {
 	}
 	var name *render.NameError
 	var reference *render.ReferenceError
-	problems := allProblems(err)
+	problems := declcfg.JoinProblems(err)
 	switch {
 	case problems != nil && errors.As(err, &reference):
 		return &render.ReferenceError{Reference: reference.Reference, Err: errors.New(problems.OpmMessage())}
@@ -184,17 +183,29 @@ func (p *program) opmMessage(err error) error {
 	return err
 }
 
-func (p *program) writeVerdict(v verdict, format string) error {
+// writeVerdict writes the answer. Its problems end with those that the error does not hold.
+func (p *program) writeVerdict(ctx context.Context, v verdict, format string, rest *restOfProblems) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
+	end := "\n"
 	if format == "yaml" {
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			return err
 		}
+		text = bytes.TrimSuffix(text, []byte("\n"))
+	} else if rest.count > 0 {
+		// The list of problems comes last.
+		end = "\n  ]\n}\n"
+		text = bytes.TrimSuffix(text, []byte("\n  ]\n}"))
 	}
-	_, err = p.stdout.Write(text)
+	if _, err := p.stdout.Write(text); err != nil {
+		return err
+	}
+	if err := errors.Join(rest.err, rest.text.Flush(ctx, p.stdout)); err != nil {
+		return err
+	}
+	_, err = io.WriteString(p.stdout, end)
 	return err
 }

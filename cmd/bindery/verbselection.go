@@ -132,8 +132,11 @@ func (p *program) oneDocument(in io.Reader, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := split.Next(); !errors.Is(err, io.EOF) {
+	switch _, err := split.Next(); {
+	case err == nil:
 		return nil, errors.New("it has more than one document")
+	case !errors.Is(err, io.EOF):
+		return nil, err
 	}
 	return out, nil
 }

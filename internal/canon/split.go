@@ -67,8 +67,8 @@ func (s *Splitter) Reset(r io.Reader, l Limits) {
 	*s = Splitter{r: r, limits: l, conv: Converter{Limits: l}, buf: s.buf[:0], line: 1, first: true}
 }
 
-// Next returns the next document, [io.EOF] behind the last one. Its data are valid until the next call. An error is the
-// reader's, a [*LimitError] or a [*SyntaxError]; the line of Doc is then that of the document in which it happened, from
+// Next returns the next document, [io.EOF] behind the last one. Its data are valid until the next call. An error is a
+// [*ReadError], a [*LimitError] or a [*SyntaxError]; the line of Doc is then that of the document in which it happened, from
 // which the error's own line counts. Nothing follows an error.
 func (s *Splitter) Next() (Doc, error) {
 	d, err := s.next()
@@ -123,8 +123,8 @@ func (s *Splitter) fill() bool {
 		s.buf = s.buf[:len(s.buf)+n]
 		if err != nil {
 			s.eof = true
-			if !errors.Is(err, io.EOF) {
-				s.readErr = err
+			if err != io.EOF { // what only wraps it is not the end
+				s.readErr = &ReadError{err}
 			}
 		}
 		if n > 0 {
@@ -134,7 +134,7 @@ func (s *Splitter) fill() bool {
 			return false
 		}
 	}
-	s.eof, s.readErr = true, io.ErrNoProgress
+	s.eof, s.readErr = true, &ReadError{io.ErrNoProgress}
 	return false
 }
 
@@ -224,6 +224,9 @@ func (s *Splitter) fallBack(line int, jsonErr error) (Doc, error) {
 	}
 	s.consume(white)
 	d, err := s.nextYAML()
+	if s.readErr != nil && err != nil {
+		return d, s.readErr
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Doc{Line: line, JSON: true}, jsonErr
 	}

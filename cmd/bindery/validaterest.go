@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/cliutil"
+)
+
+// restOfProblems are the problems of a catalog that its error does not hold, as items of the answer's list. There can be
+// hundreds of thousands, which are never in memory together.
+type restOfProblems struct {
+	format string // json or yaml
+	text   cliutil.Spool
+	count  int
+	err    error // the first one of adding
+}
+
+// add adds a problem.
+func (r *restOfProblems) add(p declcfg.Problem) {
+	if r.err != nil {
+		return
+	}
+	r.count++
+	var item []byte
+	if r.format == "yaml" {
+		if item, r.err = yaml.Marshal(p); r.err != nil {
+			return
+		}
+		item = bytes.ReplaceAll(bytes.TrimSuffix(item, []byte("\n")), []byte("\n"), []byte("\n  "))
+		item = append([]byte("\n- "), item...)
+	} else {
+		if item, r.err = json.MarshalIndent(p, "    ", "  "); r.err != nil {
+			return
+		}
+		item = append([]byte(",\n    "), item...)
+	}
+	_, r.err = r.text.Write(item)
+}
+
+// Close gives the temporary file back.
+func (r *restOfProblems) Close() error { return r.text.Close() }

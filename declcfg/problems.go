@@ -1,0 +1,110 @@
+package declcfg
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// MaxProblems is how many problems of one rule a [ValidationError] holds.
+const MaxProblems = 100
+
+// problemList collects problems: the first ones of each rule. The others are counted, and handed to omitted unless that is nil.
+type problemList struct {
+	kept    []Problem
+	counts  map[string]int // by rule
+	omitted func(Problem)
+}
+
+// bounded is text that is not shortened any more.
+type bounded string
+
+// report adds a problem with a message, in which text from outside is shortened.
+func (l *problemList) report(p Problem, format string, args ...any) {
+	if l.counts[p.Rule] >= MaxProblems && l.omitted == nil {
+		l.counts[p.Rule]++
+		return
+	}
+	for i := range args {
+		switch arg := args[i].(type) {
+		case string:
+			args[i] = clip(arg)
+		case error:
+			args[i] = clipTo(arg.Error(), maxMessage)
+		}
+	}
+	p.Message = fmt.Sprintf(format, args...)
+	l.add(p)
+}
+
+func (l *problemList) add(p Problem) {
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[p.Rule]++
+	switch {
+	case l.counts[p.Rule] <= MaxProblems:
+		l.kept = append(l.kept, p)
+	case l.omitted != nil:
+		l.omitted(p)
+	}
+}
+
+// join adds what an error holds.
+func (l *problemList) join(e *ValidationError) {
+	for _, p := range e.Problems {
+		l.add(p)
+	}
+	for rule, n := range e.More {
+		l.counts[rule] += n
+	}
+}
+
+// err is the *[ValidationError] of the problems, nil if there are none.
+func (l *problemList) err() error {
+	if len(l.kept) == 0 {
+		return nil
+	}
+	e := &ValidationError{Problems: l.kept}
+	for rule, n := range l.counts {
+		if n > MaxProblems {
+			if e.More == nil {
+				e.More = map[string]int{}
+			}
+			e.More[rule] = n - MaxProblems
+		}
+	}
+	return e
+}
+
+// JoinProblems returns one error with the problems of several, nil if there are none among them. It looks through errors that
+// wrap others, and leaves out what is no *[ValidationError].
+func JoinProblems(errs ...error) *ValidationError {
+	var l problemList
+	l.joinAll(errs)
+	var all *ValidationError
+	_ = errors.As(l.err(), &all)
+	return all
+}
+
+func (l *problemList) joinAll(errs []error) {
+	for _, err := range errs {
+		switch e := err.(type) {
+		case *ValidationError:
+			l.join(e)
+		case interface{ Unwrap() []error }:
+			l.joinAll(e.Unwrap())
+		case interface{ Unwrap() error }:
+			l.joinAll([]error{e.Unwrap()})
+		}
+	}
+}
+
+// omittedLines say how many problems an error does not hold.
+func (e *ValidationError) omittedLines() (lines []string) {
+	for _, rule := range slices.Sorted(maps.Keys(e.More)) {
+		lines = append(lines, fmt.Sprintf("... and %d more problems of the kind %q", e.More[rule], rule))
+	}
+	return lines
+}

@@ -1,0 +1,18 @@
+//go:build unix && !linux
+
+package cputime
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// used is the processor time of the process.
+func used() time.Duration {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		panic(err) // only for an invalid argument
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
