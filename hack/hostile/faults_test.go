@@ -78,7 +78,7 @@ func writers() []writer {
 		{"lock file", []string{"build", "bundle", "bundle", "-t", "example.com/b:v1", "--output", "oci:img"}, []string{"render", "oci:img:v1", "--lock", "out"}, "out"},
 		{"edit of a database", nil, []string{"registry", "prune", "-d", "small.db", "-p", "etcd"}, "small.db"},
 		{"edit of a directory", nil, []string{"catalog", "deprecate", "cat", "foo.v1.0.0", "bar.v1.0.0", "--message", "old"}, "cat"},
-		{"bundle added to an index", build("v0", "oci:out"), []string{"index", "add", "-f", "oci:out:v0", "-b", "bundle", imageTemplate, "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
+		{"bundle added to an index", build("v0", "oci:out"), []string{"index", "add", "-f", "oci:out:v0", "-b", "bundle", imageTemplate, "--mode", "semver", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
 		{"package removed from an index", build("v0", "oci:out"), []string{"index", "rm", "-f", "oci:out:v0", "-o", "foo", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
 		{"database image without a package", []string{"build", "catalog", "small.db", "-t", "example.com/foo:v0", "--server", "none", "--output", "oci:out"},
 			[]string{"index", "rm", "-f", "oci:out:v0", "-o", "etcd", "-t", "example.com/foo:v1", "--output", "oci:out"}, "out"},
