@@ -506,3 +506,39 @@ func TestCopyToFile(t *testing.T) {
 		}
 	}
 }
+
+// What is above the cache is this user's or root's: who can write there could put another cache in its place.
+func TestPlacesAboveTheCache(t *testing.T) {
+	place := func(change func(parent string) error) string {
+		dir := filepath.Join(t.TempDir(), "home", "bindery")
+		if err := errors.Join(os.MkdirAll(dir, 0o700), change(dir)); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, "blobs")
+	}
+	chown := func(path string, uid int, mode os.FileMode) error {
+		return errors.Join(os.Chown(path, uid, -1), os.Chmod(path, mode))
+	}
+	want := map[string]string{
+		place(func(dir string) error { return nil }):                  "",
+		place(func(dir string) error { return os.Chmod(dir, 0o777) }): "", // this user's own
+		place(func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+"2"), os.Symlink(dir+"2", dir))
+		}): "bindery is a symbolic link",
+	}
+	if os.Geteuid() == 0 {
+		want[place(func(dir string) error { return chown(dir, 12345, 0o777) })] = "bindery belongs to another user"
+		want[place(func(dir string) error { return chown(dir, 12345, 0o700) })] = "bindery belongs to another user"
+		want[place(func(dir string) error { return chown(filepath.Dir(dir), 12345, 0o777) })] = "home belongs to another user"
+	}
+	for dir, message := range want {
+		_, err := OpenBlobCache(dir, BlobCacheOptions{})
+		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: got %v, want %q", dir, err, message)
+		}
+		// Nor is anything written there by a cache that was opened when there was nothing.
+		if left, _ := os.ReadDir(filepath.Dir(dir)); len(left) > 0 {
+			t.Errorf("%s: %v", dir, left)
+		}
+	}
+}

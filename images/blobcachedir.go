@@ -46,6 +46,9 @@ func (c *BlobCache) create() (*os.Root, error) {
 	if c.root == nil {
 		err := os.MkdirAll(filepath.Dir(c.dir), 0o700)
 		if err == nil {
+			err = checkCacheParents(c.dir)
+		}
+		if err == nil {
 			err = os.Mkdir(c.dir, 0o700)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -83,6 +86,9 @@ func writeCacheTag(dir string) error {
 
 // openCacheDir opens a directory if it is a cache of this user. An empty directory counts as one that does not exist.
 func openCacheDir(dir string) (*os.Root, error) {
+	if err := checkCacheParents(dir); err != nil {
+		return nil, err
+	}
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
@@ -103,6 +109,31 @@ func openCacheDir(dir string) (*os.Root, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
+}
+
+// checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes, which
+// say what a layer was made of, are believed. The directory above the cache is this program's and no link either, unless
+// it is one of the machine, such as /tmp on some systems.
+func checkCacheParents(dir string) error {
+	parent := filepath.Dir(dir)
+	info, err := os.Lstat(parent)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 && filepath.Dir(parent) != filepath.Dir(filepath.Dir(parent)) {
+		return fmt.Errorf("%s is a symbolic link, which is not followed", parent)
+	}
+	for _, d := range []string{parent, filepath.Dir(parent)} {
+		info, err := os.Stat(d)
+		if err != nil {
+			return err
+		}
+		othersWrite := info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
+		if !ours(info) && (othersWrite || !rootOwns(info)) {
+			return fmt.Errorf("%s belongs to another user, who can replace what is in it", d)
+		}
+	}
+	return nil
 }
 
 func checkCacheDir(root *os.Root, want fs.FileInfo) error {

@@ -50,5 +50,11 @@ func ours(info fs.FileInfo) bool {
 	return ok && int64(stat.Uid) == int64(os.Geteuid())
 }
 
+// rootOwns tells whether a file belongs to root.
+func rootOwns(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == 0
+}
+
 // noWait opens a FIFO without waiting for its other end.
 const noWait = syscall.O_NONBLOCK

@@ -38,7 +38,7 @@ type program struct {
 	embedded     map[string]build.Server
 	embeddedLock sync.Mutex
 	atEnd        []func(done bool) error
-	warned       sync.Map // the warnings about images that have been given
+	warned       sync.Map // the warnings of warnOnce that have been given
 }
 
 // newApp is the whole tree of commands.

@@ -68,13 +68,16 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 	case errors.As(err, &usage):
 		return nil, err
 	case err != nil:
-		p.log.Warn(fmt.Sprintf("images are made and fetched without a cache: %v", err))
+		p.warnOnce(fmt.Sprintf("images are made and fetched without a cache: %v (%s)", err, otherCache))
 		return nil, nil
 	}
 	p.blobs = cache
 	p.atEnd = append(p.atEnd, func(bool) error { return cache.Close() })
 	return cache, nil
 }
+
+// otherCache is what helps where the directory of the cache is refused.
+const otherCache = "XDG_CACHE_HOME names another place for it, --no-cache does without"
 
 // notesShare is the part of the size of the cache of blobs that the notes beside it may have.
 const notesShare = 16
@@ -165,7 +168,7 @@ func (p *program) userCache(c *cli.Context) (*images.BlobCache, error) {
 	cache, err := p.openCache(c, dir)
 	var usage *cliutil.Error
 	if err != nil && !errors.As(err, &usage) {
-		err = &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err}
+		err = &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Hint: otherCache, Err: err}
 	}
 	return cache, err
 }

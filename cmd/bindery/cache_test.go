@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -139,4 +140,24 @@ func other(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// A cache directory that somebody else could have prepared is not used: there is a warning that says what helps.
+func TestCacheDirectoryThatIsALink(t *testing.T) {
+	dir := workDir(t)
+	home := filepath.Join(dir, "home")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700), os.Mkdir(home, 0o700), os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(home, "bindery"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", home)
+	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "x:v1", "--server", "none")
+	if got.status != 0 || strings.Count(got.stderr, "bindery is a symbolic link") != 1 || !strings.Contains(got.stderr, "XDG_CACHE_HOME names another place") {
+		t.Errorf("%+v", got)
+	}
+	if got := runProgram(t, dir, "bindery", "cache", "info"); got.status != 1 || !strings.Contains(got.stderr, "hint: XDG_CACHE_HOME names another place") {
+		t.Errorf("%+v", got)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "elsewhere")); err != nil || len(left) > 0 {
+		t.Errorf("written through the link: %v, %v", left, err)
+	}
 }
