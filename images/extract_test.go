@@ -231,12 +231,18 @@ func TestBombsAreRefusedInSmallMemory(t *testing.T) {
 		}
 	}
 	zw.Close()
+	// Frames of 2 GiB (RFC 8878, "Zstandard Frames"): by their window, and as a single segment.
+	block := []byte{0xfb, 0xff, 0x0f, 0} // repeats a byte, and is the last
+	wide := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3}, block...)
+	single := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x80}, block...)
 	cases := map[string]struct {
 		layer rawLayer
 		text  string
 	}{
-		"gzip-bomb":   {rawLayer{gz.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromString("")}, "uncompressed"},
-		"zstd-window": {rawLayer{zs.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")}, "window"},
+		"zstd-window-2GiB":  {rawLayer{wide, v1.MediaTypeImageLayerZstd, digest.FromString("")}, "window"},
+		"zstd-segment-2GiB": {rawLayer{single, v1.MediaTypeImageLayerZstd, digest.FromString("")}, "window"},
+		"gzip-bomb":         {rawLayer{gz.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromString("")}, "uncompressed"},
+		"zstd-window":       {rawLayer{zs.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")}, "window"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

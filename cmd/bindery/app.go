@@ -39,7 +39,7 @@ type program struct {
 	embedded     map[string]build.Server
 	embeddedLock sync.Mutex
 	atEnd        []func(done bool) error
-	imageWarned  sync.Map     // the warnings about images that have been given
+	warnedOnce   sync.Map     // the warnings of warnOnce that have been given
 	warned       atomic.Int64 // warnings about what is read
 }
 

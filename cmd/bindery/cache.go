@@ -69,7 +69,7 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 	case errors.As(err, &usage):
 		return nil, err
 	case err != nil:
-		p.log.Warn(fmt.Sprintf("images are made and fetched without a cache: %v (%s)", err, otherCache))
+		p.warnOnce(fmt.Sprintf("images are made and fetched without a cache: %v (%s)", err, otherCache))
 		return nil, nil
 	}
 	p.blobs = cache

@@ -52,7 +52,7 @@ func storedPlatform(c *cli.Context) v1.Platform {
 	return v1.Platform{}
 }
 
-// warnEvent reports a warning, which several steps of a command can have, once, and attempts that failed.
+// warnEvent reports a warning, which several steps of a command can cause, once, and each attempt that failed.
 func (p *program) warnEvent(e images.Event) {
 	switch e.Kind {
 	case images.EventWarning:
@@ -60,11 +60,16 @@ func (p *program) warnEvent(e images.Event) {
 		if e.Destination != "" {
 			text = e.Destination + ": " + text
 		}
-		if _, before := p.imageWarned.LoadOrStore(text, true); !before {
-			p.log.Warn(text)
-		}
+		p.warnOnce(text)
 	case images.EventRetry:
 		p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+	}
+}
+
+// warnOnce gives a warning unless it has been given.
+func (p *program) warnOnce(text string) {
+	if _, before := p.warnedOnce.LoadOrStore(text, true); !before {
+		p.log.Warn(text)
 	}
 }
 
