@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.podman.io/image/v5/docker/reference"
 
@@ -212,9 +211,8 @@ func TestBrokenAuthFiles(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	if _, err := find(t, Registry{AuthFile: fifo}, "quay.io/a/b"); err == nil || time.Since(start) > 15*time.Second {
-		t.Errorf("a FIFO: %v after %v", err, time.Since(start))
+	if _, err := find(t, Registry{AuthFile: fifo}, "quay.io/a/b"); err == nil {
+		t.Error("a FIFO is read")
 	}
 	if _, err := find(t, Registry{AuthFile: os.DevNull}, "quay.io/a/b"); err != nil {
 		t.Errorf("%s: %v", os.DevNull, err)

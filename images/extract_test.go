@@ -248,7 +248,6 @@ func TestBombsAreRefusedInSmallMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
 			_, err := extract(t, newFixture(t, c.layer), Limits{File: 4 << 30}, "configs")
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, ErrLimit) || !strings.Contains(fmt.Sprint(err), c.text) {
@@ -256,9 +255,6 @@ func TestBombsAreRefusedInSmallMemory(t *testing.T) {
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > 100<<20 {
 				t.Errorf("allocated %d bytes", n)
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}

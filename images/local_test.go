@@ -301,14 +301,13 @@ func TestWhatIsNoArchive(t *testing.T) {
 		for _, transport := range []Transport{OCIArchive, DockerArchive} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
 			_, err := read(t.Context(), quick(t, ClientOptions{}), string(transport)+":"+at(name))
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s, %s: got %v", transport, name, err)
 			}
-			if d, n := time.Since(start), after.TotalAlloc-before.TotalAlloc; d > 15*time.Second || n > 64<<20 {
-				t.Errorf("%s, %s: took %v and %d bytes", transport, name, d, n)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+				t.Errorf("%s, %s: took %d bytes", transport, name, n)
 			}
 		}
 	}

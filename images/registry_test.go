@@ -231,14 +231,10 @@ func TestTimeoutEndsAPush(t *testing.T) {
 		}
 		return true
 	})
-	start := time.Now()
 	o := CopyOptions{Registry: insecure(), Retries: 5, Backoff: time.Millisecond, Timeout: 300 * time.Millisecond}
 	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, o)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not done within") {
 		t.Errorf("got %v", err)
-	}
-	if d := time.Since(start); d > 4*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 

@@ -188,7 +188,6 @@ func TestRemoteGivesUp(t *testing.T) {
 			put(reg, "a/b", "v1", simple(t, "x"))
 			reg.Interfere(on(c.at, 0, c.answer))
 			client := quick(t, ClientOptions{Registry: insecure(), Retries: 2})
-			start := time.Now()
 			_, err := read(t.Context(), client, reg.Host()+"/a/b:v1")
 			if !errors.Is(err, ErrRegistry) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %q", err, c.text)
@@ -202,9 +201,6 @@ func TestRemoteGivesUp(t *testing.T) {
 			// Go itself asks once more where a connection that was kept has been closed.
 			if n != c.requests && (name != "reset" || n > 2*c.requests) {
 				t.Errorf("%d requests instead of %d", n, c.requests)
-			}
-			if d := time.Since(start); d > 15*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}
@@ -256,13 +252,9 @@ func TestTimeoutOfReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg.Interfere(on(c.at, 0, c.answer))
 			c.o.Registry, c.o.Retries = insecure(), 1
-			start := time.Now()
 			_, err := read(t.Context(), quick(t, c.o), reg.Host()+"/a/b:v1")
 			if err == nil || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v", err)
-			}
-			if d := time.Since(start); d > 15*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}
@@ -270,12 +262,8 @@ func TestTimeoutOfReading(t *testing.T) {
 		reg.Interfere(on(layerOf(t, f, 0).Digest.String(), 0, drip))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		start := time.Now()
 		if _, err := read(ctx, quick(t, ClientOptions{Registry: insecure(), Retries: 5}), reg.Host()+"/a/b:v1"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
-		}
-		if d := time.Since(start); d > 15*time.Second {
-			t.Errorf("took %v", d)
 		}
 	})
 }
