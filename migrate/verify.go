@@ -89,6 +89,9 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 func (v *verifier) differ(d Difference, explainable bool) {
 	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
 		d.Reason = v.findings[at].Reason
+		if v.findings[at].Before == d.Source {
+			d.Output = v.findings[at].After
+		}
 	} else if explainable {
 		if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return explains(f, d) }); at >= 0 {
 			d.Reason = v.findings[at].Reason
