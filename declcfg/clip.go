@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Text from outside stands in messages only up to a length: a name has 253 bytes at most, an image reference seldom more.
+// Text from outside stands in messages only up to a length: a name has 253 bytes at most, an image reference seldom
+// more.
 const (
 	maxQuoted  = 300
 	maxMessage = 4 << 10 // of an error within a message

@@ -102,7 +102,8 @@ func Parse(m *Meta) (Blob, error) {
 	return parse(m, &odd)
 }
 
-// parse is [Parse]. It sets odd where the blob may have fields that its schema does not define, or is of an unknown schema.
+// parse is [Parse]. It sets odd where the blob may have fields that its schema does not define, or is of an unknown
+// schema.
 func parse(m *Meta, odd *bool) (Blob, error) {
 	switch m.Schema {
 	case SchemaPackage:

@@ -128,7 +128,8 @@ func (c *ChannelNode) Head() (*Entry, error) {
 	return nil, fmt.Errorf("multiple channel heads found in graph: %s", joined(names, ", "))
 }
 
-// cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by another.
+// cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by
+// another.
 func (c *ChannelNode) cycle() string {
 	type edge struct {
 		from *Entry
@@ -297,7 +298,8 @@ func (b *graphBuilder) addChannel(c *Channel) {
 	for i := range c.Entries {
 		e := &Entry{ChannelEntry: &c.Entries[i], Channel: node, index: i}
 		if node.entries[e.Name] != nil {
-			b.reportAt(c, []any{"entries", i}, RuleDuplicate, "invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
+			b.reportAt(c, []any{"entries", i}, RuleDuplicate,
+				"invalid package %q, channel %q: duplicate entry %q", c.Package, c.Name, e.Name)
 			continue
 		}
 		node.entries[e.Name] = e
@@ -356,11 +358,13 @@ func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 
 func (b *graphBuilder) checkImages(bundle *Bundle) {
 	if err := b.checkImage(bundle.Image); err != nil {
-		b.reportAt(bundle, []any{"image"}, RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
+		b.reportAt(bundle, []any{"image"}, RuleImage,
+			"package %q bundle %q image: invalid image pull spec %q: %v", bundle.Package, bundle.Name, bundle.Image, err)
 	}
 	for i, r := range bundle.RelatedImages {
 		if err := b.checkImage(r.Image); err != nil {
-			b.reportAt(bundle, []any{"relatedImages", i, "image"}, RuleImage, "package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
+			b.reportAt(bundle, []any{"relatedImages", i, "image"}, RuleImage,
+				"package %q bundle %q relatedImages[%d].image: invalid image pull spec %q: %v",
 				bundle.Package, bundle.Name, i, r.Image, err)
 		}
 	}
@@ -404,7 +408,8 @@ func (b *graphBuilder) link() {
 				for _, e := range missing[channel] {
 					names = append(names, e.Name)
 				}
-				b.reportAt(channel.Channel, []any{"entries", missing[channel][0].index}, RuleEntryBundle, "no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel, bounded(joined(names, " ")))
+				b.reportAt(channel.Channel, []any{"entries", missing[channel][0].index}, RuleEntryBundle,
+					"no %s blobs found in package %q for %s entries [%s]", SchemaBundle, pkg.Name, SchemaChannel, bounded(joined(names, " ")))
 			}
 		}
 	}

@@ -89,7 +89,8 @@ func TestIgnoreFileIsBounded(t *testing.T) {
 				}
 			}
 		}
-		// To try all ways of dividing the path among the stars would take thousands of times as long with five times as many.
+		// To try all ways of dividing the path among the stars would take thousands of times as long with five times
+		// as many.
 		if ratio := cputime.Ratio(matched(12), matched(60)); ratio > 15 {
 			t.Errorf("five times the stars take %.1f times as long", ratio)
 		}

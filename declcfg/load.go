@@ -61,12 +61,13 @@ type LoadOptions struct {
 	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for whoever will decode
 	// all of them anyway. A skeleton load checks them all the same.
 	Lazy bool
-	// Warn is called for what is accepted but surely not meant, such as a key that stands twice in a mapping, or a field that
-	// the schema of its blob does not define. It may be called from several goroutines.
+	// Warn is called for what is accepted but surely not meant, such as a key that stands twice in a mapping, or a
+	// field that the schema of its blob does not define. It may be called from several goroutines.
 	Warn func(Position, string)
 	// UnknownField, unless nil, is called for unknown fields in place of Warn. The position is that of the blob.
 	UnknownField func(UnknownField)
-	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a time.
+	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a
+	// time.
 	Omitted func(Problem)
 	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.

@@ -14,8 +14,8 @@ import (
 type Validated struct {
 	// Packages is the number of packages that any blob names.
 	Packages int
-	// Notes are what a valid catalog may have and what is a mistake as often as not: a replaced bundle that the channel has no
-	// entry for. There are 100 at most; MoreNotes is the number of the others.
+	// Notes are what a valid catalog may have and what is a mistake as often as not: a replaced bundle that the
+	// channel has no entry for. There are 100 at most; MoreNotes is the number of the others.
 	Notes     []Problem
 	MoreNotes int
 }

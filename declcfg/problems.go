@@ -10,7 +10,8 @@ import (
 // MaxProblems is how many problems of one rule a [ValidationError] holds.
 const MaxProblems = 100
 
-// problemList collects problems: the first ones of each rule. The others are counted, and handed to omitted unless that is nil.
+// problemList collects problems: the first ones of each rule. The others are counted, and handed to omitted unless
+// that is nil.
 type problemList struct {
 	kept    []Problem
 	counts  map[string]int // by rule
@@ -78,8 +79,8 @@ func (l *problemList) err() error {
 	return e
 }
 
-// JoinProblems returns one error with the problems of several, nil if there are none among them. It looks through errors that
-// wrap others, and leaves out what is no *[ValidationError].
+// JoinProblems returns one error with the problems of several, nil if there are none among them. It looks through
+// errors that wrap others, and leaves out what is no *[ValidationError].
 func JoinProblems(errs ...error) *ValidationError {
 	var l problemList
 	l.joinAll(errs)

@@ -11,7 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// A catalog with very many problems is refused with the first ones of each kind. The others are counted, and handed over.
+// A catalog with very many problems is refused with the first ones of each kind. The others are counted, and handed
+// over.
 func TestManyProblems(t *testing.T) {
 	const repeated = 5000
 	var b strings.Builder

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Repair is one change that [Catalog.Repair] made. Package, Channel and Bundle say where; those that do not apply are empty.
+// Repair is one change that [Catalog.Repair] made. Package, Channel and Bundle say where; those that do not apply are
+// empty.
 type Repair struct {
 	Package, Channel, Bundle string
 	// Field is the field that was changed: image, relatedImages, replaces, skips, entries, defaultChannel.
@@ -16,7 +17,8 @@ type Repair struct {
 	Reason        string
 }
 
-// Repair changes what breaks a rule, or leads nowhere, where there is one way only to put it right, and returns the changes:
+// Repair changes what breaks a rule, or leads nowhere, where there is one way only to put it right, and returns the
+// changes:
 //
 //   - a transport or blanks around the name of an image are removed;
 //   - a related image that is no pull spec even so is dropped;
@@ -36,7 +38,10 @@ func (c *Catalog) Repair() []Repair {
 	for i := range c.Packages {
 		p := &c.Packages[i]
 		if has := channels[p.Name]; len(has) == 1 && has[0] != "" && p.DefaultChannel != has[0] {
-			r.add(Repair{Package: p.Name, Field: "defaultChannel", Before: p.DefaultChannel, After: has[0], Reason: "it is the only channel of the package"})
+			r.add(Repair{
+				Package: p.Name, Field: "defaultChannel", Before: p.DefaultChannel, After: has[0],
+				Reason: "it is the only channel of the package",
+			})
 			p.DefaultChannel = has[0]
 		}
 	}
@@ -96,6 +101,10 @@ func plainPullSpec(text string) (string, bool) {
 	return plain, plain != "" && checkPullSpec(plain) == nil
 }
 
+func sameEntry(a, b ChannelEntry) bool {
+	return a.Name == b.Name && a.Replaces == b.Replaces && a.SkipRange == b.SkipRange && slices.Equal(a.Skips, b.Skips)
+}
+
 func (r *repairer) channel(c *Channel) {
 	names := map[string]bool{}
 	for _, e := range c.Entries {
@@ -106,7 +115,7 @@ func (r *repairer) channel(c *Channel) {
 	before := len(r.made)
 	for _, e := range c.Entries {
 		at := Repair{Package: c.Package, Channel: c.Name, Bundle: e.Name}
-		if i, ok := seen[e.Name]; ok && e.Replaces == kept[i].Replaces && e.SkipRange == kept[i].SkipRange && slices.Equal(e.Skips, kept[i].Skips) {
+		if i, ok := seen[e.Name]; ok && sameEntry(e, kept[i]) {
 			at.Field, at.Before, at.Reason = "entries", e.Name, "the entry is there twice"
 			r.add(at)
 			continue
@@ -119,7 +128,8 @@ func (r *repairer) channel(c *Channel) {
 		at := Repair{Package: c.Package, Channel: c.Name, Bundle: e.Name}
 		nowhere := func(skip string) bool { return skip == "" || skip == e.Name }
 		if slices.ContainsFunc(e.Skips, nowhere) {
-			at.Field, at.Before, at.Reason = "skips", fmt.Sprintf("%q", e.Skips), "a bundle skips neither itself nor one without a name"
+			at.Field, at.Before = "skips", fmt.Sprintf("%q", e.Skips)
+			at.Reason = "a bundle skips neither itself nor one without a name"
 			e.Skips = slices.DeleteFunc(slices.Clone(e.Skips), nowhere)
 			at.After = fmt.Sprintf("%q", e.Skips)
 			r.add(at)

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below it is
-// lost. As a rule it is a misspelled one, whose value counts as absent.
+// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below
+// it is lost. As a rule it is a misspelled one, whose value counts as absent.
 type UnknownField struct {
 	Position Position
 	// Path leads from the blob to the field: names (string) and indices (int).
@@ -23,8 +23,8 @@ type UnknownField struct {
 // maxUnknown bounds the unknown fields of one blob that are reported. The line of each costs a pass over the document.
 const maxUnknown = 10
 
-// fieldTree is what the specification defines of a blob: the fields of an object, each with the tree of its value or of the items
-// of its list. Values without a tree are not looked into.
+// fieldTree is what the specification defines of a blob: the fields of an object, each with the tree of its value or
+// of the items of its list. Values without a tree are not looked into.
 type fieldTree map[string]fieldTree
 
 var (

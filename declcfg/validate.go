@@ -99,8 +99,8 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 	}
 }
 
-// dangling notes an entry that replaces what the channel has no entry for. At the end of a truncated channel that is usual, and
-// elsewhere a misspelled name.
+// dangling notes an entry that replaces what the channel has no entry for. At the end of a truncated channel that is
+// usual, and elsewhere a misspelled name.
 func (v *validator) dangling(at Problem, e *Entry) {
 	if e.Replaces == "" || e.Channel.Entry(e.Replaces) != nil {
 		return

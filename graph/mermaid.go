@@ -23,8 +23,8 @@ type MermaidOptions struct {
 	Package string
 	// MinimumEdge names the bundle below which nothing is drawn, and whose package is the only one then.
 	MinimumEdge string
-	// V0Semantics marks what OLM v0 does not follow: bundles that are skipped, further skips of them, and all other edges to
-	// them.
+	// V0Semantics marks what OLM v0 does not follow: bundles that are skipped, further skips of them, and all other
+	// edges to them.
 	V0Semantics bool
 	// Repair puts right what opm draws wrongly where there are several packages: a deprecation counts in its own package
 	// only, every deprecated package is marked, and marked edges are those of the text and not those of another order.
@@ -227,8 +227,8 @@ func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
 		}
 		err := m.edgesOf(ch, e, func(from, label string, skips bool) error {
 			if m.V0Semantics {
-				// The first skip of a bundle is an upgrade from it and stays as it is. Other edges count for nothing where they
-				// lead to a bundle that is skipped.
+				// The first skip of a bundle is an upgrade from it and stays as it is. Other edges count for nothing
+				// where they lead to a bundle that is skipped.
 				if skips && skipped[from] || !skips && skipped[e.Name] {
 					ch.skippedLinks = append(ch.skippedLinks, link)
 				}

@@ -255,8 +255,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A bundle that is replaced and skipped in the channel that is drawn, and has an entry in another one, is in the catalog. It does
-// not count among the bundles of the drawn channel.
+// A bundle that is replaced and skipped in the channel that is drawn, and has an entry in another one, is in the
+// catalog. It does not count among the bundles of the drawn channel.
 func TestBundlesOfOtherChannels(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "new"}},

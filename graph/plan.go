@@ -111,9 +111,9 @@ func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
 	return out
 }
 
-// newSheets makes the sheets of a catalog, by name. It takes catalogs that are not valid: who looks at a drawing may be
-// looking for what is wrong. Of what is there twice the first is drawn. away are bundles by package that c lacks, and that its
-// channels may name.
+// newSheets makes the sheets of a catalog, by name. It takes catalogs that are not valid: who looks at a drawing may
+// be looking for what is wrong. Of what is there twice the first is drawn. away are bundles by package that c lacks,
+// and that its channels may name.
 func newSheets(c *declcfg.Catalog, away map[string]map[string]*away) []*sheet {
 	p := planner{sheets: map[string]*sheet{}, away: away}
 	for i := range c.Packages {

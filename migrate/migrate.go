@@ -49,8 +49,8 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were left out (see
-// render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
+// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were
+// left out (see render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
 type PartialError struct {
 	Packages []string // that were left out
 	Repairs  int
@@ -85,9 +85,9 @@ func (e *VerificationError) Error() string {
 		len(e.Differences), where, d.What, d.Source, d.Output)
 }
 
-// Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or empty. On
-// every error but a *[PartialError] out is as it was. The report is there for that error, for a *[VerificationError] and
-// for a *[declcfg.EmptyError] too.
+// Run migrates a database, a catalog directory or an image of either to the directory out, which must be absent or
+// empty. On every error but a *[PartialError] out is as it was. The report is there for that error, for a
+// *[VerificationError] and for a *[declcfg.EmptyError] too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON

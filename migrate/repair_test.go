@@ -62,7 +62,8 @@ etcd  etcdoperator.v0.9.2 relatedImages: oci://quay.io/kuadrant/wasm-shim:v0.5.0
 	if got := repairs(r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if v := r.Verification; !v.Same || len(v.Differences) != 2 || v.Differences[0].Reason == "" || v.Differences[1].Reason == "" {
+	if v := r.Verification; !v.Same || len(v.Differences) != 2 || v.Differences[0].Reason == "" || v.Differences[1].Reason == "" ||
+		v.Differences[0].Output+v.Differences[1].Output != "quay.io/kuadrant/wasm-shim:v0.5.0" {
 		t.Errorf("%+v", v)
 	}
 	if c := load(t, out); len(c.Packages) != 2 || len(c.Bundles) != 12 {

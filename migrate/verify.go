@@ -20,6 +20,7 @@ import (
 type verifier struct {
 	facts    *sqlite.Facts
 	findings []sqlite.Finding
+	images   map[[2]string][]string // that repairs put in place of others, by package and bundle
 	level    edit.Level
 	result   Verification
 }
@@ -28,6 +29,13 @@ type verifier struct {
 // them is not a finding.
 func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding, o Options) (*Verification, error) {
 	v := &verifier{facts: facts, findings: findings, level: o.Render.Level, result: Verification{Differences: []Difference{}}}
+	v.images = map[[2]string][]string{}
+	for _, f := range findings {
+		if f.Altered() && f.Field == "relatedImages" && f.After != "" {
+			at := [2]string{f.Package, f.Bundle}
+			v.images[at] = append(v.images[at], f.After)
+		}
+	}
 	written, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -81,6 +89,9 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 func (v *verifier) differ(d Difference, explainable bool) {
 	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
 		d.Reason = v.findings[at].Reason
+		if v.findings[at].Before == d.Source {
+			d.Output = v.findings[at].After
+		}
 	} else if explainable {
 		if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return explains(f, d) }); at >= 0 {
 			d.Reason = v.findings[at].Reason
@@ -103,11 +114,14 @@ func explains(f sqlite.Finding, d Difference) bool {
 	return f.Field == field && f.Bundle == d.Bundle && samePackage && (f.Channel == "" || f.Channel == d.Channel)
 }
 
-// repaired reports whether a difference is a change that was asked for: of this very value, to this very value. One of several
-// values, such as an image of many, has only what it was before.
+// repaired reports whether a difference is a change that was asked for: of this very value, to this very value. One
+// of several values, such as an image of many, has only what it was before.
 func repaired(f sqlite.Finding, d Difference) bool {
-	fields := map[string][]string{"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"}}
-	if !f.Altered() || f.Package != d.Package || f.Channel != d.Channel || f.Bundle != d.Bundle || !slices.Contains(fields[d.What], f.Field) {
+	fields := map[string][]string{
+		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"},
+	}
+	there := f.Package == d.Package && f.Channel == d.Channel && f.Bundle == d.Bundle
+	if !f.Altered() || !there || !slices.Contains(fields[d.What], f.Field) {
 		return false
 	}
 	if f.Field == "skips" {
@@ -271,6 +285,13 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, image := range sortedKeys(facts.RelatedImages) {
 		if !images[image] {
 			d := with("related image")
+			d.Source = image
+			v.differ(d, false)
+		}
+	}
+	for _, image := range v.images[[2]string{pkg, b.Name}] {
+		if !images[image] {
+			d := with("repaired image")
 			d.Source = image
 			v.differ(d, false)
 		}

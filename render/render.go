@@ -30,9 +30,10 @@ type Options struct {
 	// Quarantined, unless nil, is called for every package of a directory that is left out, by name, before the first blob
 	// comes. The reason is a *[declcfg.ValidationError] or an *[appregistry.Error].
 	Quarantined func(pkg string, reason error)
-	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an invalid one is
-	// an error, unless KeepGoing leaves it out. What was changed in a database, [sqlite.DB.Findings] tells; changes in a directory
-	// are handed to Repaired, unless that is nil, before the first blob comes. Package manifests are not repaired.
+	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an
+	// invalid one is an error, unless KeepGoing leaves it out. What was changed in a database, [sqlite.DB.Findings]
+	// tells; changes in a directory are handed to Repaired, unless that is nil, before the first blob comes. Package
+	// manifests are not repaired.
 	Repair   bool
 	Repaired func(declcfg.Repair)
 	// Compat and DatabaseLimits are for databases, see [sqlite.Options].

@@ -19,8 +19,8 @@ type WriteOptions struct {
 	// Origins, unless nil, tells what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
 	// their channels and their ClusterServiceVersions do.
 	Origins func(pkg, bundle string) (Origin, bool)
-	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others: columns csv and
-	// bundle are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
+	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others:
+	// columns csv and bundle are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
 	HeadManifests bool
 	// New lets [Replace] make a database where there is none, or an empty file.
 	New bool

@@ -48,7 +48,10 @@ func (f Finding) Altered() bool { return f.Kind == Repaired && f.Before != f.Aft
 
 // RepairFinding is the finding about a change.
 func RepairFinding(r declcfg.Repair) Finding {
-	return Finding{Kind: Repaired, Package: r.Package, Channel: r.Channel, Bundle: r.Bundle, Field: r.Field, Before: r.Before, After: r.After, Reason: r.Reason}
+	return Finding{
+		Kind: Repaired, Package: r.Package, Channel: r.Channel, Bundle: r.Bundle,
+		Field: r.Field, Before: r.Before, After: r.After, Reason: r.Reason,
+	}
 }
 
 type findings struct {

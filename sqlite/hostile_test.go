@@ -42,8 +42,8 @@ func TestForeignObjectsAreRefused(t *testing.T) {
 		{"version text", "UPDATE schema_migrations SET version = 'x'", "schema version"},
 		{"two versions", "INSERT INTO schema_migrations(version) VALUES (13)", "several schema versions"},
 	} {
-		// Objects are refused before anything is asked of them: some of these would answer until the limit of time, which is
-		// another error.
+		// Objects are refused before anything is asked of them: some of these would answer until the limit of time,
+		// which is another error.
 		_, _, err := read(t, altered(t, "small", c.statement), sqlite.Options{})
 		if !errors.Is(err, sqlite.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
@@ -127,8 +127,8 @@ func TestManyBrokenRows(t *testing.T) {
 	}
 }
 
-// muchWork is how many times the processor time of reading an intact database a damaged one may take: its pages can lead in
-// circles, which a reader has to notice.
+// muchWork is how many times the processor time of reading an intact database a damaged one may take: its pages can
+// lead in circles, which a reader has to notice.
 const muchWork = 100
 
 // intactWork is the processor time of reading the database small.
@@ -142,8 +142,8 @@ func intactWork(t *testing.T) time.Duration {
 	})
 }
 
-// tryDamaged reads a damaged database: it must be refused, or give the right answer, and not take much more work than the intact
-// one.
+// tryDamaged reads a damaged database: it must be refused, or give the right answer, and not take much more work than
+// the intact one.
 func tryDamaged(t *testing.T, what, path, want string, intact time.Duration) (refused bool) {
 	t.Helper()
 	var got string

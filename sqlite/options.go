@@ -18,7 +18,8 @@ type Options struct {
 	Compat Compat
 	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] tells which and why.
 	KeepGoing bool
-	// Repair repairs packages as [declcfg.Catalog.Repair] does, before they are checked. [DB.Findings] tells what was changed.
+	// Repair repairs packages as [declcfg.Catalog.Repair] does, before they are checked. [DB.Findings] tells what was
+	// changed.
 	Repair bool
 	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that replace all of
 	// them by an olm.csv.metadata property. Bundles that have such a property already keep theirs.

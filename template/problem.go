@@ -73,8 +73,8 @@ type report struct {
 	located  int // look-ups
 }
 
-// maxProblems is how many problems are told.
-const maxProblems = 1000
+// maxProblems is how many problems an error holds.
+const maxProblems = declcfg.MaxProblems
 
 // problem is a [Problem] that has a path in place of a line, and opm's words.
 type problem struct {
@@ -125,7 +125,7 @@ func (r *report) err() error {
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return cmp.Compare(a.Position.Line, b.Position.Line) })
 	if r.more > 0 {
 		last := e.Problems[len(e.Problems)-1].Position
-		e.Problems = append(e.Problems, Problem{Position: last, Message: fmt.Sprintf("%d more problems are not told", r.more)})
+		e.Problems = append(e.Problems, Problem{Position: last, Message: fmt.Sprintf("... and %d more problems", r.more)})
 	}
 	return e
 }

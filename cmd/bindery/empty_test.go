@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// emptyDir is a directory with the database small.db, the directory empty, an empty database and a configuration of a composite
-// that consists of an empty catalog.
+// emptyDir is a directory with the database small.db, the directory empty, an empty database and a configuration of a
+// composite that consists of an empty catalog.
 func emptyDir(t *testing.T) string {
 	t.Helper()
 	dir := workDir(t)

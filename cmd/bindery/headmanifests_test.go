@@ -35,8 +35,8 @@ func withoutManifests(t *testing.T, path string) (cleared, below []string) {
 		names("SELECT name FROM operatorbundle WHERE name NOT IN (SELECT head_operatorbundle_name FROM channel) ORDER BY name")
 }
 
-// Modes semver and semver-skippatch leave the manifests of the heads in a database, as opm does. They are kept on request, and in
-// mode replaces.
+// Modes semver and semver-skippatch leave the manifests of the heads in a database, as opm does. They are kept on
+// request, and in mode replaces.
 func TestModeSemverKeepsTheManifestsOfHeads(t *testing.T) {
 	for _, c := range []struct {
 		args string

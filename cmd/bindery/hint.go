@@ -66,7 +66,7 @@ func (p *program) withHint(err error) error {
 		text = "without a store: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
-	case errors.As(err, &invalid) && p.hasFlag("repair") && slices.ContainsFunc(invalid.Problems, func(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }):
+	case errors.As(err, &invalid) && p.hasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
 		text = "--repair drops or normalizes related images that are no pull specs; --keep-going leaves out broken packages"
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":
 		text = foreignHint(invalid)
@@ -79,6 +79,8 @@ func (p *program) withHint(err error) error {
 	}
 	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: text, Err: err}
 }
+
+func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
 
 // conflictHint tells how to go on where the name of an image stands for another one than --if-digest says.
 func conflictHint(e *images.ConflictError) string {

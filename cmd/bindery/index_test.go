@@ -240,7 +240,10 @@ func TestNewIndex(t *testing.T) {
 	for format, label := range map[string]string{"": testConfigsLabel, "fbc": testConfigsLabel, "sqlite": testDatabaseLabel} {
 		tag := "v" + format
 		args := []string{"index", "add", "--bundles", "", "-t", "acme/empty:" + tag, "--server=none", "--output-format=" + format}
-		done(t, dir, "bindery", args...)
+		if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "hint: --allow-empty") {
+			t.Errorf("%q: %+v", format, got)
+		}
+		done(t, dir, "bindery", append(args, "--allow-empty")...)
 		image := "oci:empty.oci:" + tag
 		if labels := opened(t, "oci:"+dir+"/empty.oci:"+tag, v1.Platform{}).Config.Config.Labels; len(labels) != 1 || labels[label] == "" {
 			t.Errorf("%q: labels %v", format, labels)
@@ -256,7 +259,7 @@ func TestNewIndex(t *testing.T) {
 		}
 	}
 	// opm's name, where nobody gives one.
-	done(t, dir, "bindery", "index", "add", "-b=")
+	done(t, dir, "bindery", "index", "add", "-b=", "--allow-empty")
 	if _, err := os.Stat(filepath.Join(dir, "operator-registry-index.oci", "index.json")); err != nil {
 		t.Error(err)
 	}
@@ -285,7 +288,7 @@ func TestIndexPlatforms(t *testing.T) {
 		{"others", "-f " + r.Host() + "/acme/index:v1 -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
 		{"that of a single image", "-f " + r.Host() + "/acme/index:one --server none", "arm64", ""},
 		{"those that hold the same", "-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
-		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64", "arm64", ""},
+		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64 --allow-empty", "arm64", ""},
 		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image hold different catalogs: linux/amd64 and linux/arm64"},
 		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "", `no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
 	} {

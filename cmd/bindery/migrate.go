@@ -24,7 +24,8 @@ func (p *program) migrateCommand() *cli.Command {
 		&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
 		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
 		&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages, or lines of a list, and leave out the broken ones"},
-		&cli.BoolFlag{Name: "repair", Usage: "repair what can be repaired without guessing, such as related images that are no pull specs; exit status 4 if something was"},
+		&cli.BoolFlag{Name: "repair", Usage: "repair what can be repaired without guessing, such as related images that are no pull specs; " +
+			"exit status 4 if something was"},
 		compatFlag(),
 		allowEmptyFlag(""),
 		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several; of the image that is written, for which it may be several",

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
-// restOfProblems are the problems of a catalog that its error does not hold, as items of the answer's list. There can be
-// hundreds of thousands, which are never in memory together.
+// restOfProblems are the problems of a catalog that its error does not hold, as items of the answer's list. There can
+// be hundreds of thousands, which are never in memory together.
 type restOfProblems struct {
 	format string // json or yaml
 	text   cliutil.Spool

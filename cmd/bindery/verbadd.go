@@ -28,7 +28,8 @@ func addFlags(hide bool) []cli.Flag {
 		permissiveFlag(),
 		&cli.BoolFlag{Name: "overwrite-latest", Usage: "let a bundle take the place of one of its name that nothing replaces", Hidden: hide},
 		&cli.BoolFlag{Name: "enable-alpha", Usage: "let bundles substitute for others (olm.substitutesFor)", Hidden: hide},
-		&cli.BoolFlag{Name: "keep-manifests", Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and semver-skippatch remove"},
+		&cli.BoolFlag{Name: "keep-manifests", Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and " +
+			"semver-skippatch remove"},
 		&cli.StringFlag{Name: "image-ref-template", Usage: "make the image references of bundles from no registry from `TEMPLATE`, which may use {{.Package}}, {{.Name}} and {{.Version}}"},
 		&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of bundles, in place of tags"},
 		addedLevelFlag(),
@@ -77,8 +78,8 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	for i := range additions {
 		packages = append(packages, additions[i].Bundle.Package)
 	}
-	headManifests := mode != edit.Replaces && !c.Bool("keep-manifests")
-	return change.Edit{Whole: none(), Manifests: packages, HeadManifests: headManifests, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+	e := change.Edit{Whole: none(), Manifests: packages, HeadManifests: mode != edit.Replaces && !c.Bool("keep-manifests")}
+	e.Apply = func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		for i := range additions {
 			if err := applyLevel(additions[i].Bundle, level, s); err != nil {
 				return nil, nil, err
@@ -92,7 +93,8 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 		account.Problems = append(unread, account.Problems...)
 		account.Notes = append(account.Notes, unreferenced(additions)...)
 		return catalog, account, nil
-	}}, nil
+	}
+	return e, nil
 }
 
 // unreferenced are notes about bundles that no cluster can pull.

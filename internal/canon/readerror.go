@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ReadError is an error of the reader of a stream, as opposed to its content. It is what the reader's error is, by errors.Is and
-// errors.As, but never [io.EOF]: a stream that breaks off is not one that has ended.
+// ReadError is an error of the reader of a stream, as opposed to its content. It is what the reader's error is, by
+// errors.Is and errors.As, but never [io.EOF]: a stream that breaks off is not one that has ended.
 type ReadError struct{ Err error }
 
 func (e *ReadError) Error() string        { return e.Err.Error() }

@@ -68,8 +68,8 @@ func (s *Splitter) Reset(r io.Reader, l Limits) {
 }
 
 // Next returns the next document, [io.EOF] behind the last one. Its data are valid until the next call. An error is a
-// [*ReadError], a [*LimitError] or a [*SyntaxError]; the line of Doc is then that of the document in which it happened, from
-// which the error's own line counts. Nothing follows an error.
+// [*ReadError], a [*LimitError] or a [*SyntaxError]; the line of Doc is then that of the document in which it
+// happened, from which the error's own line counts. Nothing follows an error.
 func (s *Splitter) Next() (Doc, error) {
 	d, err := s.next()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cputime measures processor time, for tests of how the work of a function grows. Unlike the time of a clock it does not
-// depend on what else the machine does.
+// Package cputime measures processor time, for tests of how the work of a function grows. Unlike the time of a clock
+// it does not depend on what else the machine does.
 package cputime
 
 import (
@@ -10,8 +10,9 @@ import (
 // least is the processor time below which a measurement says little: work is repeated until it takes as much.
 const least = 10 * time.Millisecond
 
-// Of returns the processor time of f: the least of three runs, in each of which f is repeated until it can be measured. It counts
-// what f does on the calling goroutine's thread, and where the system does not tell threads apart, what the process does.
+// Of returns the processor time of f: the least of three runs, in each of which f is repeated until it can be
+// measured. It counts what f does on the calling goroutine's thread, and where the system does not tell threads
+// apart, what the process does.
 func Of(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
