@@ -75,13 +75,15 @@ func newView(of []*facts) *view {
 func newFilteredView(of []*facts, dir string) *view {
 	v := &view{&vnode{layer: -1}}
 	for n, f := range of {
+		emptied := map[string]bool{} // a second marker of a directory finds nothing of lower layers any more
 		for _, e := range f.entries {
 			if e.name != dir && !strings.HasPrefix(e.name, dir+"/") {
 				continue
 			}
 			switch name, opaque, whiteout := e.hidden(); {
 			case whiteout && opaque:
-				if at := v.find(name); at != nil {
+				if at := v.find(name); at != nil && !emptied[name] {
+					emptied[name] = true
 					at.removeLower(n)
 				}
 			case whiteout:
