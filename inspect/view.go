@@ -70,8 +70,8 @@ func newView(of []*facts) *view {
 	return v
 }
 
-// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then follows
-// containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
+// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then
+// follows containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
 func newFilteredView(of []*facts, dir string) *view {
 	v := &view{&vnode{layer: -1}}
 	for n, f := range of {
