@@ -24,7 +24,7 @@ type vnode struct {
 }
 
 // rootsOf are the names of which everything matters: catalogs, caches, servers, and what the images start.
-func rootsOf(s *images.Survey) []string {
+func rootsOf(s *images.Survey) map[string]bool {
 	names := map[string]bool{configsDir: true, nativeDir: true, "tmp/cache": true}
 	for name := range serverFiles {
 		names[name] = true
@@ -40,7 +40,7 @@ func rootsOf(s *images.Survey) []string {
 		names[entrypoint(c)] = true
 	}
 	delete(names, "")
-	return slices.Sorted(maps.Keys(names))
+	return names
 }
 
 // entrypoint is the program that an image starts, relative to its root; empty if it does not name one by its path.
