@@ -62,7 +62,9 @@ func reset(bases []*base, own string) (part, []string, error) {
 		}
 		if at, ok := hidden[DatabaseLabel]; ok {
 			all = append(all, "/"+at)
-			directory[at] = directory[at]
+			if _, known := directory[at]; !known {
+				directory[at] = false
+			}
 		}
 		if at, ok := hidden[ConfigsLabel]; ok {
 			all = append(all, "/"+at)

@@ -15,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/catalogdtest"
 )
 
-// TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which filters
-// entries by path before it applies whiteouts, show any of it. Packages of both are among them, under other file names.
+// TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which
+// filters entries by path before it applies whiteouts, show any of it. Packages of both are among them, under other
+// file names.
 func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 	files := map[string]string{
 		"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old", "configs/.indexignore": "old", "cache/old.cache": "old",

@@ -111,9 +111,9 @@ func openCacheDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes, which
-// say what a layer was made of, are believed. The directory above the cache is this program's and no link either, unless
-// it is one of the machine, such as /tmp on some systems.
+// checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes,
+// which say what a layer was made of, are believed. The directory above the cache is this program's and no link either,
+// unless it is one of the machine, such as /tmp on some systems.
 func checkCacheParents(dir string) error {
 	parent := filepath.Dir(dir)
 	info, err := os.Lstat(parent)
@@ -256,8 +256,8 @@ func sweepPartial(root *os.Root) {
 	}
 }
 
-// abandoned tells whether the process that writes a file has ended. Where there are no locks, it has if nothing was written for a
-// day.
+// abandoned tells whether the process that writes a file has ended. Where there are no locks, it has if nothing was
+// written for a day.
 func abandoned(f *os.File) bool {
 	held, err := filelock.Try(f)
 	if err == nil {

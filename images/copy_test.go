@@ -406,8 +406,8 @@ func TestSameFileTwiceIsRefused(t *testing.T) {
 	}
 }
 
-// An image without a tag stands beside the other entries without, and takes the place only of itself. Which one is read has to
-// be said where there are several; signatures and attestations, which name a subject, are not among them.
+// An image without a tag stands beside the other entries without, and takes the place only of itself. Which one is read
+// has to be said where there are several; signatures and attestations, which name a subject, are not among them.
 func TestUntaggedImagesOfALayout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	one, two := simple(t, "one"), simple(t, "two")

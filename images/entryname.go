@@ -40,9 +40,9 @@ func entryName(h *tar.Header) (string, error) {
 	return path.Clean(name), nil
 }
 
-// CleanPath makes a path that an image names, in a label say, relative to the root of the image; the root itself is empty. A
-// path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than any file can be
-// with [ErrLimit].
+// CleanPath makes a path that an image names, in a label say, relative to the root of the image; the root itself is
+// empty. A path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than
+// any file can be with [ErrLimit].
 func CleanPath(name string) (string, error) {
 	if len(name) > maxWantedPath || strings.Count(name, "/") > maxWantedDepth {
 		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",

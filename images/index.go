@@ -37,9 +37,9 @@ func readIndex(dir string) (*layoutIndex, error) {
 	return x, nil
 }
 
-// find chooses an image by its tag, or by "@" and its place in the index. Without either there must be only one: entries
-// that refer to another one (signatures, attestations), as refers says, do not count. Errors list the tags, and the places of
-// images without a tag.
+// find chooses an image by its tag, or by "@" and its place in the index. Without either there must be only one:
+// entries that refer to another one (signatures, attestations), as refers says, do not count. Errors list the tags, and
+// the places of images without a tag.
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
@@ -81,7 +81,8 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 			continue
 		}
 		images++
-		if !slices.ContainsFunc(found, func(other v1.Descriptor) bool { return other.Digest == d.Digest }) && len(found) < 2 {
+		same := func(other v1.Descriptor) bool { return other.Digest == d.Digest }
+		if len(found) < 2 && !slices.ContainsFunc(found, same) {
 			found = append(found, d)
 		}
 		if len(names) == maxTagsShown {
@@ -102,8 +103,8 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 	if images > len(names) {
 		names = append(names, "...")
 	}
-	return v1.Descriptor{}, fmt.Errorf("%w: %s holds %d images, and none is chosen by a tag, or by @ and its number if it has none: %s",
-		ErrInvalid, dir, images, strings.Join(names, ", "))
+	const text = "%w: %s holds %d images, and none is chosen by a tag, or by @ and its number if it has none: %s"
+	return v1.Descriptor{}, fmt.Errorf(text, ErrInvalid, dir, images, strings.Join(names, ", "))
 }
 
 // maxTagsShown is how many images of a layout an error lists.

@@ -93,7 +93,8 @@ func (s *localSource) openLayout(n sourceName) error {
 	return nil
 }
 
-// maxReferrer is the longest manifest of a signature or an attestation in bytes: its layers hold what it says, so it is short.
+// maxReferrer is the longest manifest of a signature or an attestation in bytes: its layers hold what it says, so it is
+// short.
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// CheckPush finds out, before an image is made for them, whether the repositories of the destinations in registries can be
-// written to: it begins an upload in each and cancels it. Errors are those that [Copy] would end with, of the class
+// CheckPush finds out, before an image is made for them, whether the repositories of the destinations in registries can
+// be written to: it begins an upload in each and cancels it. Errors are those that [Copy] would end with, of the class
 // [ErrRegistry]. It looks at nothing else of the destinations, and of the options uses those that concern registries.
 func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (err error) {
 	if !slices.ContainsFunc(dests, func(d Destination) bool { return !d.local() }) {

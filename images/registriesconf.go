@@ -7,15 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/BurntSushi/toml"
-	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/storage/pkg/configfile"
 
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// oldConf is a registries.conf in version 1 of its format, which the library refuses. Distributions of some years ago have it.
+// oldConf is a registries.conf in version 1 of its format, which the library refuses. Distributions of some years ago
+// have it.
 type oldConf struct {
 	path string
 	text []byte // in version 2
@@ -27,17 +28,20 @@ func (r Registry) oldConf() (*oldConf, error) {
 	if err != nil || content == nil {
 		return nil, err
 	}
-	var v1 sysregistriesv2.V1RegistriesConf
+	type list struct{ Registries []string }
+	var v1 struct {
+		Registries struct{ Search, Insecure, Block list }
+	}
 	meta, err := toml.Decode(string(content), &v1)
 	if err != nil {
 		return nil, nil // the library says what is wrong with it
 	}
-	if !meta.IsDefined("registries", "search") && !meta.IsDefined("registries", "insecure") && !meta.IsDefined("registries", "block") {
-		return nil, nil
+	old := false
+	for _, table := range []string{"search", "insecure", "block"} {
+		old = old || meta.IsDefined("registries", table)
 	}
-	converted, err := v1.ConvertToV2()
-	if err != nil {
-		return nil, fmt.Errorf("registries.conf: %w: %s: %w", ErrInvalid, path, err)
+	if !old {
+		return nil, nil
 	}
 	var all map[string]any
 	if _, err := toml.Decode(string(content), &all); err != nil {
@@ -45,12 +49,18 @@ func (r Registry) oldConf() (*oldConf, error) {
 	}
 	// Whatever is in version 2 beside it stays: mirrors, for one.
 	delete(all, "registries")
-	if len(converted.UnqualifiedSearchRegistries) > 0 && all["unqualified-search-registries"] == nil {
-		all["unqualified-search-registries"] = converted.UnqualifiedSearchRegistries
+	if search := v1.Registries.Search.Registries; len(search) > 0 && all["unqualified-search-registries"] == nil {
+		all["unqualified-search-registries"] = search
 	}
 	tables, _ := all["registry"].([]map[string]any)
-	for _, c := range converted.Registries {
-		tables = mergeRegistry(tables, c)
+	for field, l := range map[string]list{"blocked": v1.Registries.Block, "insecure": v1.Registries.Insecure} {
+		for _, location := range l.Registries {
+			if strings.Contains(location, "://") || location == "" {
+				return nil, fmt.Errorf("registries.conf: %w: %s: %.200q is no registry, as in registry.example.com",
+					ErrInvalid, path, location)
+			}
+			tables = mergeRegistry(tables, strings.TrimRight(location, "/"), field)
+		}
 	}
 	all["registry"] = tables
 	var text bytes.Buffer
@@ -60,25 +70,19 @@ func (r Registry) oldConf() (*oldConf, error) {
 	return &oldConf{path, text.Bytes()}, nil
 }
 
-// mergeRegistry adds what version 1 says of a registry to the tables of version 2.
-func mergeRegistry(tables []map[string]any, c sysregistriesv2.Registry) []map[string]any {
-	var table map[string]any
+// mergeRegistry sets a field of a registry in the tables of version 2, to which it is added if it is not there.
+func mergeRegistry(tables []map[string]any, location, field string) []map[string]any {
 	for _, t := range tables {
-		if prefix, ok := t["prefix"]; ok && prefix == c.Prefix || !ok && t["location"] == c.Prefix {
-			table = t
+		prefix, ok := t["prefix"]
+		if !ok {
+			prefix = t["location"]
+		}
+		if prefix == location {
+			t[field] = true
+			return tables
 		}
 	}
-	if table == nil {
-		table = map[string]any{"location": c.Location}
-		tables = append(tables, table)
-	}
-	if c.Blocked {
-		table["blocked"] = true
-	}
-	if c.Insecure {
-		table["insecure"] = true
-	}
-	return tables
+	return append(tables, map[string]any{"location": location, field: true})
 }
 
 // mainConf reads the registries.conf that the library would read; its content is nil if there is none.

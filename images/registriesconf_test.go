@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// A registries.conf in version 1 counts: its lists of blocked and insecure registries, and what it has of version 2 besides.
-// There is one warning.
+// A registries.conf in version 1 counts: its lists of blocked and insecure registries, and what it has of version 2
+// besides. There is one warning.
 func TestRegistriesConfVersion1(t *testing.T) {
 	reg, mirror := testregistry.New(t), testregistry.New(t)
 	put(reg, "a/b", "v1", simple(t, "x"))

@@ -290,8 +290,8 @@ func statusError(resp *http.Response) *StatusError {
 	return e
 }
 
-// refusal is [statusError] for a request that may have shown credentials. Where they can be the reason, it says which they are:
-// known tells whether the registry has asked for any, and shown whether the request had them.
+// refusal is [statusError] for a request that may have shown credentials. Where they can be the reason, it says which
+// they are: known tells whether the registry has asked for any, and shown whether the request had them.
 func refusal(resp *http.Response, known bool, creds credentials, shown bool) error {
 	e := statusError(resp)
 	if !e.unauthorized() {
@@ -303,7 +303,8 @@ func refusal(resp *http.Response, known bool, creds credentials, shown bool) err
 	case creds == credentials{}:
 		e.text += " (no credentials were found for it)"
 	case !shown:
-		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, and the registry asks for a user and a password)", creds.source)
+		e.text += fmt.Sprintf(" (sent without credentials: those of %s are a token, "+
+			"and the registry asks for a user and a password)", creds.source)
 	default:
 		e.Credentials = creds.source
 		e.text += fmt.Sprintf(" (with the credentials of %s)", creds.source)

@@ -43,7 +43,8 @@ func newRemote(o ClientOptions, sys *types.SystemContext, event func(Event)) *re
 	if old, err := o.Registry.oldConf(); err == nil && old != nil { // an error has been reported by System
 		r.conf = old.path
 		r.warn(r.conf, Event{Kind: EventWarning, Err: fmt.Errorf(
-			"%s is in version 1 of its format: its lists of blocked and insecure registries count; containers-registries.conf(5) has version 2", old.path)})
+			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+
+				"containers-registries.conf(5) has version 2", old.path)})
 	}
 	r.creds = newCredentialStore(o.Registry, sys, func(err error) { r.warn(err.Error(), Event{Kind: EventWarning, Err: err}) })
 	return r

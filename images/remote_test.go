@@ -237,6 +237,10 @@ func TestTimeoutOfReading(t *testing.T) {
 			}
 		}
 	}
+	refusing := func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		drip(w, r)
+	}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -247,6 +251,8 @@ func TestTimeoutOfReading(t *testing.T) {
 		"retry after the end": {wait, "/manifests/", ClientOptions{Timeout: 300 * time.Millisecond}, "not done within 300ms"},
 		"slow headers":        {hang, "/manifests/", ClientOptions{Stall: 200 * time.Millisecond}, "nothing has moved for 200ms"},
 		"slow body":           {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Stall: 300 * time.Millisecond}, "nothing has moved for"},
+		"slow manifest":       {drip, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "nothing has moved for"},
+		"slow refusal":        {refusing, "/manifests/", ClientOptions{Stall: 300 * time.Millisecond}, "status 403"},
 		"slow body, timeout":  {drip, layerOf(t, f, 0).Digest.String(), ClientOptions{Timeout: 300 * time.Millisecond}, "not done within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {

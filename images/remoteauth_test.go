@@ -473,7 +473,8 @@ func TestSkippedVerificationReadsNoPlainHTTP(t *testing.T) {
 	}
 }
 
-// A refusal says what the registry says, and which credentials the request had: those of which file, or none, and why not.
+// A refusal says what the registry says, and which credentials the request had: those of which file, or none, and why
+// not.
 func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 	denied := func(w http.ResponseWriter, status int) {
 		w.WriteHeader(status)

@@ -45,8 +45,8 @@ func newTree(h *heap) *Tree {
 	}
 }
 
-// covered tells whether upper layers hide a name of the layer that is being read. It looks at the name and at each directory
-// above it once.
+// covered tells whether upper layers hide a name of the layer that is being read. It looks at the name and at each
+// directory above it once.
 func (t *Tree) covered(name string) bool {
 	if dir, above := t.upper[name]; above && !dir || t.removed[name] {
 		return true

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +45,12 @@ func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) 
 		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},
 	}
 	e.r.Proof = &Proof{Differences: []Difference{}}
-	e.roots = rootsOf(s)
+	e.roots, e.above = rootsOf(s), map[string]bool{}
+	for root := range e.roots {
+		for dir := path.Dir(root); dir != "." && !e.above[dir]; dir = path.Dir(dir) {
+			e.above[dir] = true
+		}
+	}
 	if err := e.layers(ctx); err != nil {
 		return nil, err
 	}
@@ -61,7 +67,8 @@ type examiner struct {
 	s      *images.Survey
 	r      *Report
 	reader *images.LayerReader
-	roots  []string
+	// roots are the names of which everything matters, and above are the directories that lead to them.
+	roots, above map[string]bool
 	// read are the layers that have been read, by digest, and checked those that were checked, by all that the outcome
 	// depends on.
 	read    map[digest.Digest]*facts
@@ -197,9 +204,16 @@ func (e *examiner) relevant(name string) bool {
 	if hidden, _, ok := (entry{name: name}).hidden(); ok {
 		name = hidden
 	}
-	return name == "" || slices.ContainsFunc(e.roots, func(root string) bool {
-		return name == root || strings.HasPrefix(name, root+"/") || strings.HasPrefix(root, name+"/")
-	})
+	if name == "" || e.above[name] {
+		return true
+	}
+	// Each name is looked up with the directories above it: an index can name thousands of roots.
+	for ; name != "."; name = path.Dir(name) {
+		if e.roots[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // finish puts the findings into the report.

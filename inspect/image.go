@@ -191,7 +191,8 @@ func (c *imageCheck) server(v *view) {
 	}
 }
 
-// filtered checks that catalogd, which unpacks only the directory of the catalog, finds the same in it as a container engine.
+// filtered checks that catalogd, which unpacks only the directory of the catalog, finds the same in it as a container
+// engine.
 func (c *imageCheck) filtered(v *view) {
 	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
 	if c.kind != Catalog || dir == "" {
@@ -202,15 +203,17 @@ func (c *imageCheck) filtered(v *view) {
 		switch shown := v.find(name); {
 		case n.e.kind == tar.TypeDir:
 		case shown == nil:
-			c.tell(AboutCatalog, name, "OLM v1 shows it, and container engines do not: catalogd drops whiteouts outside /%s; %s hides it in both",
-				dir, dir+"/.wh..wh..opq")
+			c.tell(AboutCatalog, name, "OLM v1 shows it, and container engines do not: "+
+				"catalogd drops whiteouts outside /%s; %s hides it in both", dir, dir+"/.wh..wh..opq")
 		case shown.layer != n.layer:
-			c.tell(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s", c.of[n.layer].digest, c.digestOf(shown))
+			c.tell(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s",
+				c.of[n.layer].digest, c.digestOf(shown))
 		}
 	})
 	v.walk(dir, func(name string, n *vnode) {
 		if n.e.kind != tar.TypeDir && unpacked.find(name) == nil {
-			c.tell(AboutCatalog, name, "container engines show it, and OLM v1 does not: a whiteout behind it in its own layer removes it in catalogd")
+			c.tell(AboutCatalog, name, "container engines show it, and OLM v1 does not: "+
+				"a whiteout behind it in its own layer removes it in catalogd")
 		}
 	})
 }

@@ -91,7 +91,8 @@ func TestImagesBuiltHereAreTheSame(t *testing.T) {
 	}
 }
 
-// A layer that the image has twice, in its base and on top of it, is listed twice: below it is the base's, above it has packages.
+// A layer that the image has twice, in its base and on top of it, is listed twice: below it is the base's, above it has
+// packages.
 func TestRepeatedLayersAreListedByPosition(t *testing.T) {
 	dir := t.TempDir()
 	in := fstest.MapFS{"foo/catalog.yaml": file(pkg("foo"))}

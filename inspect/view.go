@@ -24,7 +24,7 @@ type vnode struct {
 }
 
 // rootsOf are the names of which everything matters: catalogs, caches, servers, and what the images start.
-func rootsOf(s *images.Survey) []string {
+func rootsOf(s *images.Survey) map[string]bool {
 	names := map[string]bool{configsDir: true, nativeDir: true, "tmp/cache": true}
 	for name := range serverFiles {
 		names[name] = true
@@ -40,7 +40,7 @@ func rootsOf(s *images.Survey) []string {
 		names[entrypoint(c)] = true
 	}
 	delete(names, "")
-	return slices.Sorted(maps.Keys(names))
+	return names
 }
 
 // entrypoint is the program that an image starts, relative to its root; empty if it does not name one by its path.
@@ -70,18 +70,20 @@ func newView(of []*facts) *view {
 	return v
 }
 
-// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then follows
-// containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
+// newFilteredView is what catalogd unpacks of a directory: it drops the entries outside it, whiteouts as well, and then
+// follows containerd's archive.Apply, which applies a whiteout where it stands among the entries of its layer.
 func newFilteredView(of []*facts, dir string) *view {
 	v := &view{&vnode{layer: -1}}
 	for n, f := range of {
+		emptied := map[string]bool{} // a second marker of a directory finds nothing of lower layers any more
 		for _, e := range f.entries {
 			if e.name != dir && !strings.HasPrefix(e.name, dir+"/") {
 				continue
 			}
 			switch name, opaque, whiteout := e.hidden(); {
 			case whiteout && opaque:
-				if at := v.find(name); at != nil {
+				if at := v.find(name); at != nil && !emptied[name] {
+					emptied[name] = true
 					at.removeLower(n)
 				}
 			case whiteout:

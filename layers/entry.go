@@ -134,8 +134,8 @@ func Opaque(dir string) Entry {
 	return Entry{Name: dir + "/" + opaqueMarker, Kind: KindWhiteout, Mode: 0o644}
 }
 
-// whiteoutPrefix marks a removed name, and opaqueMarker a directory that shows nothing of lower layers, as the OCI image
-// specification, section "Whiteouts", has it.
+// whiteoutPrefix marks a removed name, and opaqueMarker a directory that shows nothing of lower layers, as the OCI
+// image specification, section "Whiteouts", has it.
 const (
 	whiteoutPrefix = ".wh."
 	opaqueMarker   = ".wh..wh..opq"

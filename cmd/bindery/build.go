@@ -154,7 +154,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if o.System, err = registry.System(work.Dir()); err != nil {
 		return err
 	}
-	if err := p.checkPush(c.Context, dests, registry, c); err != nil {
+	if err := p.checkPush(c.Context, dests, c); err != nil {
 		return err
 	}
 	image, err := make(o)

@@ -9,7 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// commandsThatPush are the commands that make an image, without its destination; db.oci and compose.yaml are in their directory.
+// commandsThatPush are the commands that make an image, without its destination; db.oci and compose.yaml are in their
+// directory.
 var commandsThatPush = []string{
 	"build catalog catalog --server none",
 	"build bundle etcd",

@@ -212,7 +212,8 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	named := false
 	for line := range bytes.Lines(b.text) {
 		line = bytes.TrimSpace(line)
-		named = named || !bytes.HasPrefix(line, []byte("#")) && slices.ContainsFunc(strings.Fields(string(line)), namesStoreImage)
+		comment := bytes.HasPrefix(line, []byte("#"))
+		named = named || !comment && slices.ContainsFunc(strings.Fields(string(line)), namesStoreImage)
 	}
 	if !named {
 		return false, nil

@@ -63,7 +63,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 	if dir == "" {
 		dir = filepath.Join(work.Dir(), privateCatalog)
 	}
-	if err := p.checkPush(c.Context, dests, registryOptions(c), c); err != nil {
+	if err := p.checkPush(c.Context, dests, c); err != nil {
 		return nil, nil, err
 	}
 	var from *images.Description

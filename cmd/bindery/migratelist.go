@@ -190,7 +190,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
 		return nil, err
 	}
-	if err := l.p.checkPush(ctx, t.Destinations, registryOptions(l.c), l.c); err != nil {
+	if err := l.p.checkPush(ctx, t.Destinations, l.c); err != nil {
 		return nil, err
 	}
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")
@@ -213,8 +213,8 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 			return err
 		}
 		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
-			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"), Events: l.p.warnEvent,
-			Platform: storedPlatform(l.c),
+			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"),
+			Events: l.p.warnEvent, Platform: storedPlatform(l.c),
 		})
 		r.Images = target{names: t.Names}.references(image, results)
 		return err

@@ -74,9 +74,9 @@ func (p *program) warnOnce(text string) {
 }
 
 // checkPush finds out whether registries can be written to, before there is an image to write.
-func (p *program) checkPush(ctx context.Context, dests []images.Destination, registry images.Registry, c *cli.Context) error {
+func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) error {
 	return images.CheckPush(ctx, dests, images.CopyOptions{
-		Registry: registry, Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
+		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
 		Events: p.warnEvent,
 	})
 }

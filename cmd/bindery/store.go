@@ -44,19 +44,23 @@ func startForStore(stdin []byte) (status int, entered bool) {
 	return userns.Enter(stdin)
 }
 
-// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that waits for
-// the other must have done nothing: whether a command takes a reference there is not looked at.
+// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that
+// waits for the other must have done nothing: whether a command takes a reference there is not looked at.
 func namesStore(args, environ []string) bool {
 	for i, arg := range args {
 		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		isFlag := strings.HasPrefix(arg, "-")
+		var before string // the flag that the word is the value of, perhaps
+		if i > 0 && strings.HasPrefix(args[i-1], "-") {
+			before = strings.TrimLeft(args[i-1], "-")
+		}
 		switch {
 		case isFlag && name == "load":
 			load, err := strconv.ParseBool(value)
 			if !given || err == nil && load {
 				return true
 			}
-		case isFlag && textFlags[name], i > 0 && strings.HasPrefix(args[i-1], "-") && textFlags[strings.TrimLeft(args[i-1], "-")]:
+		case isFlag && textFlags[name], textFlags[before]:
 		case namesStoreImage(arg):
 			return true
 		}

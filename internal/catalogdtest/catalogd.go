@@ -14,11 +14,12 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Files are the files that catalogd unpacks of an image, with their content, by their names relative to the image's root.
+// Files are the files that catalogd unpacks of an image, with their content, by their names relative to the image's
+// root.
 //
-// It follows containerd's archive.Apply with catalogd's filter: layer by layer and entry by entry, an entry is kept if its name
-// is that of the label's directory or below it; a whiteout removes what is there when it is met, also if the same layer has
-// written it; an opaque marker removes what the directory has, except what the same layer has written.
+// It follows containerd's archive.Apply with catalogd's filter: layer by layer and entry by entry, an entry is kept if
+// its name is that of the label's directory or below it; a whiteout removes what is there when it is met, also if the
+// same layer has written it; an opaque marker removes what the directory has, except what the same layer has written.
 func Files(t testing.TB, img *images.Image) map[string]string {
 	t.Helper()
 	label := img.Config.Config.Labels["operators.operatorframework.io.index.configs.v1"]

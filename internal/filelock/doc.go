@@ -1,13 +1,13 @@
-// Package filelock locks open files and directories against other processes, with flock(2). The kernel releases a lock when the
-// file is closed, however the process ends, so no lock is ever left behind.
+// Package filelock locks open files and directories against other processes, with flock(2). The kernel releases a lock
+// when the file is closed, however the process ends, so no lock is ever left behind.
 //
-// There are file systems without such locks (NFS without its lock service, some FUSE and CI volumes), and systems where the
-// call is another one (Windows). The policy for them is the same everywhere:
+// There are file systems without such locks (NFS without its lock service, some FUSE and CI volumes), and systems where
+// the call is another one (Windows). The policy for them is the same everywhere:
 //
-//   - Who writes goes on without a lock ([Take], [Lock]): what is written appears by a rename, as a whole, with lock or without.
-//     Of two writers at the same moment the later one wins, where with locks the later one adds to what the first has written.
-//   - Who removes what killed runs have left removes nothing ([Try] reports [ErrNoLocks]): whether its owner has ended
-//     cannot be known.
+//   - A writer goes on without a lock ([Take], [Lock]): what is written appears by a rename, as a whole, with lock or
+//     without. Of two writers at the same moment the later one wins, where with locks the later one adds to what the
+//     first has written.
+//   - What killed runs have left is not removed ([Try] reports [ErrNoLocks]): whether its owner has ended cannot be known.
 package filelock
 
 import (
@@ -23,8 +23,8 @@ var ErrNoLocks = errors.New("the file system has no locks")
 // Poll is how often [Lock] tries again while another process has the lock.
 const Poll = 5 * time.Millisecond
 
-// Try takes the exclusive lock of an open file or directory until it is closed, and reports whether it has it: false and no
-// error say that another process has it. It does not wait. Where there are no locks, it fails with [ErrNoLocks].
+// Try takes the exclusive lock of an open file or directory until it is closed, and reports whether it has it: false
+// and no error say that another process has it. It does not wait. Where there are no locks, it fails with [ErrNoLocks].
 func Try(f *os.File) (held bool, err error) {
 	err = flock(f)
 	switch {

@@ -21,8 +21,8 @@ func flock(f *os.File) error {
 // isBusy tells whether an error says that another process has the lock.
 func isBusy(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 
-// isUnsupported tells whether an error says that there are no locks. NFS says EBADF of files that are not open for writing,
-// because it makes locks of another kind of it (flock(2)).
+// isUnsupported tells whether an error says that there are no locks. NFS says EBADF of files that are not open for
+// writing, because it makes locks of another kind of it (flock(2)).
 func isUnsupported(err error) bool {
 	for _, no := range []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
 		if errors.Is(err, no) {

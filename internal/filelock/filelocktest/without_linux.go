@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Without makes flock(2) fail with an error for the goroutine of the test, which keeps a thread for itself until it ends, and
-// for the programs that it starts. Other goroutines are not concerned.
+// Without makes flock(2) fail with an error for the goroutine of the test, which keeps a thread for itself until it
+// ends, and for the programs that it starts. Other goroutines are not concerned.
 func Without(t testing.TB, errno unix.Errno) {
 	t.Helper()
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
