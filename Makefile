@@ -28,7 +28,7 @@ LDFLAGS := -s -w
 # The server carries the release and no commit, so that its layer is the same in every image of one release.
 SERVER_LDFLAGS := $(LDFLAGS)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
-SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).zst)
+SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer)
 
 # The build that runs the commands of Containerfiles has C in it, and is one static file all the same: no names of users and hosts are
 # looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
@@ -60,9 +60,9 @@ $(DIST)/opm-server-linux-%: FORCE
 	@mkdir -p $(DIST)
 	GOOS=linux GOARCH=$* $(GO) build -trimpath -tags=$(TAGS),grpcnotrace -ldflags '$(SERVER_LDFLAGS)' -o $@ ./cmd/opm-server
 
-internal/serverbin/bin/opm-server-linux-%.zst: $(DIST)/opm-server-linux-%
+internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
-	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/zstd $< $@; fi
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* $@; fi
 
 .PRECIOUS: $(DIST)/opm-server-linux-%
 

@@ -24,6 +24,7 @@ type Server struct {
 	Platform v1.Platform
 	program  layers.Entry
 	sum      *programSum
+	finished *layers.Finished
 }
 
 // programSum is the digest of a program, once it has been needed: several images may have the same server.
@@ -119,6 +120,13 @@ func (s Server) WithDigest(d digest.Digest) Server {
 	return s
 }
 
+// WithLayer is the server whose layer was written before, so that it need not be compressed again. b is what
+// [layers.Write] returned for the layer of [ServerLayer].
+func (s Server) WithLayer(b layers.Blob, open func() (io.ReadCloser, error)) Server {
+	s.finished = &layers.Finished{Blob: b, Open: open}
+	return s
+}
+
 // headSize is enough of a program for its ELF header and its program headers, which linkers put behind it.
 const headSize = 4096
 
@@ -185,7 +193,7 @@ func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 
 // layer is the layer of the server: the same for every catalog.
 func (s Server) layer() layers.Layer {
-	return layers.Layer{Name: "server " + s.Platform.OS + "/" + s.Platform.Architecture, Entries: []layers.Entry{
+	return layers.Layer{Name: "server " + s.Platform.OS + "/" + s.Platform.Architecture, Finished: s.finished, Entries: []layers.Entry{
 		s.program,
 		layers.Hardlink(probePath, serverPath, 0o755),
 		layers.Bytes(nsswitchPath, 0o644, []byte(nsswitch)),

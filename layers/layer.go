@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
 // ErrChanged is the error of a file whose length changed between planning a layer and writing it.
@@ -28,6 +30,15 @@ type Layer struct {
 	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
 	// which form, and what it was told. Without it a layer that has More has no key.
 	MoreID string
+	// Finished, unless nil, is what writing the layer with nothing but a compression gave before. Its bytes are copied where the
+	// options are the same.
+	Finished *Finished
+}
+
+// Finished is a layer that was written before.
+type Finished struct {
+	Blob Blob
+	Open func() (io.ReadCloser, error)
 }
 
 // Size is the number of bytes of the layer's files and of what has to be read for others, an estimate of the work that
@@ -70,6 +81,9 @@ func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
 
 // write writes the layer through a compressor that may have served before.
 func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob, error) {
+	if l.Finished != nil && o == (Options{Compression: l.Finished.Blob.Compression}) {
+		return l.Finished.copy(ctx, w, l.Name)
+	}
 	entries := l.Entries
 	if l.More != nil {
 		more, err := l.More(ctx)
@@ -99,6 +113,25 @@ func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob,
 		Uncompressed: plain.n,
 		Compression:  o.Compression,
 	}, nil
+}
+
+// copy copies the layer, and checks that it is the one that was written.
+func (f *Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, err error) {
+	b := f.Blob
+	b.Name = name
+	r, err := f.Open()
+	if err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	out := newMeter(w)
+	if _, err := io.Copy(out, ctxio.Reader{Ctx: ctx, R: r}); err != nil {
+		return Blob{}, fmt.Errorf("layer %s: %w", name, err)
+	}
+	if out.n != b.Size || out.digest() != b.Digest {
+		return Blob{}, fmt.Errorf("layer %s: %w: its %d bytes have the digest %s, not %s", name, ErrChanged, out.n, out.digest(), b.Digest)
+	}
+	return b, nil
 }
 
 // meter passes bytes on, counting and digesting them.

@@ -6,13 +6,13 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/serverbin"
+	"github.com/operator-bindery/bindery/layers"
 )
 
 // platforms reads --platform.
@@ -104,17 +104,11 @@ func (p *program) findServer(platform v1.Platform) (build.Server, error) {
 		}
 		return build.ServerFile(path, platform)
 	}
-	size, err := found.Size()
-	if err != nil {
-		return build.Server{}, err
-	}
-	s, err := build.ServerStream(found.Open, size, platform)
+	l := found.Layer
+	s, err := build.ServerStream(found.Open, l.ProgramSize, platform)
 	if err != nil {
 		return s, err
 	}
-	sum, err := found.Digest()
-	if sum != nil {
-		s = s.WithDigest(digest.NewDigestFromBytes(digest.SHA256, sum))
-	}
-	return s, err
+	written := layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: layers.Gzip}
+	return s.WithDigest(l.Program).WithLayer(written, found.OpenLayer), nil
 }

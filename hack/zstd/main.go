@@ -1,16 +1,12 @@
-// Command zstd compresses a file for embedding: the same input gives the same output on every machine. With -d it
-// decompresses, so that measuring on packed inputs needs no zstd program.
+// Command zstd decompresses a file (zstd -d IN OUT), so that measuring on packed inputs needs no zstd program.
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/operator-bindery/bindery/internal/serverbin"
 )
 
 func main() {
@@ -21,32 +17,10 @@ func main() {
 }
 
 func run(args []string) error {
-	switch {
-	case len(args) == 2 && args[0] != "-d":
-		return compress(args[0], args[1])
-	case len(args) == 3 && args[0] == "-d":
-		return decompress(args[1], args[2])
+	if len(args) != 3 || args[0] != "-d" {
+		return fmt.Errorf("usage: zstd -d IN OUT")
 	}
-	return fmt.Errorf("usage: zstd [-d] IN OUT")
-}
-
-func compress(in, out string) error {
-	data, err := os.ReadFile(in)
-	if err != nil {
-		return err
-	}
-	// Who decompresses needs memory for the window: 1 MiB in place of 8 costs 1 % in length.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-	if err != nil {
-		return err
-	}
-	// The digest of what is inside is known without decompressing it.
-	packed := append(enc.EncodeAll(data, nil), serverbin.SumFrame(sha256.Sum256(data))...)
-	temp := out + ".tmp"
-	if err := os.WriteFile(temp, packed, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temp, out)
+	return decompress(args[1], args[2])
 }
 
 func decompress(in, out string) error {

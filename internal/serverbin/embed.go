@@ -6,5 +6,5 @@ import "embed"
 
 // embedded holds what "make servers" has built.
 //
-//go:embed bin/*.zst
+//go:embed bin/*.layer
 var embedded embed.FS

@@ -1,24 +1,21 @@
-// Package serverbin holds the small server programs, one per platform, that go into catalog images. They are embedded,
-// compressed, when the program is built by "make build"; a program that was built without them offers itself for its own
-// platform.
+// Package serverbin holds the small server programs, one per platform, that go into catalog images. They are embedded as
+// finished layers, compressed with gzip as images have them, when the program is built by "make build"; a program that was
+// built without them offers itself for its own platform.
 package serverbin
 
 import (
-	"bytes"
-	"crypto/sha256"
+	"archive/tar"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/gzip"
 )
 
 // ErrNoServer is the error for a platform that has no server here.
@@ -29,37 +26,52 @@ type Server struct {
 	OS, Arch string
 	// Self is true where the program offers itself, in place of the small server.
 	Self bool
-	open func() (io.ReadCloser, error)
-	size func() (int64, error)
-	sum  func() ([]byte, error)
+	// Layer describes the embedded layer with the program; nil if Self is true.
+	Layer *Layer
+	file  string
 }
 
 // Open returns the program's bytes. It can be called several times.
-func (s Server) Open() (io.ReadCloser, error) { return s.open() }
+func (s Server) Open() (io.ReadCloser, error) {
+	if s.Self {
+		return openSelf()
+	}
+	r, err := s.OpenLayer()
+	if err != nil {
+		return nil, err
+	}
+	p, err := openProgram(r)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.file, err), r.Close())
+	}
+	return p, nil
+}
 
-// Size is the number of the program's bytes.
-func (s Server) Size() (int64, error) { return s.size() }
-
-// Digest is the sha256 of the program's bytes, if it was recorded when the program was compressed; else nil.
-func (s Server) Digest() ([]byte, error) { return s.sum() }
+// OpenLayer returns the bytes of the embedded layer. It can be called several times.
+func (s Server) OpenLayer() (io.ReadCloser, error) {
+	f, err := embedded.Open(s.file)
+	if err != nil {
+		return nil, err
+	}
+	return readCloser{io.LimitReader(f, s.Layer.Size), f.Close}, nil
+}
 
 // Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
 // safe for concurrent use.
 func Find(goos, goarch string) (Server, error) {
 	s := Server{OS: goos, Arch: goarch}
-	name := "bin/opm-server-" + goos + "-" + goarch + ".zst"
+	name := "bin/opm-server-" + goos + "-" + goarch + ".layer"
 	if _, err := fs.Stat(embedded, name); err == nil {
-		s.open = func() (io.ReadCloser, error) { return openEmbedded(name) }
-		s.size = func() (int64, error) { return sizeOfEmbedded(name) }
-		s.sum = func() ([]byte, error) { return sumOfEmbedded(name) }
+		s.file = name
+		if s.Layer, err = describe(name); err != nil {
+			return Server{}, fmt.Errorf("%s: %w", name, err)
+		}
 		return s, nil
 	}
 	if goos != "linux" || runtime.GOOS != "linux" || goarch != runtime.GOARCH {
 		return Server{}, fmt.Errorf("%w for %s/%s: this program holds %s; build it with \"make build\" to have all", ErrNoServer, goos, goarch, held())
 	}
 	s.Self = true
-	s.open, s.size = openSelf, sizeOfSelf
-	s.sum = func() ([]byte, error) { return nil, nil }
 	return s, nil
 }
 
@@ -69,7 +81,7 @@ func Platforms() []string {
 	entries, err := fs.ReadDir(embedded, "bin")
 	if err == nil {
 		for _, e := range entries {
-			if name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".zst"), "opm-server-"); ok {
+			if name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".layer"), "opm-server-"); ok {
 				out = append(out, strings.Replace(name, "-", "/", 1))
 			}
 		}
@@ -88,52 +100,8 @@ func held() string {
 	return "none"
 }
 
-func openEmbedded(name string) (io.ReadCloser, error) {
-	f, err := embedded.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return readCloser{d.IOReadCloser(), f}, nil
-}
-
-// sizeOfEmbedded reads the size from the head of the frame, where the compressor has put it.
-func sizeOfEmbedded(name string) (size int64, err error) {
-	f, err := embedded.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	head := make([]byte, zstd.HeaderMaxSize)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, err
-	}
-	var h zstd.Header
-	if err := h.Decode(head[:n]); err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	if !h.HasFCS || h.FrameContentSize > math.MaxInt64 {
-		return 0, fmt.Errorf("%s: its size is not known", name)
-	}
-	return int64(h.FrameContentSize), nil
-}
-
-// SumFrame is a frame that decompressors pass over (RFC 8878, section 3.1.2), with a sha256. The compressed programs end
-// with that of the program.
-func SumFrame(sum [sha256.Size]byte) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, 0x184D2A5B)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(sumMark)+len(sum)))
-	return append(append(b, sumMark...), sum[:]...)
-}
-
-const sumMark = "sha256"
-
-// sumOfEmbedded reads the digest from the end of the file.
-func sumOfEmbedded(name string) (_ []byte, err error) {
+// describe reads the description of an embedded layer.
+func describe(name string) (_ *Layer, err error) {
 	f, err := embedded.Open(name)
 	if err != nil {
 		return nil, err
@@ -143,42 +111,38 @@ func sumOfEmbedded(name string) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var sum [sha256.Size]byte
-	length := len(SumFrame(sum))
 	at, ok := f.(io.ReaderAt)
-	if !ok || info.Size() < int64(length) {
-		return nil, nil
+	if !ok {
+		return nil, errTrailer
 	}
-	end := make([]byte, length)
-	if _, err := at.ReadAt(end, info.Size()-int64(length)); err != nil {
+	return ReadTrailer(at, info.Size())
+}
+
+// readCloser reads from one place and closes others.
+type readCloser struct {
+	io.Reader
+	close func() error
+}
+
+func (r readCloser) Close() error { return r.close() }
+
+// openProgram finds the program in its layer, which it closes.
+func openProgram(layer io.ReadCloser) (io.ReadCloser, error) {
+	z, err := gzip.NewReader(layer)
+	if err != nil {
 		return nil, err
 	}
-	copy(sum[:], end[length-len(sum):])
-	if !bytes.Equal(end, SumFrame(sum)) {
-		return nil, nil
+	r := tar.NewReader(z)
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if h.Typeflag == tar.TypeReg && h.Name == ProgramName {
+			return readCloser{r, func() error { return errors.Join(z.Close(), layer.Close()) }}, nil
+		}
 	}
-	return sum[:], nil
 }
-
-func sizeOfSelf() (int64, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return 0, fmt.Errorf("find this program: %w", err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, fmt.Errorf("find this program: %w", err)
-	}
-	return info.Size(), nil
-}
-
-// readCloser closes a decompressor and what it reads from.
-type readCloser struct {
-	io.ReadCloser
-	under io.Closer
-}
-
-func (r readCloser) Close() error { return errors.Join(r.ReadCloser.Close(), r.under.Close()) }
 
 // openSelf opens the running program. It can only be a server in an image if it is static.
 func openSelf() (io.ReadCloser, error) {
