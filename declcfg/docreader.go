@@ -221,7 +221,7 @@ func (e *objectError) Unwrap() error { return e.err }
 // are.
 func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, errIrregular) {
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: err.Error()}

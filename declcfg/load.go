@@ -64,6 +64,8 @@ type LoadOptions struct {
 	// Warn is told of what is accepted but surely not meant, such as a key that stands twice in a mapping. It may be
 	// called from several goroutines.
 	Warn func(Position, string)
+	// Images makes [NewIndex] note the images of bundles.
+	Images bool
 	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.
 	Document func(Blob, Document)
