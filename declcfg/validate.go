@@ -15,15 +15,21 @@ const maxSkipRange = 4096
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
 func Validate(c *Catalog) error {
+	_, err := ValidGraph(c)
+	return err
+}
+
+// ValidGraph is [NewGraph] of a catalog that is valid. Its error is that of [Validate].
+func ValidGraph(c *Catalog) (*Graph, error) {
 	g, problems := newGraph(c)
 	v := validator{problems: problems}
 	for _, pkg := range g.Packages {
 		v.pkg(pkg)
 	}
-	if len(v.problems) == 0 {
-		return nil
+	if len(v.problems) > 0 {
+		return nil, &ValidationError{Problems: v.problems}
 	}
-	return &ValidationError{Problems: v.problems}
+	return g, nil
 }
 
 type validator struct {
