@@ -14,7 +14,9 @@ func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadL
 
 // LoadPackages is [Load] for [Listing.Packages] alone, which is all that the listing can do. Only this needs the manifests of
 // bundles.
-func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadListing(blobs, true) }
+func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
+	return loadListing(blobs, true)
+}
 
 func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*Listing, error) {
 	l := loader{packagesOnly: packagesOnly, names: map[string]string{}, part: &declcfg.Catalog{}}

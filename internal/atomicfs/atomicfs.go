@@ -201,7 +201,9 @@ type File struct {
 }
 
 // NewFile begins a file that will be called target, with the given permissions before umask.
-func NewFile(target string, perm fs.FileMode) (*File, error) { return newFile(target, perm, os.ReadDir) }
+func NewFile(target string, perm fs.FileMode) (*File, error) {
+	return newFile(target, perm, os.ReadDir)
+}
 
 // Batch makes many files, of which most are in one directory. It lists a directory once, to find what dead writers have left of
 // any of them: listing it for each file takes time that grows with the square of their number. It is safe for concurrent use.
@@ -334,7 +336,9 @@ func CheckFile(target string) error {
 
 // Sweep removes what dead writers of target have left beside it. Every writer does that first; this is for those who find
 // that there is nothing to write.
-func Sweep(target string) error { return begin(filepath.Clean(target), os.ReadDir, func() error { return nil }) }
+func Sweep(target string) error {
+	return begin(filepath.Clean(target), os.ReadDir, func() error { return nil })
+}
 
 // WriteFile writes a whole file, atomically.
 func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {
