@@ -77,7 +77,8 @@ func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*decl
 	if err != nil {
 		return nil, err
 	}
-	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: true, Unknown: true, Images: true}
+	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+		Skeleton: true, Unknown: true, Images: true}
 	x, err := declcfg.NewIndex(ctx, fsys, o)
 	if errors.Is(err, declcfg.ErrIrregular) {
 		return d.Load(ctx, func(string) bool { return false })

@@ -105,7 +105,8 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 	return all, errors.Join(errs...)
 }
 
-// matchFile compares the documents of one file with what is wanted. Those of packages of which nothing stays are not read.
+// matchFile compares the documents of one file with what is wanted. Those of packages of which nothing stays are not
+// read.
 func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string]bool, edits *edits,
 	byKey map[key][]*wanted, other map[key][]*document) error {
 	var r *documentReader
