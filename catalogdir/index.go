@@ -2,6 +2,7 @@ package catalogdir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
@@ -42,24 +43,9 @@ func keyOf(b declcfg.Blob) key { return key{b.BlobSchema(), b.BlobPackage(), b.B
 // Load reads the catalog, with everything for the packages that are asked for and the skeletons of others (see
 // [declcfg.LoadOptions]). If whole is nil, everything is read. Errors are those of [declcfg.Load].
 func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.Catalog, error) {
-	if err := d.reopen(ctx); err != nil {
-		return nil, err
-	}
-	d.index = nil
-	fsys := d.root.FS()
-	names, err := declcfg.Files(fsys)
+	fsys, ix, err := d.list(ctx)
 	if err != nil {
 		return nil, err
-	}
-	ix := &index{files: make([]*file, 0, len(names)), byName: make(map[string]*file, len(names))}
-	for _, name := range names {
-		info, err := d.root.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		f := &file{name: name, info: info}
-		ix.files = append(ix.files, f)
-		ix.byName[name] = f
 	}
 	var strange sync.Map // files that have appeared since
 	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
@@ -82,4 +68,61 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 	}
 	d.index = ix
 	return c, nil
+}
+
+// LoadStubs is [Dir.Load] without the bundles of the packages that are not in scope, whose place stubs take: see
+// [declcfg.StubOf]. These bundles are not parsed. Of the others there is the skeleton.
+func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
+	fsys, ix, err := d.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+		Skeleton: true, Unknown: true, Images: true}
+	x, err := declcfg.NewIndex(ctx, fsys, o)
+	if errors.Is(err, declcfg.ErrIrregular) {
+		return d.Load(ctx, func(string) bool { return false })
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := x.Stubs(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	for i := range x.Documents() {
+		doc := &x.Documents()[i]
+		f := ix.byName[doc.File]
+		if f == nil {
+			return nil, fmt.Errorf("%s: %w", doc.File, ErrChanged)
+		}
+		f.docs = append(f.docs, &document{file: f, n: len(f.docs), schema: doc.Schema, pkg: doc.Package, name: doc.Name,
+			start: doc.Start, end: doc.End, json: doc.JSON})
+	}
+	d.index = ix
+	return c, nil
+}
+
+// list finds the files of the catalog.
+func (d *Dir) list(ctx context.Context) (fs.FS, *index, error) {
+	if err := d.reopen(ctx); err != nil {
+		return nil, nil, err
+	}
+	d.index = nil
+	fsys := d.root.FS()
+	names, err := declcfg.Files(fsys)
+	if err != nil {
+		return nil, nil, err
+	}
+	ix := &index{files: make([]*file, 0, len(names)), byName: make(map[string]*file, len(names))}
+	for _, name := range names {
+		info, err := d.root.Lstat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &file{name: name, info: info}
+		ix.files = append(ix.files, f)
+		ix.byName[name] = f
+	}
+	return fsys, ix, nil
 }

@@ -66,13 +66,15 @@ func withoutContent(b declcfg.Blob) error {
 func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.Catalog, edits *edits) ([]*wanted, error) {
 	all := wish(packages, now)
 	byKey := map[key][]*wanted{}
+	stays := map[string]bool{}
 	for _, w := range all {
 		k := keyOf(w.blob)
 		byKey[k] = append(byKey[k], w)
+		stays[k.pkg] = true
 	}
 	other := map[key][]*document{} // documents that are not what is wanted
 	for _, f := range d.index.files {
-		if err := d.matchFile(ctx, f, packages, byKey, other); err != nil {
+		if err := d.matchFile(ctx, f, packages, stays, edits, byKey, other); err != nil {
 			return nil, err
 		}
 	}
@@ -103,8 +105,10 @@ func (d *Dir) match(ctx context.Context, packages map[string]bool, now *declcfg.
 	return all, errors.Join(errs...)
 }
 
-// matchFile compares the documents of one file with what is wanted.
-func (d *Dir) matchFile(ctx context.Context, f *file, packages map[string]bool, byKey map[key][]*wanted, other map[key][]*document) error {
+// matchFile compares the documents of one file with what is wanted. Those of packages of which nothing stays are not
+// read.
+func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string]bool, edits *edits,
+	byKey map[key][]*wanted, other map[key][]*document) error {
 	var r *documentReader
 	for _, doc := range f.docs {
 		if !packages[doc.pkg] || doc.pkg == "" && known(doc.schema) {
@@ -112,6 +116,10 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages map[string]bool, 
 		}
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
+		}
+		if !stays[doc.pkg] {
+			edits.of(f).drop(doc)
+			continue
 		}
 		if r == nil {
 			var err error

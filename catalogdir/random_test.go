@@ -360,7 +360,7 @@ func (r *random) edit(c *declcfg.Catalog) ([]string, *declcfg.Catalog) {
 }
 
 func (r *random) change(c *declcfg.Catalog, pkg string) *declcfg.Catalog {
-	c.Bundles = slices.DeleteFunc(c.Bundles, func(declcfg.Bundle) bool { return r.IntN(4) == 0 })
+	c.Bundles = slices.DeleteFunc(slices.Clone(c.Bundles), func(declcfg.Bundle) bool { return r.IntN(4) == 0 })
 	c.Channels = slices.DeleteFunc(c.Channels, func(declcfg.Channel) bool { return r.IntN(4) == 0 })
 	c.Others = slices.DeleteFunc(c.Others, func(declcfg.Meta) bool { return r.IntN(4) == 0 })
 	for i := range c.Bundles {

@@ -44,6 +44,9 @@ type Edit struct {
 	Whole []string
 	// Manifests are the packages of which Apply needs State.Manifests: those that it adds bundles to.
 	Manifests []string
+	// Scope, unless nil, are the only packages whose bundles Apply looks into or changes. Of the bundles of others a state
+	// may have names and images alone (see declcfg.StubOf): these packages stay as they are, or go as a whole.
+	Scope []string
 	// Apply is called once. It returns the catalog that shall be, made from that of the state by functions of package edit,
 	// and their account. Packages that are in the account, or are not the same in both catalogs, are written anew.
 	Apply func(context.Context, *State) (*declcfg.Catalog, *edit.Account, error)

@@ -18,8 +18,11 @@ type directoryReader struct{ dir *catalogdir.Dir }
 func (directoryReader) kind() Kind { return Directory }
 
 func (r directoryReader) load(ctx context.Context, w wants) (*declcfg.Catalog, error) {
-	if w.all {
+	switch {
+	case w.all:
 		return r.dir.Load(ctx, nil)
+	case w.nothing() && w.scope != nil:
+		return r.dir.LoadStubs(ctx, func(pkg string) bool { return w.scope[pkg] })
 	}
 	c, err := r.dir.Load(ctx, w.any)
 	if err != nil {

@@ -40,6 +40,9 @@ type edges struct {
 }
 
 func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *own {
+	if len(before)+len(added) == 0 {
+		return &own{} // nothing is known of any bundle, so that the catalogs need not stay in memory
+	}
 	return &own{before, added, then, now, changed, map[string]map[string]*places{}}
 }
 

@@ -103,7 +103,32 @@ func same(a, b *declcfg.Catalog) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return slices.Equal(sums(a), sums(b))
+	return shared(a, b) || slices.Equal(sums(a), sums(b))
+}
+
+// shared reports whether two catalogs have the same blobs because they share memory: edits pass on what they do not
+// change.
+func shared(a, b *declcfg.Catalog) bool {
+	return slices.EqualFunc(a.Packages, b.Packages, func(x, y declcfg.Package) bool {
+		return x.Name == y.Name && x.DefaultChannel == y.DefaultChannel && x.Description == y.Description &&
+			x.Icon == y.Icon &&
+			sameSlice(x.Properties, y.Properties) && sameSlice(x.Unknown, y.Unknown)
+	}) && slices.EqualFunc(a.Channels, b.Channels, func(x, y declcfg.Channel) bool {
+		return x.Name == y.Name && sameSlice(x.Entries, y.Entries) && sameSlice(x.Properties, y.Properties) &&
+			sameSlice(x.Unknown, y.Unknown)
+	}) && slices.EqualFunc(a.Bundles, b.Bundles, func(x, y declcfg.Bundle) bool {
+		return x.Name == y.Name && x.Image == y.Image && sameSlice(x.Properties, y.Properties) &&
+			sameSlice(x.RelatedImages, y.RelatedImages) && sameSlice(x.Unknown, y.Unknown)
+	}) && slices.EqualFunc(a.Deprecations, b.Deprecations, func(x, y declcfg.Deprecations) bool {
+		return sameSlice(x.Entries, y.Entries) && sameSlice(x.Unknown, y.Unknown)
+	}) && slices.EqualFunc(a.Others, b.Others, func(x, y declcfg.Meta) bool {
+		return x.Schema == y.Schema && x.Name == y.Name && sameSlice(x.Blob, y.Blob)
+	})
+}
+
+// sameSlice reports whether two slices are of the same memory. Nothing of a state is modified in place.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // sums are those of the texts of all blobs, sorted.

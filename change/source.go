@@ -27,13 +27,13 @@ func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) 
 	return &Source{databaseReader{db}, o, db.Close}, nil
 }
 
-// FromFS reads a file-based catalog into a temporary file.
+// FromFS opens a file-based catalog. Its files must stay as they are until the source is closed.
 func FromFS(ctx context.Context, fsys fs.FS, o Options) (*Source, error) {
-	s, err := newSpool(ctx, fsys, o)
+	f, err := newFiles(ctx, fsys, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Source{s, o, s.Close}, nil
+	return &Source{f, o, func() error { return nil }}, nil
 }
 
 // Empty is a catalog with nothing in it, of a kind.

@@ -40,6 +40,7 @@ type broken struct{ name, reason string }
 type wants struct {
 	all              bool
 	whole, manifests map[string]bool // packages
+	scope            map[string]bool // packages; nil for all
 	see              func(*declcfg.Bundle)
 }
 
@@ -64,6 +65,9 @@ func newState(ctx context.Context, r reader, e Edit) (*State, *beyond, error) {
 	w := wants{all: e.Whole == nil, whole: set(e.Whole), manifests: set(e.Manifests), see: func(b *declcfg.Bundle) {
 		s.Manifests[edit.Name{Package: b.Package, Bundle: b.Name}] = icons.read(b)
 	}}
+	if e.Scope != nil {
+		w.scope = set(e.Scope)
+	}
 	c, err := r.load(ctx, w)
 	if err != nil {
 		return nil, nil, err

@@ -227,7 +227,7 @@ func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
 	var read *canon.ReadError
 	var limit *canon.LimitError
-	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, errIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
+	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}

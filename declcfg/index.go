@@ -24,12 +24,14 @@ type Index struct {
 type IndexedDocument struct {
 	Document
 	Schema, Package, Name string // Package is as in [Blob.BlobPackage]
+	Image                 string // of a bundle, if the index was made with [LoadOptions].Images
 }
 
-// errIrregular says that a document cannot be read without what stands before it in its file.
-var errIrregular = errors.New("a document begins with a separator")
+// ErrIrregular is returned by [NewIndex] if a document cannot be read without what stands before it in its file. [Load]
+// reads such catalogs.
+var ErrIrregular = errors.New("a document begins with a separator")
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits and Files. Of the problems of files it finds those
+// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
 // that keep it from telling where the blobs are, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
@@ -81,7 +83,7 @@ func (x *Index) Files(wanted func(pkg string) bool) []string {
 	return files
 }
 
-var metaKeys = []string{"schema", "package", "name"}
+var metaKeys = []string{"schema", "package", "name", "image"}
 
 // locate goes over a document and tells what it is.
 func (d *docReader) locate() (IndexedDocument, error) {
@@ -90,12 +92,16 @@ func (d *docReader) locate() (IndexedDocument, error) {
 		return IndexedDocument{}, err
 	}
 	if !doc.JSON && bytes.HasPrefix(doc.Data, []byte("---")) {
-		return IndexedDocument{}, errIrregular
+		return IndexedDocument{}, ErrIrregular
 	}
 	at := IndexedDocument{Document: Document{Position: Position{File: d.name, Line: doc.Line}, Start: doc.Start, End: doc.End, JSON: doc.JSON}}
-	var values [3]string
-	if doc.Strings(metaKeys, values[:]) && values[0] != "" {
-		at.Schema, at.Package, at.Name = values[0], values[1], values[2]
+	var values [4]string
+	n := len(values)
+	if !d.options.Images {
+		n--
+	}
+	if doc.Strings(metaKeys[:n], values[:n]) && values[0] != "" {
+		at.Schema, at.Package, at.Name, at.Image = values[0], values[1], values[2], values[3]
 	} else {
 		text, err := d.convert(doc)
 		if err != nil {
@@ -106,9 +112,19 @@ func (d *docReader) locate() (IndexedDocument, error) {
 			return IndexedDocument{}, err
 		}
 		at.Schema, at.Package, at.Name = m.Schema, m.Package, m.Name
+		if m.Schema == SchemaBundle && d.options.Images {
+			b, err := Parse(m)
+			if err != nil {
+				return IndexedDocument{}, err
+			}
+			at.Image = b.(*Bundle).Image
+		}
 	}
-	if at.Schema == SchemaPackage {
+	switch at.Schema {
+	case SchemaPackage:
 		at.Package = at.Name
+	case SchemaDeprecations:
+		at.Name = "" // it has none, see [Blob.BlobName]
 	}
 	return at, nil
 }
@@ -181,7 +197,7 @@ func (d *docReader) at(fsys fs.FS, at *IndexedDocument) (Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.BlobSchema() != at.Schema || b.BlobPackage() != at.Package || at.Schema != SchemaDeprecations && b.BlobName() != at.Name {
+	if b.BlobSchema() != at.Schema || b.BlobPackage() != at.Package || b.BlobName() != at.Name {
 		return nil, &fs.PathError{Op: "read", Path: at.File, Err: errChanged}
 	}
 	return b, nil

@@ -69,6 +69,8 @@ type LoadOptions struct {
 	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a
 	// time.
 	Omitted func(Problem)
+	// Images makes [NewIndex] note the images of bundles.
+	Images bool
 	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.
 	Document func(Blob, Document)

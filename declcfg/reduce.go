@@ -28,11 +28,16 @@ func (b *Bundle) DropObjects() {
 	detach(b, true)
 }
 
+// StubOf is a bundle of which only the names and the image are known. It counts as reduced.
+func StubOf(d *IndexedDocument) Bundle {
+	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, dropped: true, stub: true}
+}
+
 // Reduced reports whether values of the bundle were dropped, by [Bundle.Reduce] or a skeleton load. A bundle that had none to
 // drop is complete.
 func (b *Bundle) Reduced() bool {
-	if !b.dropped {
-		return false
+	if !b.dropped || b.stub {
+		return b.stub
 	}
 	for i := range b.Properties {
 		if isHeavy(b.Properties[i].Type) {
@@ -47,6 +52,9 @@ func (b *Bundle) Reduced() bool {
 func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
 	if !b.Reduced() {
 		return b, nil
+	}
+	if b.stub {
+		return full, nil
 	}
 	values := map[string][]Property{}
 	for _, p := range full.Properties {

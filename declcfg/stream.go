@@ -24,7 +24,7 @@ func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 	return func(yield func(Blob, error) bool) {
 		x, err := NewIndex(ctx, fsys, o)
 		switch {
-		case errors.Is(err, errIrregular):
+		case errors.Is(err, ErrIrregular):
 			loaded(ctx, fsys, o, wanted)(yield)
 		case err != nil:
 			yield(nil, wholeError(ctx, fsys, o, err))
@@ -66,6 +66,14 @@ func wholeError(ctx context.Context, fsys fs.FS, o LoadOptions, err error) error
 
 // Blobs yields the blobs of the wanted packages as [Stream] does.
 func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
+	if wanted == nil {
+		return x.Select(ctx, nil)
+	}
+	return x.Select(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
+}
+
+// Select is [Index.Blobs] of the wanted documents.
+func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		order := x.order(wanted)
 		warned := once{warn: x.options.Warn, seen: map[warning]bool{}}
@@ -101,6 +109,35 @@ func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Se
 	}
 }
 
+// Stubs loads the catalog, but of the packages that are not in scope only stubs of the bundles, see [StubOf], and only the digests of
+// icons. The images of bundles are those that the index has. Blobs without a place in the writing order are left out.
+func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalog, error) {
+	isStub := func(d *IndexedDocument) bool { return d.Schema == SchemaBundle && !scope(d.Package) }
+	c := &Catalog{}
+	for b, err := range x.Select(ctx, func(d *IndexedDocument) bool { return !isStub(d) }) {
+		if err != nil {
+			return nil, err
+		}
+		if p, ok := b.(*Package); ok && p.Icon != nil && !scope(p.Name) {
+			p.Icon = &Icon{MediaType: p.Icon.MediaType, dropped: p.Icon.Digest()}
+		}
+		c.Add(b)
+	}
+	n := 0
+	for i := range x.docs {
+		if isStub(&x.docs[i]) {
+			n++
+		}
+	}
+	c.Bundles = slices.Grow(c.Bundles, n)
+	for i := range x.docs {
+		if d := &x.docs[i]; isStub(d) && d.Package != "" {
+			c.Bundles = append(c.Bundles, StubOf(d))
+		}
+	}
+	return c, nil
+}
+
 // hasPlace reports whether blobs are written: those of known schemas need a package.
 func hasPlace(schema, pkg string) bool { return pkg != "" || schemaRank(schema) == rankOther }
 
@@ -123,11 +160,11 @@ func schemaRank(schema string) int {
 
 // order returns the numbers of the wanted documents in writing order. Those that have no place in it are last: they are read for
 // what may be wrong with them.
-func (x *Index) order(wanted func(pkg string) bool) []int {
+func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 	var order []int
 	for i := range x.docs {
 		d := &x.docs[i]
-		if wanted == nil || wanted(d.Package) && hasPlace(d.Schema, d.Package) {
+		if wanted == nil || hasPlace(d.Schema, d.Package) && wanted(d) {
 			order = append(order, i)
 		}
 	}

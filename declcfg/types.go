@@ -1,7 +1,9 @@
 package declcfg
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"strconv"
 )
 
@@ -75,6 +77,16 @@ type Package struct {
 type Icon struct {
 	Data      []byte
 	MediaType string
+
+	dropped string // the digest of data that were dropped, see Index.Stubs
+}
+
+// Digest is the digest of the picture, "sha256:" and hexadecimal digits.
+func (i *Icon) Digest() string {
+	if i.dropped != "" {
+		return i.dropped
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(i.Data))
 }
 
 // Channel is an olm.channel blob: one line of upgrades through the bundles of a package.
@@ -111,6 +123,7 @@ type Bundle struct {
 
 	// What a skeleton load has learnt from the values that it dropped.
 	dropped            bool
+	stub               bool // see StubOf
 	droppedSubstitutes string
 	droppedErr         *propertyError
 }

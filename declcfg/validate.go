@@ -21,10 +21,19 @@ func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() 
 // database.
 func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
 
+// ValidGraph is [NewGraph] of a catalog that is valid. Its error is that of [Validate].
+func ValidGraph(c *Catalog) (*Graph, error) {
+	v := validate(c, false, nil)
+	if err := v.problems.err(); err != nil {
+		return nil, err
+	}
+	return v.graph, nil
+}
+
 func validate(c *Catalog, anyImages bool, omitted func(Problem)) *validator {
 	v := &validator{problems: problemList{omitted: omitted}}
-	g := newGraph(c, anyImages, &v.problems)
-	for _, pkg := range g.Packages {
+	v.graph = newGraph(c, anyImages, &v.problems)
+	for _, pkg := range v.graph.Packages {
 		v.pkg(pkg)
 	}
 	return v
@@ -34,6 +43,7 @@ func validate(c *Catalog, anyImages bool, omitted func(Problem)) *validator {
 const maxNotes = 100
 
 type validator struct {
+	graph     *Graph
 	problems  problemList
 	notes     []Problem
 	moreNotes int // that were counted only

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
@@ -136,7 +134,7 @@ func flatten(p *part) flat {
 	f[reasonKey{kind: KindPackage}] = p.name
 	f[reasonKey{kind: KindDefaultChannel}] = p.pkg.DefaultChannel
 	if i := p.pkg.Icon; i != nil {
-		f[reasonKey{kind: KindIcon}] = fmt.Sprintf("%s %s", i.MediaType, digest.FromBytes(i.Data))
+		f[reasonKey{kind: KindIcon}] = i.MediaType + " " + i.Digest()
 	}
 	for name, c := range p.channels {
 		f[reasonKey{kind: KindChannel, channel: name}] = ""

@@ -91,12 +91,7 @@ func Filter(c *declcfg.Catalog, selections []Selection, o FilterOptions) (*declc
 			after[name] = nil
 		}
 	}
-	rest, _ := split(c, gone)
-	for name, p := range rest {
-		if gone[name] {
-			account.compare(p, nil, nil)
-		}
-	}
+	account.remove(c, gone)
 	account.finish()
 	return join(c, after), account, nil
 }

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -117,18 +118,73 @@ func packagesOf(c *declcfg.Catalog) map[string]bool {
 // without takes whole packages out of a catalog.
 func without(c *declcfg.Catalog, names map[string]bool) (*declcfg.Catalog, *Account) {
 	account := &Account{Origins: Origins{}}
-	before, _ := split(c, names)
+	removed := account.remove(c, names)
 	gone := map[string]*part{}
 	for name := range names {
 		gone[name] = nil
-		told := len(account.Changes)
-		if p := before[name]; p != nil {
-			account.compare(p, nil, nil)
-		}
-		if len(account.Changes) == told { // a broken package may have nothing but its name
+		if !removed[name] { // a broken package may have nothing but its name
 			account.Changes = append(account.Changes, Change{Action: Removed, Kind: KindPackage, Package: name})
 		}
 	}
 	account.finish()
 	return join(c, gone), account
+}
+
+// removeParts is in how many parts the packages are looked at that are removed together, so that not all of them are in memory in
+// the form that an account is made of.
+const removeParts = 16
+
+// remove adds to the account that packages go as a whole. It returns those of which there is something to tell.
+func (a *Account) remove(c *declcfg.Catalog, names map[string]bool) map[string]bool {
+	var gone []string
+	for name, is := range names {
+		if is {
+			gone = append(gone, name)
+		}
+	}
+	a.Changes = slices.Grow(a.Changes, changesOf(c, names))
+	told := map[string]bool{}
+	for some := range slices.Chunk(gone, max(1, (len(gone)+removeParts-1)/removeParts)) {
+		these := map[string]bool{}
+		for _, name := range some {
+			these[name] = true
+		}
+		before, _ := split(c, these)
+		for name, p := range before {
+			n := len(a.Changes)
+			a.compare(p, nil, nil)
+			told[name] = len(a.Changes) > n
+		}
+	}
+	return told
+}
+
+// changesOf is how many changes an account has at most if packages go.
+func changesOf(c *declcfg.Catalog, names map[string]bool) int {
+	n := 0
+	for i := range c.Packages {
+		if names[c.Packages[i].Name] {
+			n += 3 // itself, its default channel, its icon
+		}
+	}
+	for i := range c.Channels {
+		if !names[c.Channels[i].Package] {
+			continue
+		}
+		n += 2 // itself and its head
+		for _, e := range c.Channels[i].Entries {
+			n += 3 + len(e.Skips) // itself, what it replaces, the range that it skips
+		}
+	}
+	for i := range c.Bundles {
+		if names[c.Bundles[i].Package] {
+			n++
+		}
+	}
+	for i := range c.Deprecations {
+		if names[c.Deprecations[i].Package] {
+			n += len(c.Deprecations[i].Entries)
+		}
+	}
+	return n
 }

@@ -10,13 +10,15 @@ import (
 
 // Load reads a catalog, in the order of [declcfg.Catalog.Blobs], and validates it. Its error is that of the stream, or a
 // *[declcfg.ValidationError].
-func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return load(blobs, false) }
+func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadListing(blobs, false) }
 
 // LoadPackages is [Load] for [Listing.Packages] alone, which is all that the listing can do. Only this needs the manifests of
 // bundles.
-func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return load(blobs, true) }
+func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
+	return loadListing(blobs, true)
+}
 
-func load(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*Listing, error) {
+func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*Listing, error) {
 	l := loader{packagesOnly: packagesOnly, names: map[string]string{}, part: &declcfg.Catalog{}}
 	for blob, err := range blobs {
 		if err != nil {
@@ -104,13 +106,10 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 // finish keeps what tables show of the package that has been read.
 func (l *loader) finish() error {
 	c := l.part
-	if declcfg.Validate(c) != nil {
+	g, err := declcfg.ValidGraph(c)
+	if err != nil {
 		l.invalid.Append(c)
 		return nil
-	}
-	g, err := declcfg.NewGraph(c)
-	if err != nil {
-		return err
 	}
 	for _, p := range g.Packages {
 		row := pkg{Package: Package{Name: p.Name, DefaultChannel: p.DefaultChannel}}

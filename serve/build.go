@@ -41,10 +41,11 @@ type part struct {
 
 // encode validates and encodes a package and tells of answers that are too large.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
-	if err := declcfg.Validate(c); err != nil {
+	graph, err := declcfg.ValidGraph(c)
+	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
-	e, err := encodePackage(c, sources, m)
+	e, err := encodePackage(c, graph, sources, m)
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}

@@ -2,8 +2,8 @@ package serve
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
+	json "github.com/go-json-experiment/json/v1"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -140,16 +140,29 @@ func appendManifests(dst, csv []byte, objects [][]byte) []byte {
 }
 
 // heavySize is about how long the heavy part of a bundle gets.
-func heavySize(b *declcfg.Bundle) int {
-	size, largest := 0, 0
+func heavySize(pkg *declcfg.PackageNode, b *declcfg.Bundle) int {
+	size, largest, metadata := 0, 0, 0
 	for i := range b.Properties {
-		if b.Properties[i].Type == declcfg.PropertyBundleObject {
+		switch b.Properties[i].Type {
+		case declcfg.PropertyBundleObject:
 			n := base64.StdEncoding.DecodedLen(len(b.Properties[i].Value))
 			size += n
 			largest = max(largest, n) // a guess at the CSV, which is in there twice
+		case declcfg.PropertyCSVMetadata:
+			metadata = len(b.Properties[i].Value)
 		}
 	}
-	return size + largest
+	if size > 0 || metadata == 0 {
+		return size + largest
+	}
+	csv := metadata + 500
+	if pkg.Icon != nil {
+		csv += base64.StdEncoding.EncodedLen(len(pkg.Icon.Data))
+	}
+	if len(b.RelatedImages) > 0 {
+		csv += len(b.RelatedImages) * (30 + len(b.RelatedImages[0].Name) + len(b.RelatedImages[0].Image))
+	}
+	return 2 * csv
 }
 
 // hasValues is false for a bundle whose manifests a skeleton load has dropped.

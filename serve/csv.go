@@ -1,7 +1,7 @@
 package serve
 
 import (
-	"encoding/json"
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/operator-bindery/bindery/declcfg"
 )
@@ -67,7 +67,7 @@ type csvStatus struct {
 }
 
 // synthesizeCSV makes a ClusterServiceVersion of the metadata that a catalog keeps of one, as compact JSON.
-func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, m *csvMetadata) (json.RawMessage, error) {
+func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, m *csvMetadata) ([]byte, error) {
 	csv := clusterServiceVersion{
 		Kind:       "ClusterServiceVersion",
 		APIVersion: "operators.coreos.com/v1alpha1",

@@ -24,7 +24,11 @@ func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
 // EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
 // clients with the usual limit.
 func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
-	b, err := encodePackage(c, sources, nil)
+	graph, err := declcfg.NewGraph(c)
+	if err != nil {
+		return nil, err
+	}
+	b, err := encodePackage(c, graph, sources, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +51,8 @@ type LargeBundle struct {
 const ClientMessageLimit = 4 << 20
 
 // encodePackage encodes a package. Manifests that the catalog's bundles lack are those that were spilled.
-func encodePackage(c *declcfg.Catalog, sources []SourceFile, m manifests) (*encoded, error) {
+func encodePackage(c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile, m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
-	if err != nil {
-		return nil, err
-	}
-	graph, err := declcfg.NewGraph(c)
 	if err != nil {
 		return nil, err
 	}
@@ -182,14 +182,14 @@ func packageMessage(x *index, deprecation *string, channel func(i int) *string) 
 // bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
 func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
-	if e.manifests == nil {
-		size := 0
-		for _, b := range pkg.Bundles {
-			size += heavySize(b.Bundle)
+	size := 0
+	for _, b := range pkg.Bundles {
+		if e.manifests[b.Name] == nil {
+			size += heavySize(pkg, b.Bundle)
 		}
-		// Growing step by step would copy the file several times, and hold two of it.
-		e.out.memory = slices.Grow(e.out.memory, size+size/16)
 	}
+	// Growing step by step would copy the file several times, and hold two of it.
+	e.out.memory = slices.Grow(e.out.memory, size+size/16)
 	providers := map[gvk][]int{}
 	csvs := make([]*csvMetadata, len(pkg.Bundles))
 	for i, b := range pkg.Bundles {

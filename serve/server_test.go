@@ -203,7 +203,12 @@ func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 }
 
 func TestLargeBundlesAreReported(t *testing.T) {
-	e, err := encodePackage(largeCatalog(t, 2, 2<<20), nil, nil)
+	c := largeCatalog(t, 2, 2<<20)
+	graph, err := declcfg.NewGraph(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := encodePackage(c, graph, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

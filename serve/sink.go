@@ -26,6 +26,7 @@ type sink interface {
 type dirSink struct {
 	dir      string
 	fallback *scratch
+	files    atomicfs.Batch
 
 	mu   sync.Mutex
 	made []string // what was not there before, outermost first
@@ -45,7 +46,7 @@ func (s *dirSink) write(e *encoded) (*Package, error) {
 	// Group and others may read: a pod's user is rarely the one who wrote the file.
 	_, err := os.Lstat(path)
 	missing := errors.Is(err, fs.ErrNotExist)
-	if err := writeFile(path, e); err != nil {
+	if err := s.writeFile(path, e); err != nil {
 		return nil, err
 	}
 	if missing {
@@ -64,8 +65,8 @@ func (s *dirSink) write(e *encoded) (*Package, error) {
 	return p, err
 }
 
-func writeFile(path string, e *encoded) (err error) {
-	f, err := atomicfs.NewFile(path, 0o644)
+func (s *dirSink) writeFile(path string, e *encoded) (err error) {
+	f, err := s.files.NewFile(path, 0o644)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,11 @@ func (p *program) filterEdit(c *cli.Context) (change.Edit, error) {
 		return change.Edit{}, err
 	}
 	o := edit.FilterOptions{Permissive: c.Bool("permissive")}
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+	scope := make([]string, len(selections))
+	for i := range selections {
+		scope[i] = selections[i].Package
+	}
+	return change.Edit{Whole: none(), Scope: scope, Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return nearPackage(s.Catalog)(edit.Filter(s.Catalog, selections, o))
 	}}, nil
 }

@@ -19,7 +19,7 @@ func none() []string { return []string{} }
 // removeEdit takes packages out.
 func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, error) {
 	o := edit.RemoveOptions{Permissive: c.Bool("permissive")}
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return nearPackage(s.Catalog)(edit.Remove(s.Catalog, packages, o))
 	}}, nil
 }
@@ -28,7 +28,7 @@ func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, er
 // other commands take it for a mistake.
 func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) {
 	permissive := p.opm || c.Bool("permissive")
-	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
+	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		catalog, account, err := edit.Prune(s.Catalog, keep)
 		if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
 			return catalog, account, err

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -107,10 +110,10 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	if c.String("metadata-file") == "-" {
 		return nil // what reads standard output expects JSON and nothing else
 	}
-	var b strings.Builder
+	b := bufio.NewWriter(p.stdout)
 	if c.Bool("dry-run") {
 		for _, change := range r.Account.Changes {
-			fmt.Fprintln(&b, cliutil.Cell(change.String()))
+			fmt.Fprintln(b, cliutil.Cell(change.String()))
 		}
 		if len(r.Account.Changes) == 0 && !p.opm {
 			p.log.Info("there is nothing to change")
@@ -118,11 +121,10 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	}
 	if c.Bool("explain") {
 		for _, f := range r.Account.Facts {
-			fmt.Fprintln(&b, cliutil.Cell(factText(f)))
+			fmt.Fprintln(b, cliutil.Cell(factText(f)))
 		}
 	}
-	_, err := p.stdout.Write([]byte(b.String()))
-	return err
+	return b.Flush()
 }
 
 func newAccount(c *cli.Context, name string, r *change.Result) account {
@@ -187,7 +189,7 @@ func (p *program) tellChanges(a *edit.Account) {
 		// A bundle that went because others came may be missed.
 		if c.Kind == edit.KindBundle && c.Action == edit.Removed && of[c.Package].came() {
 			p.log.Warn(c.String())
-		} else {
+		} else if p.log.Enabled(context.Background(), slog.LevelDebug) {
 			p.log.Debug(c.String())
 		}
 	}

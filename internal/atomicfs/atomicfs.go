@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const infix = ".bindery-"
@@ -26,15 +27,15 @@ func tempName(target string) string {
 	return filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+infix+hex.EncodeToString(b[:]))
 }
 
-// begin removes what dead writers of target have left, and calls create. Both happen under a lock of the directory, or
+// begin removes what dead writers of target have left, among what list finds in its directory, and calls create. Both happen under a lock of the directory, or
 // else a file between its creation and its own lock would pass for dead. Who cannot get the lock removes nothing.
-func begin(target string, create func() error) error {
+func begin(target string, list func(dir string) ([]fs.DirEntry, error), create func() error) error {
 	dir, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
 	if lock(dir) {
-		err = removeStale(target)
+		err = removeStale(target, list)
 	}
 	if err == nil {
 		err = create()
@@ -43,9 +44,9 @@ func begin(target string, create func() error) error {
 }
 
 // removeStale removes the temporary files and directories that dead writers of target have left.
-func removeStale(target string) error {
+func removeStale(target string, list func(dir string) ([]fs.DirEntry, error)) error {
 	dir := filepath.Dir(target)
-	entries, err := os.ReadDir(dir)
+	entries, err := list(dir)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func NewDir(target string) (_ *Dir, err error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	err = begin(target, func() (err error) {
+	err = begin(target, os.ReadDir, func() (err error) {
 		if err := os.Mkdir(d.path, 0o777); err != nil {
 			return err
 		}
@@ -201,6 +202,37 @@ type File struct {
 
 // NewFile begins a file that will be called target, with the given permissions before umask.
 func NewFile(target string, perm fs.FileMode) (*File, error) {
+	return newFile(target, perm, os.ReadDir)
+}
+
+// Batch makes many files, of which most are in one directory. It lists a directory once, to find what dead writers have left of
+// any of them: listing it for each file takes time that grows with the square of their number. It is safe for concurrent use.
+type Batch struct {
+	mu   sync.Mutex
+	dir  string
+	left []fs.DirEntry // temporary files in dir
+}
+
+// NewFile is the function [NewFile].
+func (b *Batch) NewFile(target string, perm fs.FileMode) (*File, error) {
+	return newFile(target, perm, b.list)
+}
+
+func (b *Batch) list(dir string) ([]fs.DirEntry, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dir != dir {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		b.dir = dir
+		b.left = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.Contains(e.Name(), infix) })
+	}
+	return b.left, nil
+}
+
+func newFile(target string, perm fs.FileMode, list func(dir string) ([]fs.DirEntry, error)) (*File, error) {
 	target = filepath.Clean(target)
 	if err := checkTarget(target); err != nil {
 		return nil, err
@@ -209,7 +241,7 @@ func NewFile(target string, perm fs.FileMode) (*File, error) {
 		return nil, &fs.PathError{Op: "write", Path: target, Err: errors.New("exists and is not a regular file")}
 	}
 	f := &File{target: target}
-	err := begin(target, func() (err error) {
+	err := begin(target, list, func() (err error) {
 		f.File, err = os.OpenFile(tempName(target), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if err == nil {
 			tryLock(f.File)
@@ -304,7 +336,9 @@ func CheckFile(target string) error {
 
 // Sweep removes what dead writers of target have left beside it. Every writer does that first; this is for those who find
 // that there is nothing to write.
-func Sweep(target string) error { return begin(filepath.Clean(target), func() error { return nil }) }
+func Sweep(target string) error {
+	return begin(filepath.Clean(target), os.ReadDir, func() error { return nil })
+}
 
 // WriteFile writes a whole file, atomically.
 func WriteFile(target string, data []byte, perm fs.FileMode) (err error) {

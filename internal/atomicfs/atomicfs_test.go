@@ -160,3 +160,23 @@ func check(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// A batch removes what dead writers have left of any of its files, and leaves that of others.
+func TestBatch(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".a.bindery-0000000000000000", ".b.bindery-0000000000000000", ".c.bindery-0000000000000000"} {
+		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	var batch Batch
+	for _, name := range []string{"a", "b", "a"} {
+		f, err := batch.NewFile(filepath.Join(dir, name), 0o600)
+		check(t, err)
+		_, err = f.WriteString(name)
+		check(t, err)
+		check(t, f.Commit())
+		check(t, f.Abort())
+	}
+	if names := strings.Join(list(t, dir), " "); names != ".c.bindery-0000000000000000 a b" {
+		t.Errorf("left: %q", names)
+	}
+}
