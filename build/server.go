@@ -193,7 +193,8 @@ func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 
 // layer is the layer of the server: the same for every catalog.
 func (s Server) layer() layers.Layer {
-	return layers.Layer{Name: "server " + s.Platform.OS + "/" + s.Platform.Architecture, Finished: s.finished, Entries: []layers.Entry{
+	name := "server " + s.Platform.OS + "/" + s.Platform.Architecture
+	return layers.Layer{Name: name, Finished: s.finished, Entries: []layers.Entry{
 		s.program,
 		layers.Hardlink(probePath, serverPath, 0o755),
 		layers.Bytes(nsswitchPath, 0o644, []byte(nsswitch)),

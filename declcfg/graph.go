@@ -148,7 +148,7 @@ func (c *ChannelNode) cycle() string {
 			above[e.Replaces] = edge{e, "replaces"}
 		}
 	}
-	// Upwards from any entry the way ends in a cycle, which is told downwards.
+	// The way up from any entry ends in a cycle. The error names it in the opposite direction, as "replaces" reads.
 	at, way := map[string]int{}, []string{}
 	var verbs []string
 	for name := c.Entries[0].Name; ; {

@@ -101,7 +101,7 @@ func (s *side) peek() (pkg string, more bool, err error) {
 	return s.blob.BlobPackage(), true, nil
 }
 
-// take reads a package, if it comes next. Its error is that of the stream, or tells of a value that is not JSON.
+// take reads a package, if it comes next. Its error is that of the stream, says that a value is not JSON.
 func (s *side) take(name string) (*pkg, error) {
 	s.pkg = nil
 	for {

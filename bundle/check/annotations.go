@@ -51,7 +51,8 @@ func (r *run) annotations(detected bundle.MediaType) {
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
 	// A plain+v0 bundle is installed by itself: it need not be in a package.
-	must := detected != bundle.PlainV0 && (detected != bundle.Plain || own[bundle.AnnotationMediaType] != string(bundle.PlainV0))
+	must := detected != bundle.PlainV0 && (detected != bundle.Plain ||
+		own[bundle.AnnotationMediaType] != string(bundle.PlainV0))
 	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
 		a.name(bundle.AnnotationPackage, "package", name)
 	}

@@ -37,7 +37,7 @@ func (p *program) registryAddCommand() *cli.Command {
 		Name:  "add",
 		Usage: "add bundles to a database or catalog",
 		Description: registryHelp + " A database that is not there is made.\n\n" +
-			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are told at once; the exit\n" +
+			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported at once; the exit\n" +
 			"status is 2 if an image was added before, and 3 if another image of the same bundle was." +
 			examples("bindery registry add -d index.db -b registry.example.com/acme/etcd:v0.9.5 --dry-run",
 				"bindery registry add -d new.db --mode semver -b registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",
