@@ -117,3 +117,23 @@ func TestMigrateLeavesNothing(t *testing.T) {
 		t.Error(report)
 	}
 }
+
+// Files that an image is made of later are not written for an empty catalog either.
+func TestGenerateRefusesAnEmptyCatalog(t *testing.T) {
+	dir := emptyDir(t)
+	args := strings.Fields("index rm -f oci:full.oci:v1 -o etcd,silicom-sts-operator --generate")
+	if got := runProgram(t, dir, "bindery", args...); got.status != 1 || !strings.Contains(got.stderr, "hint: --allow-empty") {
+		t.Errorf("%+v", got)
+	}
+	for _, file := range []string{"configs", "index.Dockerfile"} {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			t.Errorf("%s was written", file)
+		}
+	}
+	if got := runProgram(t, dir, "bindery", append(args, "--allow-empty")...); got.status != 0 {
+		t.Errorf("--allow-empty: %+v", got)
+	}
+	if got := runProgram(t, dir, "opm", args...); got.status != 0 || !strings.Contains(got.stderr, "holds no packages") {
+		t.Errorf("opm: %+v", got)
+	}
+}

@@ -38,8 +38,9 @@ func (p *program) indexAddCommand() *cli.Command {
 		Usage: "add bundles to an index image, or begin one",
 		Description: indexHelp + "\n\n" +
 			"Without --from-index a new index is begun, a file-based catalog unless --output-format says otherwise. With --bundles \"\"\n" +
-			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported at once; the exit\n" +
-			"status is 2 if an image was added before, and 3 if another image of the same bundle was." +
+			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle directories. All\n" +
+			"problems are reported at once; the exit status is 2 if an image was added before, and 3 if another image of the same\n" +
+			"bundle was." +
 			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
 				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t registry.example.com/acme/catalog:v2 --platform linux/amd64",
 				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",

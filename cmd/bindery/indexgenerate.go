@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/generate"
 	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -50,6 +52,13 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, edited.Close()) }()
+	packages, err := anyPackage(edited.blobs)
+	if err != nil {
+		return err
+	}
+	if err := p.checkEmpty(c, edited.name, packages); err != nil {
+		return err
+	}
 	text, err := indexDockerfile(c, edited.kind)
 	if err != nil {
 		return err
@@ -72,6 +81,19 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		return err
 	}
 	return leftOut(edited.result)
+}
+
+// anyPackage returns 1 if there is a package among the blobs, and 0 if there is none.
+func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
+	for b, err := range blobs {
+		if err != nil {
+			return 0, err
+		}
+		if b.BlobSchema() == declcfg.SchemaPackage {
+			return 1, nil
+		}
+	}
+	return 0, nil
 }
 
 // indexDockerfile is the Dockerfile for a database or a catalog.

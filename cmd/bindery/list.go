@@ -12,21 +12,24 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// validHelp says what is checked before anything is listed.
-const validHelp = "The catalog must be valid. With PACKAGE,\nno other package of a file-based catalog is read or checked."
+// validHelp says what is checked before anything is listed, and packageHelp what is if a package is chosen.
+const (
+	validHelp   = "\nThe catalog must be valid."
+	packageHelp = " If a package of a file-based catalog is chosen, no other one is read or checked."
+)
 
 func (p *program) listCommand() *cli.Command {
 	command := func(what, args, example string, low, high int, load listLoader,
 		table func(l *list.Listing, pkg string) (any, list.Table, error)) *cli.Command {
-		valid := "The catalog must be valid."
+		valid := validHelp
 		if high > 1 {
-			valid = validHelp
+			valid += packageHelp
 		}
 		return &cli.Command{
 			Name:        what,
 			Usage:       "list the " + what + " of a catalog",
 			ArgsUsage:   args,
-			Description: catalogHelp + " " + valid + examples(example, example+" -o json"),
+			Description: catalogHelp + valid + examples(example, example+" -o json"),
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"},
 				compatFlag(),

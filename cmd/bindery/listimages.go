@@ -14,7 +14,7 @@ func (p *program) listImagesCommand() *cli.Command {
 		Name:      "images",
 		Usage:     "list the images that a catalog needs",
 		ArgsUsage: "REF [PACKAGE]",
-		Description: catalogHelp + " " + validHelp + "\n\n" +
+		Description: catalogHelp + validHelp + packageHelp + "\n\n" +
 			"These are the images of the bundles and those that the bundles name as related images: what a mirror must have, one\n" +
 			"in a line, sorted, each once." +
 			examples("bindery list images catalog", "bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",

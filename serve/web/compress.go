@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxZips is how many answers of any length are compressed at once, besides all lines, which are compressed once ([kept]). Each takes 1.3 MB for as long as its client reads, which
-// may be slow.
+// maxZips is how many answers of any length are compressed at once, besides all lines, which are compressed once ([kept]).
+// Each takes 1.3 MB for as long as its client reads, which may be slow.
 const maxZips = 8
 
 // compressors are the gzip writers of a site, which are used again. They are safe for concurrent use.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"io"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
+
+// keptBuffer is how many compressed bytes are written to the file at once. The compressor itself writes some 200 at a time.
+const keptBuffer = 64 << 10
 
 // kept is the gzip form of all lines of a catalog. The first request for it starts the one compression, into a temporary
 // file; every request reads that file, also while it grows. It is safe for concurrent use.
@@ -36,16 +40,24 @@ func (c *Content) compressed() *kept {
 	}
 	k.begun = true
 	f, err := atomicfs.NewScratch("", ".bindery-http-*")
-	if err != nil || !c.acquire() {
+	if err != nil {
+		return nil
+	}
+	if !c.acquire() { // a newer catalog has taken its place
+		f.Close()
 		return nil
 	}
 	k.file, k.changed = f, make(chan struct{})
 	go func() {
 		defer c.release()
-		z := gzip.NewWriter(k)
+		w := bufio.NewWriterSize(k, keptBuffer)
+		z := gzip.NewWriter(w)
 		_, err := io.Copy(z, io.NewSectionReader(c.file, 0, c.size))
 		if err == nil {
 			err = z.Close()
+		}
+		if err == nil {
+			err = w.Flush()
 		}
 		k.progress(0, true, err)
 	}()
