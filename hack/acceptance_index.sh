@@ -114,11 +114,13 @@ index_images() {
 
         index rm -q -o etcd -f "$image:v1" -t "$image:removed" --push >/dev/null
         serve_image "$image:removed" packages_of PORT silicom-sts-operator
+        if [ "$index_mode" = replaces ]; then # else there is one bundle of the package, which cannot be truncated
         index deprecatetruncate -q -b "silicom-sts-operator/silicom-sts-operator.$index_cut" -f "$image:v1" -t "$image:truncated" --push >/dev/null
         serve_image "$image:truncated" packages_of PORT "etcd silicom-sts-operator"
         quiet list bundles "$image:truncated" --use-http >"$index_dir/bundles"
         grep -q "silicom-sts-operator.$index_cut" "$index_dir/bundles"
         if grep -q 'silicom-sts-operator.v0.0.4' "$index_dir/bundles"; then return 1; fi
+        fi
 
         other=$([ $format = sqlite ] && echo fbc || echo sqlite)
         index prune-stranded -q -f "$image:v1" -t "$image:other" --output-format "$other" --push >/dev/null
