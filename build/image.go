@@ -26,8 +26,8 @@ type Image struct {
 	MediaType string        `json:"mediaType"`
 	// Platforms are the images of the index, or the only image.
 	Platforms []PlatformImage `json:"platforms"`
-	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that image: one
-	// of the base can be made again on top of it.
+	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that
+	// image: one of the base can be made again on top of it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
 	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.

@@ -99,7 +99,8 @@ func (r *reader) annotations(file string, value []byte) bool {
 		return true
 	})
 	// A plain+v0 bundle need not be in a package.
-	if !ok || found[AnnotationMediaType] != string(PlainV0) && found[AnnotationPackage] == "" && found[AnnotationChannels] == "" && found[AnnotationDefaultChannel] == "" {
+	lacks := found[AnnotationPackage] == "" && found[AnnotationChannels] == "" && found[AnnotationDefaultChannel] == ""
+	if !ok || lacks && found[AnnotationMediaType] != string(PlainV0) {
 		return false
 	}
 	if b.AnnotationsFile != "" {

@@ -102,7 +102,7 @@ func (r Registry) mainConf() (path string, content []byte, err error) {
 		if err != nil && r.RegistriesConf != "" {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}
-		return path, content, nil // one that nobody has asked for matters when a registry is asked
+		return path, content, nil // one of the system that cannot be read matters when a registry is asked
 	}
 	return "", nil, nil
 }

@@ -35,8 +35,9 @@ type object struct {
 	crdBeta *crdv1beta1.CustomResourceDefinition
 }
 
-// maxDefinitionNodes is how many JSON objects all definitions of custom resources may have to be checked. Kubernetes' validators
-// take 2.5 KB of memory for each, several times in all: this many take 250 MB. A bundle that OLM can unpack has far fewer.
+// maxDefinitionNodes is how many JSON objects all definitions of custom resources may have to be checked. Kubernetes'
+// validators take 2.5 KB of memory for each, several times in all: this many take 250 MB. A bundle that OLM can unpack
+// has far fewer.
 const maxDefinitionNodes = 100_000
 
 // definitionNodes counts the JSON objects of the definitions, braces in texts among them.

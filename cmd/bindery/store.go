@@ -44,8 +44,8 @@ func startForStore(stdin []byte) (status int, entered bool) {
 	return userns.Enter(stdin)
 }
 
-// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that waits for
-// the other must have done nothing: whether a command takes a reference there is not looked at.
+// namesStore looks for references to images in a store, and for --load. It goes by the words, because the process that
+// waits for the other must have done nothing: whether a command takes a reference there is not looked at.
 func namesStore(args, environ []string) bool {
 	for i, arg := range args {
 		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")

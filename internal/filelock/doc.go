@@ -1,13 +1,13 @@
-// Package filelock locks open files and directories against other processes, with flock(2). The kernel releases a lock when the
-// file is closed, however the process ends, so no lock is ever left behind.
+// Package filelock locks open files and directories against other processes, with flock(2). The kernel releases a lock
+// when the file is closed, however the process ends, so no lock is ever left behind.
 //
 // There are file systems without such locks (NFS without its lock service, some FUSE and CI volumes), and systems where the
 // call is another one (Windows). The policy for them is the same everywhere:
 //
-//   - Who writes goes on without a lock ([Take], [Lock]): what is written appears by a rename, as a whole, with lock or without.
-//     Of two writers at the same moment the later one wins, where with locks the later one adds to what the first has written.
-//   - Who removes what killed runs have left removes nothing ([Try] reports [ErrNoLocks]): whether its owner has ended
-//     cannot be known.
+//   - A writer goes on without a lock ([Take], [Lock]): what is written appears by a rename, as a whole, with a lock or
+//     without. Of two writers at the same moment the later one wins, where with locks it adds to what the first one has
+//     written.
+//   - What killed runs have left is not removed ([Try] reports [ErrNoLocks]): whether its owner has ended cannot be known.
 package filelock
 
 import (
