@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -151,4 +153,39 @@ func TestReadingWhatIsBeingCompressed(t *testing.T) {
 	if _, _, err := k.available(t.Context(), 5); !errors.Is(err, io.ErrShortWrite) {
 		t.Error(err)
 	}
+}
+
+// A request that is answered while a newer catalog takes the place leaves no file behind.
+func TestNoFileForACatalogThatIsReplaced(t *testing.T) {
+	c := contentOf(t, sampleFS())
+	if !c.acquire() {
+		t.Fatal("the content is closed")
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.release()
+	if k := c.compressed(); k != nil || c.gzip.file != nil {
+		t.Error("it is compressed")
+	}
+	for _, fd := range openFiles(t) {
+		if strings.Contains(fd, ".bindery-http-") {
+			t.Errorf("%s is open", fd)
+		}
+	}
+}
+
+// openFiles are the targets of the open files of the process; none where the system does not list them.
+func openFiles(t *testing.T) (names []string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if name, err := os.Readlink(link); err == nil { // the one of the listing is closed
+			names = append(names, name)
+		}
+	}
+	return names
 }
