@@ -29,6 +29,8 @@ type builder struct {
 	// fresh are packages whose cache files are good: blobs of them count only where they stand in a dirty file.
 	fresh map[string]*Package
 	dirty map[string]bool
+	// anyImages takes images that are no pull specs.
+	anyImages bool
 }
 
 // part is what was found of a package.
@@ -41,10 +43,14 @@ type part struct {
 
 // encode validates and encodes a package and tells of answers that are too large.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
-	if err := declcfg.Validate(c); err != nil {
+	validate, graphOf := declcfg.Validate, declcfg.NewGraph
+	if b.anyImages {
+		validate, graphOf = declcfg.ValidateAnyImages, declcfg.NewGraphAnyImages
+	}
+	if err := validate(c); err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
-	e, err := encodePackage(c, sources, m)
+	e, err := encodePackage(c, graphOf, sources, m)
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}

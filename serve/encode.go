@@ -24,7 +24,7 @@ func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
 // EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
 // clients with the usual limit.
 func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
-	b, err := encodePackage(c, sources, nil)
+	b, err := encodePackage(c, declcfg.NewGraph, sources, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,13 +46,16 @@ type LargeBundle struct {
 // ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives unless told otherwise.
 const ClientMessageLimit = 4 << 20
 
+// graphOf makes the graph of a catalog: [declcfg.NewGraph] or [declcfg.NewGraphAnyImages].
+type graphOf = func(*declcfg.Catalog) (*declcfg.Graph, error)
+
 // encodePackage encodes a package. Manifests that the catalog's bundles lack are those that were spilled.
-func encodePackage(c *declcfg.Catalog, sources []SourceFile, m manifests) (*encoded, error) {
+func encodePackage(c *declcfg.Catalog, graphOf graphOf, sources []SourceFile, m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
 	if err != nil {
 		return nil, err
 	}
-	graph, err := declcfg.NewGraph(c)
+	graph, err := graphOf(c)
 	if err != nil {
 		return nil, err
 	}

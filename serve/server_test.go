@@ -203,7 +203,7 @@ func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 }
 
 func TestLargeBundlesAreReported(t *testing.T) {
-	e, err := encodePackage(largeCatalog(t, 2, 2<<20), nil, nil)
+	e, err := encodePackage(largeCatalog(t, 2, 2<<20), declcfg.NewGraph, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
