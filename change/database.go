@@ -67,7 +67,9 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 		_ = atomicfs.Sweep(path)
 	}
 	var result *Result
-	write := sqlite.WriteOptions{Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests}
+	write := sqlite.WriteOptions{
+		Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests,
+	}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
 	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
 		var r reader = empty{Database}

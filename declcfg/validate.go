@@ -22,8 +22,13 @@ func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() 
 func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
 
 // ValidGraph is [NewGraph] of a catalog that is valid. Its error is that of [Validate].
-func ValidGraph(c *Catalog) (*Graph, error) {
-	v := validate(c, false, nil)
+func ValidGraph(c *Catalog) (*Graph, error) { return validGraph(c, false) }
+
+// ValidGraphAnyImages is [ValidGraph] by the rules of [ValidateAnyImages].
+func ValidGraphAnyImages(c *Catalog) (*Graph, error) { return validGraph(c, true) }
+
+func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
+	v := validate(c, anyImages, nil)
 	if err := v.problems.err(); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type builder struct {
 	// fresh are packages whose cache files are good: blobs of them count only where they stand in a dirty file.
 	fresh map[string]*Package
 	dirty map[string]bool
+	// anyImages takes images that are no pull specs.
+	anyImages bool
 }
 
 // part is what was found of a package.
@@ -41,7 +43,11 @@ type part struct {
 
 // encode validates and encodes a package and tells of answers that are too large.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
-	graph, err := declcfg.ValidGraph(c)
+	valid := declcfg.ValidGraph
+	if b.anyImages {
+		valid = declcfg.ValidGraphAnyImages
+	}
+	graph, err := valid(c)
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}

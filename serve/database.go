@@ -10,9 +10,13 @@ import (
 )
 
 // Database is the catalog in an index database. It is opened when it is loaded and closed again after that: the
-// answers come from cache files like those of any other catalog.
+// answers come from cache files like those of any other catalog. Images that are no pull specs are taken as they are: opm,
+// which has no such rule for databases, serves them, and one related image must not keep a catalog from its cluster.
 func Database(ctx context.Context, path string, o sqlite.Options) Source {
-	return Blobs(path, databaseBlobs(ctx, path, o)).Watched(path).
+	o.AnyImages = true
+	s := Blobs(path, databaseBlobs(ctx, path, o))
+	s.anyImages = true
+	return s.Watched(path).
 		Reopened(func(ctx context.Context) (Source, error) { return Database(ctx, path, o), nil })
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -27,6 +28,32 @@ func databaseStore(t *testing.T, name string) Store {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// A related image that is no pull spec does not keep a database from being served, as opm serves it.
+func TestDatabaseWithAnyImages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	if err := os.WriteFile(path, readFile(t, "../testdata/db/small.db"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const insert = "INSERT INTO related_image (image, operatorbundle_name) VALUES ('oci://quay.io/kuadrant/wasm-shim:v0.5.0', 'etcdoperator.v0.9.2')"
+	if _, err := db.Exec(insert); err != nil {
+		t.Fatal(err)
+	}
+	for _, compat := range []sqlite.Compat{sqlite.CompatNone, sqlite.CompatOPM} {
+		store, err := Load(t.Context(), Database(t.Context(), path, sqlite.Options{Compat: compat}), LoadOptions{})
+		if err != nil {
+			t.Fatalf("compat %q: %v", compat, err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // rewrittenStore loads what becomes of a database when its catalog is written to a new one.

@@ -69,7 +69,7 @@ type loader struct {
 
 // fromBlobs builds every package as soon as its last blob has come.
 func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
-	b := &builder{sink: newScratch(l.Log), log: l.Log}
+	b := &builder{sink: newScratch(l.Log), log: l.Log, anyImages: l.src.anyImages}
 	s := &store{closers: []func() error{b.sink.close}}
 	defer func() {
 		if err != nil {

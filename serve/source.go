@@ -16,6 +16,8 @@ type Source struct {
 	cache fs.FS
 	blobs iter.Seq2[declcfg.Blob, error]
 
+	anyImages bool // images need not be pull specs
+
 	open  func(context.Context) (Source, error) // the source as it is then; nil where it cannot be opened again
 	path  string                                // on the disk, whose changes are changes of the catalog; empty where there is none
 	close []func() error

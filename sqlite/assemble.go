@@ -160,7 +160,8 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 	if db.options.Repair {
 		repairs = a.catalog.Repair()
 	}
-	if err := a.validate(db.options.Compat == CompatOPM && !db.options.Repair); err != nil {
+	anyImages := (db.options.AnyImages || db.options.Compat == CompatOPM) && !db.options.Repair
+	if err := a.validate(anyImages); err != nil {
 		return nil, err
 	}
 	for _, r := range repairs {

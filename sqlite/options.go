@@ -16,6 +16,8 @@ const (
 type Options struct {
 	// Compat is whose answers to give.
 	Compat Compat
+	// AnyImages takes images that are no pull specs, as opm does where it reads databases, and so does CompatOPM.
+	AnyImages bool
 	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] tells which and why.
 	KeepGoing bool
 	// Repair repairs packages as [declcfg.Catalog.Repair] does, before they are checked. [DB.Findings] tells what was

@@ -43,7 +43,9 @@ func cacheDir() (string, bool) {
 
 // openCache opens the cache of blobs in a directory.
 func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, error) {
-	o := images.BlobCacheOptions{Warn: func(err error) { p.log.Warn(fmt.Sprintf("images and layers are not kept: %v (%s)", err, otherCache)) }}
+	o := images.BlobCacheOptions{Warn: func(err error) {
+		p.log.Warn(fmt.Sprintf("images and layers are not kept: %v (%s)", err, otherCache))
+	}}
 	if text := c.String("cache-size"); text != "" {
 		n, err := cliutil.ParseSize(text)
 		if err != nil || n <= 0 {

@@ -120,8 +120,8 @@ func (p *program) warnGraph(message string) {
 }
 
 // skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is named
-// twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there is looked for
-// in the whole catalogs, whose other packages the error names.
+// twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there is
+// looked for in the whole catalogs, whose other packages the error names.
 func (p *program) skeleton(c *cli.Context, pkg string) (*declcfg.Catalog, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {

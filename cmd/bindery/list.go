@@ -96,8 +96,8 @@ func (p *program) listAction(low, high int, load listLoader, table func(*list.Li
 	return between(low, high, action)
 }
 
-// listing reads the catalog that the first argument names, or only the package of it that the second one does. A package that is
-// not there is looked for in the whole catalog, whose other packages the error names. load is as for listingOf.
+// listing reads the catalog that the first argument names, or only the package of it that the second one does. A package
+// that is not there is looked for in the whole catalog, whose other packages the error names. load is as for listingOf.
 func (p *program) listing(c *cli.Context, load listLoader) (*list.Listing, error) {
 	ref, pkg := c.Args().First(), c.Args().Get(1)
 	if pkg != "" && !p.opm {

@@ -221,7 +221,7 @@ func skipJSONValue(data []byte, i int) int {
 	return i + n
 }
 
-// Text is the document of a span that [Splitter.Next] has told of: what is at Doc.Start up to Doc.End of the stream. It is
+// Text is the document of a span that [Splitter.Next] has returned: what is at Doc.Start up to Doc.End of the stream. It is
 // changed in place. The span of a document whose Data begin with a separator has too little of it.
 func Text(span []byte, json bool) Doc {
 	if json {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -151,4 +153,38 @@ func TestReadingWhatIsBeingCompressed(t *testing.T) {
 	if _, _, err := k.available(t.Context(), 5); !errors.Is(err, io.ErrShortWrite) {
 		t.Error(err)
 	}
+}
+
+// A request that is answered while a newer catalog takes the place leaves no file behind.
+func TestNoFileForACatalogThatIsReplaced(t *testing.T) {
+	c := contentOf(t, sampleFS())
+	if !c.acquire() {
+		t.Fatal("the content is closed")
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.release()
+	before := openScratch(t)
+	if k := c.compressed(); k != nil || c.gzip.file != nil {
+		t.Error("it is compressed")
+	}
+	if after := openScratch(t); after > before {
+		t.Errorf("%d files are open, and %d were before", after, before)
+	}
+}
+
+// openScratch counts the open temporary files of the package; none where the system does not list them.
+func openScratch(t *testing.T) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if name, err := os.Readlink(link); err == nil && strings.Contains(name, ".bindery-http-") {
+			n++
+		}
+	}
+	return n
 }
