@@ -34,8 +34,16 @@ type registryHost struct {
 	client  *http.Client
 
 	mu         sync.Mutex
-	scheme     string // empty until it is known
+	scheme     string       // empty until it is known
+	probing    *schemeProbe // nil while no request is finding the scheme out
 	challenges []challenge
+}
+
+// schemeProbe is one attempt to find out the scheme of a registry, for all requests that need it at that time.
+type schemeProbe struct {
+	done      chan struct{}
+	err       error // once done is closed
+	cancelled bool  // the request that made it was given up, which says nothing about the registry
 }
 
 // host finds or makes the way to a registry.
@@ -131,25 +139,49 @@ func (r *remote) repository(from sysregistriesv2.PullSource) (*repository, error
 	return repo, nil
 }
 
-// base is the URL below which the registry answers. Where plain HTTP is allowed it is found out which one that is.
+// base is the URL below which the registry answers. Where plain HTTP is allowed it is found out which one that is, by one
+// request for all that begin at the same time.
 func (h *registryHost) base(ctx context.Context) (*url.URL, error) {
-	h.mu.Lock()
-	scheme := h.scheme
-	h.mu.Unlock()
-	if scheme != "" {
-		return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
+	for {
+		h.mu.Lock()
+		scheme, probe := h.scheme, h.probing
+		first := scheme == "" && probe == nil
+		if first {
+			probe = &schemeProbe{done: make(chan struct{})}
+			h.probing = probe
+		}
+		h.mu.Unlock()
+		switch {
+		case scheme != "":
+			return &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}, nil
+		case first:
+			scheme, probe.err = h.findScheme(ctx)
+			probe.cancelled = ctx.Err() != nil
+			h.mu.Lock()
+			h.scheme, h.probing = scheme, nil
+			h.mu.Unlock()
+			close(probe.done)
+		}
+		select {
+		case <-probe.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if probe.err != nil && (first || !probe.cancelled) {
+			return nil, probe.err
+		}
 	}
+}
+
+// findScheme asks the registry with TLS and then without.
+func (h *registryHost) findScheme(ctx context.Context) (string, error) {
 	var first error
 	for _, scheme := range []string{"https", "http"} {
-		u := &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}
-		resp, err := h.send(ctx, &request{url: u})
+		resp, err := h.send(ctx, &request{url: &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}})
 		if err == nil {
 			h.learn(resp.Header)
 			resp.Body.Close()
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.scheme = scheme
-			return u, nil
+			return scheme, nil
 		}
 		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
 			first = err
@@ -158,7 +190,7 @@ func (h *registryHost) base(ctx context.Context) (*url.URL, error) {
 			break
 		}
 	}
-	return nil, first
+	return "", first
 }
 
 // learn keeps what the registry wants to see of its clients.

@@ -533,6 +533,16 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	// Whether it speaks TLS is found out once, also where all begin at the same time.
+	pings := 0
+	for _, r := range reg.Requests() {
+		if r == "GET /v2/" {
+			pings++
+		}
+	}
+	if pings != 1 {
+		t.Errorf("the registry was asked %d times whether it is there", pings)
+	}
 }
 
 func TestWarningsAreShownOnceAndQuoted(t *testing.T) {
