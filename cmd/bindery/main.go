@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +41,7 @@ func main() {
 		os.Exit(status)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // a tenth less memory for a tenth more processor time
+		paceCollector()
 	}
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
