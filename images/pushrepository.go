@@ -64,18 +64,20 @@ func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try fu
 
 // fill brings blobs and manifests there. A blob that disappears before its manifest is there is sent once more.
 func (r *pushedRepository) fill(ctx context.Context) error {
-	err := r.round(ctx, r.hasManifest)
+	err := r.round(ctx, r.hasManifest, r.earlier)
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
 	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: withoutSecrets(err)})
 	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
-	return r.round(ctx, none)
+	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
 }
 
-// round brings there what is not there. What a manifest refers to is there if the manifest is.
-func (r *pushedRepository) round(ctx context.Context, has func(context.Context, pushedManifest) (bool, error)) error {
+// round brings there what is not there. What a manifest refers to is there if the manifest is, and so are the blobs of
+// earlier images, with their sizes.
+func (r *pushedRepository) round(ctx context.Context, has func(context.Context, pushedManifest) (bool, error),
+	earlier func(context.Context) map[digest.Digest]int64) error {
 	image := r.p.image
 	there, err := has(ctx, image.top())
 	if err != nil {
@@ -84,6 +86,7 @@ func (r *pushedRepository) round(ctx context.Context, has func(context.Context, 
 	missing := map[digest.Digest]bool{}
 	var manifests []pushedManifest
 	if !there {
+		before := earlier(ctx)
 		for i, m := range image.manifests {
 			known := false
 			if i < len(image.manifests)-1 {
@@ -96,7 +99,9 @@ func (r *pushedRepository) round(ctx context.Context, has func(context.Context, 
 			}
 			manifests = append(manifests, m)
 			for _, b := range m.blobs {
-				missing[b.Digest] = true
+				if size, ok := before[b.Digest]; !ok || size != b.Size {
+					missing[b.Digest] = true
+				}
 			}
 		}
 	}
