@@ -55,7 +55,8 @@ func TestLargeCatalogs(t *testing.T) {
 			b.write("cat/catalog.yaml", healthy+"---\n{\"schema\":\"x\",\"a\":\""+strings.Repeat("x", 30<<20)+"\"}\n")
 		}, []string{"validate"}},
 		{"document of 30 MiB of small values", func(b *box) {
-			b.write("cat/catalog.json", `{"schema":"x","a":[`+strings.Repeat("1,", 15<<20)+`1]}`)
+			b.write("cat/catalog.yaml", healthy)
+			b.write("cat/large.json", `{"schema":"x","a":[`+strings.Repeat("1,", 15<<20)+`1]}`)
 		}, []string{"validate"}},
 		{"bundle of 5 MB", func(b *box) {
 			b.write("cat/catalog.yaml", strings.Replace(healthy, "relatedImages:", "- {type: x, value: \""+strings.Repeat("x", 5<<20)+"\"}\nrelatedImages:", 1))
