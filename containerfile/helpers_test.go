@@ -47,6 +47,9 @@ func contextDir(t testing.TB, files map[string]string) string {
 			}
 			err = os.Chmod(at, mode)
 		}
+		for up := filepath.Dir(at); err == nil && len(up) > len(dir); up = filepath.Dir(up) {
+			err = os.Chmod(up, 0o755)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
