@@ -1,15 +1,8 @@
 //go:build unix
 
-package a
+package opmcache
 
-import (
-	"os"
-	"syscall"
-	"testing"
-)
+import "syscall"
 
-// TestMain sets the usual umask: modes of files are compared.
-func TestMain(m *testing.M) {
-	syscall.Umask(0o022)
-	os.Exit(m.Run())
-}
+// The tests compare modes of files, which are those under the usual umask.
+func init() { syscall.Umask(0o022) }
