@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,14 @@ func TestCommandLineNamesAStore(t *testing.T) {
 // that podman would give the image.
 func TestLoadedCatalogIsRead(t *testing.T) {
 	dir := workDir(t)
+	t.Cleanup(func() { // directories of the image are read-only, and an ordinary user could not remove what is in them
+		_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(name, 0o700)
+			}
+			return err
+		})
+	})
 	conf := filepath.Join(dir, "storage.conf")
 	if err := os.WriteFile(conf, []byte("[storage]\ndriver = \"vfs\"\ngraphroot = \""+dir+"/root\"\nrunroot = \""+dir+"/run\"\n"), 0o600); err != nil {
 		t.Fatal(err)
