@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"runtime"
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/canon"
@@ -73,6 +74,9 @@ func (h *heldWarnings) add(at Position, text string) {
 	}
 }
 
+// largeDocument is the size in bytes of a document that takes so much memory that it must not take it twice.
+const largeDocument = 8 << 20
+
 // validateByPackage validates one package after the other. It gives up at the first problem.
 func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *heldWarnings) (*Validated, bool) {
 	o.Omitted = nil
@@ -97,10 +101,15 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	if err != nil {
 		return nil, false
 	}
+	large := false
 	for i := range x.docs {
 		if !hasPlace(x.docs[i].Schema, x.docs[i].Package) {
 			return nil, false // it is not yielded, and is a problem
 		}
+		large = large || x.docs[i].End-x.docs[i].Start > largeDocument
+	}
+	if large {
+		runtime.GC() // the memory that finding the document took is there to read it
 	}
 	for b, err := range x.Blobs(ctx, nil) {
 		if err != nil {

@@ -101,7 +101,7 @@ func TestPlacesOfEdits(t *testing.T) {
 		}
 	}
 	generate := func(from string) []string {
-		return []string{"index", "rm", "--generate", "-f", from, "-o", map[string]string{"cat": "foo", "small.db": "etcd"}[from]}
+		return []string{"index", "rm", "--generate", "--allow-empty", "-f", from, "-o", map[string]string{"cat": "foo", "small.db": "etcd"}[from]}
 	}
 	export := []string{"index", "export", "-i", "manifests", "-f", "out"}
 	promote := []string{"catalog", "promote", "cat", "foo.v1.0.0", "--channel", "fast"}
