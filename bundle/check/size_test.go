@@ -62,7 +62,7 @@ func TestManyDefinitionsAreRefused(t *testing.T) {
 	write(fsys, "manifests/a.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
 	write(fsys, "manifests/b.json", head+strings.Repeat("{},", maxDefinitionNodes/2)+"{}]}}")
 	text := lines(check(t, fsys, Options{}).Problems)
-	if !strings.Contains(text, "JSON objects, more than 100000: the contents are not checked") || strings.Contains(text, "foos.example.com") {
+	if !strings.Contains(text, "JSON objects, more than 50000: the contents are not checked") || strings.Contains(text, "foos.example.com") {
 		t.Errorf("got\n%.2000s", text)
 	}
 }

@@ -36,8 +36,8 @@ type object struct {
 }
 
 // maxDefinitionNodes bounds the JSON objects in all definitions of custom resources that are checked. Kubernetes'
-// validators take 2.5 KB of memory for each: this many take 250 MB. A bundle that OLM can unpack has far fewer.
-const maxDefinitionNodes = 100_000
+// validators take some 5 KB of memory for each: this many take 250 MB. Large real bundles have 8,000.
+const maxDefinitionNodes = 50_000
 
 // definitionNodes counts the JSON objects of the definitions, braces in texts among them.
 func (r *run) definitionNodes() (n int) {
