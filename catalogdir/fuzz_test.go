@@ -25,6 +25,7 @@ func FuzzRewrite(f *testing.F) {
 		}
 	}
 	dir := f.TempDir()
+	f.Add([]byte("---\nschema: a\n--- # \x00\xff\nschema: b\n---\nschema: c"), byte('\u0088'), "x")
 	f.Fuzz(func(t *testing.T, data []byte, how byte, value string) {
 		path := filepath.Join(dir, "file")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
