@@ -511,7 +511,7 @@ func TestCancelled(t *testing.T) {
 				continue // it was too late
 			}
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%s, step %d: %v", name, step, err)
+				t.Fatalf("%s, step %d: %v", name, step, err)
 			}
 			sameFiles(t, contents(t, filepath.Dir(dir)), files)
 			untouched(t, before, state(t, dir))

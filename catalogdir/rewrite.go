@@ -320,7 +320,7 @@ func verify(r io.Reader, spans []span, l declcfg.Limits) error {
 		}
 		if n == 0 && !doc.JSON {
 			// At the start of a file the separator line is read as YAML; elsewhere what follows "#" on it is not looked at.
-			if _, err := canon.AppendJSON(nil, doc.Data, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}, nil); err != nil {
+			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}, nil); err != nil {
 				return fmt.Errorf("document 1 of %d: %w", len(spans), err)
 			}
 		}
