@@ -142,10 +142,11 @@ func appendJSONManifests(dst, csv, objects []byte) ([]byte, bool) {
 		}
 		dst = protowire.AppendTag(dst, bundleObject, protowire.BytesType)
 		dst = protowire.AppendBytes(dst, buf)
-		if i = skipSpace(objects, end); i < len(objects) && objects[i] == ',' {
-			if i = skipSpace(objects, i+1); i == len(objects) || objects[i] != '"' {
-				return nil, false
-			}
+		if i = skipSpace(objects, end); i == len(objects) || objects[i] != ',' {
+			break
+		}
+		if i = skipSpace(objects, i+1); i == len(objects) || objects[i] != '"' {
+			return nil, false
 		}
 	}
 	return dst, i == len(objects)-1 && objects[i] == ']'

@@ -14,7 +14,7 @@ import (
 func FuzzSplitJSON(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"csvName":"a","csvJson":"{\"a\":\"\\u003c\\n\"}","object":["x\u003c","\ud83d\ude00",""],"replaces":"b"}`,
-		` { "csvJson" : "\u00e9\u0000\b\f\/" , "version":"1" } `, `{"object":[]}`, `{"object":null,"csvJson":null}`, `{"object":["a",]}`,
+		` { "csvJson" : "\u00e9\u0000\b\f\/" , "version":"1" } `, `{"object":[]}`, `{"object":null,"csvJson":null}`, `{"object":["a",]}`, `{"object":["a" "b"]}`,
 		`{"csvJson":"a","csvJson":"b"}`, `{"CSVJSON":"a"}`, `{"object":[1]}`, "{\"csvJson\":\"\xff\"}", "{\"csvJson\":\"\n\"}", `{"csvJson":"\x"}`, `{"csvJson":"\ud800"}`, `{"a":1,}`,
 	} {
 		f.Add([]byte(text))
