@@ -11,6 +11,8 @@ DESTDIR ?=
 
 # The platforms whose server program is embedded, and those the command is built for by "make cross".
 SERVER_ARCHES ?= amd64 arm64 ppc64le s390x
+# Those of them whose layer is embedded as zstd too, for 9 MB each: others are compressed when an image is built.
+ZSTD_ARCHES ?= $(shell $(GO) env GOARCH)
 CROSS ?= linux/amd64 linux/arm64 linux/ppc64le linux/s390x darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 30s
@@ -28,7 +30,8 @@ LDFLAGS := -s -w
 # The server carries the release and no commit, so that its layer is the same in every image of one release.
 SERVER_LDFLAGS := $(LDFLAGS)
 STAMP := -X $(VERSION_PKG).commit=$(COMMIT) -X $(VERSION_PKG).date=$(DATE)
-SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer)
+SERVERS := $(foreach a,$(SERVER_ARCHES),internal/serverbin/bin/opm-server-linux-$(a).layer) \
+	$(foreach a,$(filter $(ZSTD_ARCHES),$(SERVER_ARCHES)),internal/serverbin/bin/zstd-opm-server-linux-$(a).layer)
 
 # The build that runs the commands of Containerfiles has C in it, and is one static file all the same: no names of users and hosts are
 # looked up by the C library. Most of the C is SQLite's, in which the library remembers blobs: fast code is not worth the time.
@@ -62,7 +65,11 @@ $(DIST)/opm-server-linux-%: FORCE
 
 internal/serverbin/bin/opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
 	@mkdir -p internal/serverbin/bin
-	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* $@; fi
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* gzip $@; fi
+
+internal/serverbin/bin/zstd-opm-server-linux-%.layer: $(DIST)/opm-server-linux-%
+	@mkdir -p internal/serverbin/bin
+	@if [ ! -e $@ ] || [ $< -nt $@ ]; then $(GO) run ./hack/serverlayer $< linux/$* zstd $@; fi
 
 .PRECIOUS: $(DIST)/opm-server-linux-%
 

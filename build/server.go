@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -24,7 +25,7 @@ type Server struct {
 	Platform v1.Platform
 	program  layers.Entry
 	sum      *programSum
-	finished *layers.Finished
+	finished []layers.Finished
 }
 
 // programSum is the digest of a program, once it has been needed: several images may have the same server.
@@ -121,9 +122,9 @@ func (s Server) WithDigest(d digest.Digest) Server {
 }
 
 // WithLayer is the server whose layer was written before, so that it need not be compressed again. b is what
-// [layers.Write] returned for the layer of [ServerLayer].
+// [layers.Write] returned for the layer of [ServerLayer]. There may be one for each compression.
 func (s Server) WithLayer(b layers.Blob, open func() (io.ReadCloser, error)) Server {
-	s.finished = &layers.Finished{Blob: b, Open: open}
+	s.finished = append(slices.Clip(s.finished), layers.Finished{Blob: b, Open: open})
 	return s
 }
 

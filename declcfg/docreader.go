@@ -152,7 +152,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 	if b, ok := blob.(*Bundle); ok {
 		if d.options.Lazy && !skeleton {
 			b.HasObjects = slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == PropertyBundleObject })
-		} else if d.object, err = b.checkObjects(d.object); err != nil {
+		} else if d.object, err = b.checkObjects(d.object, nil); err != nil {
 			return nil, &objectError{m, err}
 		}
 		if skeleton {

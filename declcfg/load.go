@@ -152,6 +152,22 @@ func (r *Reader) Next() (Blob, error) {
 	return b, err
 }
 
+// Manifests hands what [Bundle.Objects] returns to fn, one object after another, each valid during the call; csv is true for
+// what [Bundle.CSV] returns. It is for a bundle that Next has just returned and that [LoadOptions].Lazy has left unchecked: the
+// error is the one that Next returns without.
+func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err error) {
+	found := false
+	r.d.object, err = b.checkObjects(r.d.object, func(object []byte) {
+		csv := !found && objectKind(object) == csvKind
+		found = found || csv
+		fn(object, csv)
+	})
+	if err != nil {
+		return r.d.problem(&objectError{&Meta{Package: b.Package, Name: b.Name}, err})
+	}
+	return nil
+}
+
 // NextMeta is [Reader.Next] without looking into the blob: its canonical text, which belongs to the caller. [Parse] makes a
 // typed blob of it.
 func (r *Reader) NextMeta() (*Meta, error) {

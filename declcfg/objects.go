@@ -197,9 +197,9 @@ func (e *propertyError) Error() string {
 
 func (e *propertyError) Unwrap() error { return e.err }
 
-// checkObjects decodes every object of the bundle and keeps none. Each is decoded into scratch, which is returned, grown
-// to the largest.
-func (b *Bundle) checkObjects(scratch []byte) ([]byte, error) {
+// checkObjects decodes every object of the bundle, hands it to each, unless that is nil, and keeps none. Each is decoded into
+// scratch, which is returned, grown to the largest.
+func (b *Bundle) checkObjects(scratch []byte, each func(object []byte)) ([]byte, error) {
 	for i := range b.Properties {
 		if b.Properties[i].Type != PropertyBundleObject {
 			continue
@@ -209,8 +209,12 @@ func (b *Bundle) checkObjects(scratch []byte) ([]byte, error) {
 		if size := base64.StdEncoding.DecodedLen(len(value)); cap(scratch) < size {
 			scratch = make([]byte, 0, 2*size)
 		}
-		if _, err := bundleObjectJSON(scratch, value); err != nil {
+		object, err := bundleObjectJSON(scratch, value)
+		if err != nil {
 			return scratch, fmt.Errorf("read bundle objects: package %q, bundle %q: parse property at index %d as bundle object: %w", b.Package, b.Name, i, err)
+		}
+		if object != nil && each != nil {
+			each(object)
 		}
 	}
 	return scratch, nil

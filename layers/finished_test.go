@@ -23,10 +23,11 @@ func TestFinishedLayersAreCopied(t *testing.T) {
 	opened := 0
 	finished := func(text string) Layer {
 		l := plain
-		l.Finished = &Finished{Blob: blob, Open: func() (io.ReadCloser, error) {
+		none := Finished{Blob: Blob{Compression: "another"}}
+		l.Finished = []Finished{none, {Blob: blob, Open: func() (io.ReadCloser, error) {
 			opened++
 			return io.NopCloser(bytes.NewReader([]byte(text))), nil
-		}}
+		}}}
 		return l
 	}
 	if b, got, err := write(finished(packed), gzip); err != nil || b != blob || got != packed || opened != 1 {

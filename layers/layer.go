@@ -30,9 +30,9 @@ type Layer struct {
 	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
 	// which form, and what it was told. Without it a layer that has More has no key.
 	MoreID string
-	// Finished, unless nil, is what writing the layer with nothing but a compression gave before. Its bytes are copied where the
-	// options are the same.
-	Finished *Finished
+	// Finished are what writing the layer with nothing but a compression gave before. The bytes of one are copied where the options
+	// are the same.
+	Finished []Finished
 }
 
 // Finished is a layer that was written before.
@@ -81,8 +81,10 @@ func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
 
 // write writes the layer through a compressor that may have served before.
 func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob, error) {
-	if l.Finished != nil && o == (Options{Compression: l.Finished.Blob.Compression}) {
-		return l.Finished.copy(ctx, w, l.Name)
+	for _, f := range l.Finished {
+		if o == (Options{Compression: f.Blob.Compression}) {
+			return f.copy(ctx, w, l.Name)
+		}
 	}
 	entries := l.Entries
 	if l.More != nil {
@@ -116,7 +118,7 @@ func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob,
 }
 
 // copy copies the layer, and checks that it is the one that was written.
-func (f *Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, err error) {
+func (f Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, err error) {
 	b := f.Blob
 	b.Name = name
 	r, err := f.Open()

@@ -31,6 +31,9 @@ type builder struct {
 	dirty map[string]bool
 	// anyImages takes images that are no pull specs.
 	anyImages bool
+
+	readers sync.Pool // of *declcfg.Reader
+	buffers sync.Pool // of *[]byte: memory of cache files that are written
 }
 
 // part is what was found of a package.
@@ -51,7 +54,11 @@ func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, 
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
-	e, err := encodePackage(c, graph, sources, m)
+	buf, _ := b.buffers.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	e, err := encodePackage((*buf)[:0], c, graph, sources, m)
 	if err != nil {
 		return nil, fmt.Errorf("process package %q: %w", name, err)
 	}
@@ -59,6 +66,8 @@ func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, 
 		b.log.Warn("an answer is larger than clients receive by default", "package", l.Package, "channel", l.Channel, "bundle", l.Bundle, "size", l.Size, "limit", ClientMessageLimit)
 	}
 	p, err := b.sink.put(e)
+	*buf = e.memory
+	b.buffers.Put(buf)
 	if err != nil {
 		return nil, fmt.Errorf("write cache of package %q: %w", name, err)
 	}
@@ -166,12 +175,12 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 	)
 	defer spill.close()
 	for _, file := range sortedNames(names) {
-		split, source, err := b.read(ctx, file, func(bundle *declcfg.Bundle) error {
+		split, source, err := b.read(ctx, file, func(r *declcfg.Reader, bundle *declcfg.Bundle) error {
 			if bundle.Package != name {
 				bundle.DropObjects()
 				return nil
 			}
-			return manifests.add(spill, bundle)
+			return manifests.addRead(spill, r, bundle)
 		})
 		if err != nil {
 			return nil, err
@@ -196,13 +205,13 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		split, source, err := b.read(ctx, file, func(bundle *declcfg.Bundle) error {
+		split, source, err := b.read(ctx, file, func(r *declcfg.Reader, bundle *declcfg.Bundle) error {
 			m := found[bundle.Package]
 			if m == nil {
 				m = manifests{}
 				found[bundle.Package] = m
 			}
-			return m.add(spill, bundle)
+			return m.addRead(spill, r, bundle)
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -234,16 +243,20 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 
 // read loads one file and divides it by package. Each bundle goes through spill, which drops its manifests, before the next
 // is read.
-func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
+func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Reader, *declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
 	f, err := b.fsys.Open(name)
 	if err != nil {
 		return nil, SourceFile{}, err
 	}
 	defer f.Close()
 	counted := &digester{r: f, hash: sha256.New()}
-	reader := declcfg.NewReader(declcfg.LoadOptions{Warn: func(pos declcfg.Position, text string) {
-		b.log.Warn(text, "position", pos.String())
-	}})
+	reader, ok := b.readers.Get().(*declcfg.Reader)
+	if !ok {
+		reader = declcfg.NewReader(declcfg.LoadOptions{Lazy: true, Warn: func(pos declcfg.Position, text string) {
+			b.log.Warn(text, "position", pos.String())
+		}})
+	}
+	defer b.readers.Put(reader)
 	reader.Reset(counted, name)
 	c := &declcfg.Catalog{}
 	for {
@@ -255,7 +268,7 @@ func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Bun
 			break
 		}
 		if bundle, ok := blob.(*declcfg.Bundle); ok && err == nil {
-			err = spill(bundle)
+			err = spill(reader, bundle)
 		}
 		if err != nil {
 			return nil, SourceFile{}, err

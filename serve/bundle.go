@@ -19,7 +19,11 @@ type properties struct {
 	required     []gvk
 	dependencies [][2]string // type and JSON value
 	shown        []declcfg.Property
-	csv          *csvMetadata
+	csv          *declcfg.Property // of type olm.csv.metadata; nil if there is none
+}
+
+func propertyError(p *declcfg.Property, err error) error {
+	return fmt.Errorf("parse properties: property of type %q: %w", p.Type, err)
 }
 
 // csvMetadata is the bundle's olm.csv.metadata property, if it has one.
@@ -38,7 +42,7 @@ func readProperties(b *declcfg.Bundle) (*properties, error) {
 	for i := range b.Properties {
 		prop := &b.Properties[i]
 		if err := p.add(prop); err != nil {
-			return nil, fmt.Errorf("parse properties: property of type %q: %w", prop.Type, err)
+			return nil, propertyError(prop, err)
 		}
 		if prop.Type != declcfg.PropertyBundleObject && prop.Type != declcfg.PropertyCSVMetadata {
 			p.shown = append(p.shown, *prop)
@@ -75,8 +79,7 @@ func (p *properties) add(prop *declcfg.Property) error {
 		if p.csv != nil {
 			return fmt.Errorf("expected at most 1 property")
 		}
-		p.csv = &csvMetadata{}
-		return json.Unmarshal(prop.Value, p.csv)
+		p.csv = prop
 	}
 	return nil
 }
@@ -104,7 +107,7 @@ func lightBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, p *properties)
 
 // appendHeavyBundle appends the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV made of
 // its metadata, if it has that.
-func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) ([]byte, error) {
+func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
 	if b.HasObjects && !hasValues(b.Bundle) {
 		return nil, fmt.Errorf("its manifests were not loaded")
 	}

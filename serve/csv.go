@@ -67,7 +67,11 @@ type csvStatus struct {
 }
 
 // synthesizeCSV makes a ClusterServiceVersion of the metadata that a catalog keeps of one, as compact JSON.
-func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, m *csvMetadata) ([]byte, error) {
+func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
+	m := &csvMetadata{}
+	if err := json.Unmarshal(metadata.Value, m); err != nil {
+		return nil, propertyError(metadata, err)
+	}
 	csv := clusterServiceVersion{
 		Kind:       "ClusterServiceVersion",
 		APIVersion: "operators.coreos.com/v1alpha1",

@@ -28,7 +28,7 @@ func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...S
 	if err != nil {
 		return nil, err
 	}
-	b, err := encodePackage(c, graph, sources, nil)
+	b, err := encodePackage(nil, c, graph, sources, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +50,15 @@ type LargeBundle struct {
 // ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives unless told otherwise.
 const ClientMessageLimit = 4 << 20
 
-// encodePackage encodes a package. Manifests that the catalog's bundles lack are those that were spilled.
-func encodePackage(c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile, m manifests) (*encoded, error) {
+// encodePackage encodes a package in the memory of buf, if that has room. Manifests that the catalog's bundles lack are those
+// that were spilled.
+func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile, m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
 	if err != nil {
 		return nil, err
 	}
 	e := &encoder{index: index{name: name, sources: slices.Clone(sources)}, manifests: m}
-	e.out.memory = make([]byte, headerSize)
+	e.out.memory = append(buf, make([]byte, headerSize)...)
 	slices.SortFunc(e.index.sources, func(a, b SourceFile) int { return cmp.Compare(a.Name, b.Name) })
 	if len(graph.Packages) == 0 {
 		e.index.pkg = e.record(nil)
@@ -191,7 +192,7 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 	// Growing step by step would copy the file several times, and hold two of it.
 	e.out.memory = slices.Grow(e.out.memory, size+size/16)
 	providers := map[gvk][]int{}
-	csvs := make([]*csvMetadata, len(pkg.Bundles))
+	csvs := make([]*declcfg.Property, len(pkg.Bundles))
 	for i, b := range pkg.Bundles {
 		props, err := readProperties(b.Bundle)
 		if err != nil {
@@ -215,7 +216,7 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 }
 
 // heavy writes the manifests of a bundle. Those that were spilled stay where they are until the file is written.
-func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *csvMetadata) (record, error) {
+func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) (record, error) {
 	m := e.manifests[b.Name]
 	switch {
 	case m == nil:

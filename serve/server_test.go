@@ -208,7 +208,7 @@ func TestLargeBundlesAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := encodePackage(c, graph, nil, nil)
+	e, err := encodePackage(nil, c, graph, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 // sink takes the cache files that are built and opens them. It may be used concurrently.
 type sink interface {
+	// put keeps nothing of e's memory.
 	put(e *encoded) (*Package, error)
 	// close releases what the packages read from. It must come after their own Close.
 	close() error
@@ -153,6 +154,7 @@ func (s *scratch) put(e *encoded) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
+	file = bytes.Clone(file)
 	return OpenPackage(bytes.NewReader(file), int64(len(file)))
 }
 

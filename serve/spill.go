@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -18,14 +19,28 @@ import (
 type spill struct {
 	log *slog.Logger
 
-	memory []byte
-	file   *atomicfs.Scratch // nil until memory is full
-	size   int64             // of what the file holds
-	full   bool              // no file can be had: all stays in memory
+	*spillBuffers                   // nil until something is taken
+	file          *atomicfs.Scratch // nil until memory is full
+	size          int64             // of what the file holds
+	full          bool              // no file can be had: all stays in memory
 }
 
 // spillMemory is how many bytes are kept in memory.
 const spillMemory = 1 << 20
+
+// spillBuffers is memory that one spill after another uses.
+type spillBuffers struct {
+	memory           []byte // spilled manifests
+	message, objects []byte // those of the bundle that is being encoded
+}
+
+var spillPool = sync.Pool{New: func() any { return &spillBuffers{memory: make([]byte, 0, spillMemory)} }}
+
+func (s *spill) open() {
+	if s.spillBuffers == nil {
+		s.spillBuffers = spillPool.Get().(*spillBuffers)
+	}
+}
 
 // spilled are the manifests of one bundle, as they stand in api.Bundle.
 type spilled struct {
@@ -47,13 +62,37 @@ func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
 	if err != nil {
 		return &spilled{err: err}, nil
 	}
-	message := appendManifests(nil, csv, objects)
-	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: csv != nil}
-	return out, s.keep(out, message)
+	s.open()
+	s.message = appendManifests(s.message[:0], csv, objects)
+	return s.keep(s.message, csv != nil), nil
 }
 
-// keep puts a message where there is room for it.
-func (s *spill) keep(out *spilled, message []byte) error {
+// takeRead is take for a bundle that the reader has just returned, unchecked.
+func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error) {
+	if !b.HasObjects {
+		return nil, nil
+	}
+	s.open()
+	hasCSV := false
+	s.message, s.objects = s.message[:0], s.objects[:0]
+	err := r.Manifests(b, func(object []byte, csv bool) {
+		if csv {
+			hasCSV = true
+			s.message = appendMessage(s.message, bundleCSVJSON, object)
+		}
+		s.objects = appendMessage(s.objects, bundleObject, object)
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.DropObjects()
+	s.message = append(s.message, s.objects...)
+	return s.keep(s.message, hasCSV), nil
+}
+
+// keep copies a message to where there is room for it.
+func (s *spill) keep(message []byte, hasCSV bool) *spilled {
+	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: hasCSV}
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
 		f, err := atomicfs.NewScratch("", ".bindery-serve-*")
 		if err != nil {
@@ -67,7 +106,7 @@ func (s *spill) keep(out *spilled, message []byte) error {
 		if err == nil {
 			out.from, out.offset = s.file, s.size
 			s.size += int64(len(message))
-			return nil
+			return out
 		}
 		if !s.full {
 			s.log.Warn("manifests are kept in memory until their package is complete", "error", fmt.Errorf("write temporary file: %w", err))
@@ -75,18 +114,23 @@ func (s *spill) keep(out *spilled, message []byte) error {
 		}
 	}
 	if s.file == nil && !s.full {
-		// A reader of the part that is there now: the slice may move when it grows.
 		start := len(s.memory)
 		s.memory = append(s.memory, message...)
-		message = s.memory[start:len(s.memory):len(s.memory)]
+		message = s.memory[start:]
+	} else {
+		message = bytes.Clone(message)
 	}
 	out.from = bytes.NewReader(message)
-	return nil
+	return out
 }
 
 // close gives everything back. What was spilled cannot be read after it.
 func (s *spill) close() error {
-	s.memory = nil
+	if s.spillBuffers != nil {
+		s.memory = s.memory[:0]
+		spillPool.Put(s.spillBuffers)
+		s.spillBuffers = nil
+	}
 	if s.file == nil {
 		return nil
 	}
@@ -112,6 +156,15 @@ type manifests map[string]*spilled
 // add takes the manifests of a bundle. Of two bundles of one name, which no valid package has, those of one stay.
 func (m manifests) add(s *spill, b *declcfg.Bundle) error {
 	kept, err := s.take(b)
+	if kept != nil {
+		m[b.Name] = kept
+	}
+	return err
+}
+
+// addRead is add for a bundle that the reader has just returned, unchecked.
+func (m manifests) addRead(s *spill, r *declcfg.Reader, b *declcfg.Bundle) error {
+	kept, err := s.takeRead(r, b)
 	if kept != nil {
 		m[b.Name] = kept
 	}

@@ -109,6 +109,13 @@ func (p *program) findServer(platform v1.Platform) (build.Server, error) {
 	if err != nil {
 		return s, err
 	}
-	written := layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: layers.Gzip}
-	return s.WithDigest(l.Program).WithLayer(written, found.OpenLayer), nil
+	s = s.WithDigest(l.Program).WithLayer(writtenLayer(l, layers.Gzip), found.OpenLayer)
+	if found.Zstd != nil {
+		s = s.WithLayer(writtenLayer(found.Zstd, layers.Zstd), found.OpenZstd)
+	}
+	return s, nil
+}
+
+func writtenLayer(l *serverbin.Layer, c layers.Compression) layers.Blob {
+	return layers.Blob{Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: c}
 }

@@ -26,8 +26,12 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 3 {
-		return fmt.Errorf("usage: serverlayer PROGRAM OS/ARCH OUT")
+	if len(args) != 4 {
+		return fmt.Errorf("usage: serverlayer PROGRAM OS/ARCH COMPRESSION OUT")
+	}
+	compression, err := layers.ParseCompression(args[2])
+	if err != nil {
+		return err
 	}
 	goos, arch, _ := strings.Cut(args[1], "/")
 	program, err := os.ReadFile(args[0])
@@ -43,7 +47,7 @@ func run(args []string) error {
 		return err
 	}
 	var out bytes.Buffer
-	blob, err := layers.Write(context.Background(), &out, layer, layers.Options{Compression: layers.Gzip})
+	blob, err := layers.Write(context.Background(), &out, layer, layers.Options{Compression: compression})
 	if err != nil {
 		return err
 	}
@@ -55,5 +59,5 @@ func run(args []string) error {
 		return err
 	}
 	out.Write(trailer)
-	return atomicfs.WriteFile(args[2], out.Bytes(), 0o644)
+	return atomicfs.WriteFile(args[3], out.Bytes(), 0o644)
 }

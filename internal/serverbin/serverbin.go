@@ -1,6 +1,6 @@
 // Package serverbin holds the small server programs, one per platform, that go into catalog images. They are embedded as
-// finished layers, compressed with gzip as images have them, when the program is built by "make build"; a program that was
-// built without them offers itself for its own platform.
+// finished layers, compressed with gzip as images have them, when the program is built by "make build", and that of the
+// program's own platform compressed with zstd too; a program that was built without them offers itself for its own platform.
 package serverbin
 
 import (
@@ -28,8 +28,16 @@ type Server struct {
 	Self bool
 	// Layer describes the embedded layer with the program; nil if Self is true.
 	Layer *Layer
-	file  string
+	// Zstd describes the same layer compressed with zstd; nil if it is not embedded.
+	Zstd *Layer
+	file string
 }
+
+// zstdPrefix is what the name of a layer compressed with zstd has before that of the same layer compressed with gzip.
+const zstdPrefix = "zstd-"
+
+// dir is the directory of the embedded files.
+const dir = "bin/"
 
 // Open returns the program's bytes. It can be called several times.
 func (s Server) Open() (io.ReadCloser, error) {
@@ -48,23 +56,37 @@ func (s Server) Open() (io.ReadCloser, error) {
 }
 
 // OpenLayer returns the bytes of the embedded layer. It can be called several times.
-func (s Server) OpenLayer() (io.ReadCloser, error) {
-	f, err := embedded.Open(s.file)
+func (s Server) OpenLayer() (io.ReadCloser, error) { return openLayer(s.file, s.Layer) }
+
+// OpenZstd is [Server.OpenLayer] for the layer that Zstd describes.
+func (s Server) OpenZstd() (io.ReadCloser, error) { return openLayer(zstdPrefix+s.file, s.Zstd) }
+
+func openLayer(file string, l *Layer) (io.ReadCloser, error) {
+	f, err := embedded.Open(dir + file)
 	if err != nil {
 		return nil, err
 	}
-	return readCloser{io.LimitReader(f, s.Layer.Size), f.Close}, nil
+	return readCloser{io.LimitReader(f, l.Size), f.Close}, nil
 }
 
 // Find returns the server for a platform, such as linux and arm64. The error is [ErrNoServer] where there is none. It is
 // safe for concurrent use.
 func Find(goos, goarch string) (Server, error) {
 	s := Server{OS: goos, Arch: goarch}
-	name := "bin/opm-server-" + goos + "-" + goarch + ".layer"
-	if _, err := fs.Stat(embedded, name); err == nil {
+	name := "opm-server-" + goos + "-" + goarch + ".layer"
+	if _, err := fs.Stat(embedded, dir+name); err == nil {
 		s.file = name
 		if s.Layer, err = describe(name); err != nil {
 			return Server{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := fs.Stat(embedded, dir+zstdPrefix+name); err == nil {
+			s.Zstd, err = describe(zstdPrefix + name)
+			if err == nil && (s.Zstd.Program != s.Layer.Program || s.Zstd.DiffID != s.Layer.DiffID) {
+				err = errTrailer
+			}
+			if err != nil {
+				return Server{}, fmt.Errorf("%s: %w", zstdPrefix+name, err)
+			}
 		}
 		return s, nil
 	}
@@ -102,7 +124,7 @@ func held() string {
 
 // describe reads the description of an embedded layer.
 func describe(name string) (_ *Layer, err error) {
-	f, err := embedded.Open(name)
+	f, err := embedded.Open(dir + name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -84,22 +85,30 @@ func TestUnknownPlatform(t *testing.T) {
 	}
 }
 
-// checkLayer compares an embedded layer with its description.
+// checkLayer compares the embedded layers of a server with their descriptions.
 func checkLayer(t *testing.T, s Server) {
 	t.Helper()
-	r, err := s.OpenLayer()
-	if err != nil {
-		t.Fatal(err)
+	check := func(l *Layer, open func() (io.ReadCloser, error), unpack func(io.Reader) (io.Reader, error)) {
+		r, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		packed, plain := sha256.New(), sha256.New()
+		z, err := unpack(io.TeeReader(r, packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(plain, z)
+		if err != nil || n != l.Uncompressed || l.DiffID != digest.NewDigest(digest.SHA256, plain) || l.Digest != digest.NewDigest(digest.SHA256, packed) {
+			t.Errorf("%s: %+v, but %d bytes, %x and %x (%v)", s.Arch, l, n, packed.Sum(nil), plain.Sum(nil), err)
+		}
 	}
-	defer r.Close()
-	packed, plain := sha256.New(), sha256.New()
-	z, err := gzip.NewReader(io.TeeReader(r, packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.Copy(plain, z)
-	if err != nil || n != s.Layer.Uncompressed || s.Layer.DiffID != digest.NewDigest(digest.SHA256, plain) || s.Layer.Digest != digest.NewDigest(digest.SHA256, packed) {
-		t.Errorf("%s: %+v, but %d bytes, %x and %x (%v)", s.Arch, s.Layer, n, packed.Sum(nil), plain.Sum(nil), err)
+	check(s.Layer, s.OpenLayer, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	if s.Zstd != nil {
+		check(s.Zstd, s.OpenZstd, func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r) })
+	} else if s.Arch == runtime.GOARCH {
+		t.Errorf("the server of this platform, %s, is not embedded as zstd", s.Arch)
 	}
 }
 
