@@ -95,17 +95,20 @@ func sameNumber(a, b []byte) bool {
 // sign is not looked at.
 func decimal(number []byte) (digits []byte, exponent int, ok bool) {
 	number = bytes.TrimPrefix(number, []byte("-"))
+	mantissa, power := number, []byte("0")
 	if i := bytes.IndexAny(number, "eE"); i >= 0 {
-		var err error
-		if exponent, err = strconv.Atoi(string(number[i+1:])); err != nil || exponent > 1<<20 || exponent < -1<<20 {
-			return nil, 0, false
-		}
-		number = number[:i]
+		mantissa, power = number[:i], number[i+1:]
 	}
-	whole, fraction, _ := bytes.Cut(number, []byte("."))
+	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	digits = append(bytes.Clone(whole), fraction...)
-	exponent -= len(fraction)
 	digits = bytes.TrimLeft(digits, "0")
 	significant := bytes.TrimRight(digits, "0")
-	return significant, exponent + len(digits) - len(significant), true
+	if len(significant) == 0 {
+		return nil, 0, true
+	}
+	exponent, err := strconv.Atoi(string(power))
+	if err != nil || exponent > 1<<20 || exponent < -1<<20 {
+		return nil, 0, false
+	}
+	return significant, exponent - len(fraction) + len(digits) - len(significant), true
 }
