@@ -325,9 +325,13 @@ func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 	p.deprecations = out
 }
 
-// check validates the part.
-func (p *part) check() []Problem {
-	err := declcfg.Validate(p.catalog())
+// check validates the part, with anyImages without the rule that images are pull specs.
+func (p *part) check(anyImages bool) []Problem {
+	valid := declcfg.Validate
+	if anyImages {
+		valid = declcfg.ValidateAnyImages
+	}
+	err := valid(p.catalog())
 	if err == nil {
 		return nil
 	}
