@@ -84,6 +84,8 @@ type Options struct {
 	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for whoever writes a
 	// database again. Otherwise they are sorted, as in file-based catalogs.
 	Stored bool
+	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
+	Dir string
 	// Limits bound what is read of files, and Database of databases.
 	Limits   declcfg.Limits
 	Database sqlite.Limits

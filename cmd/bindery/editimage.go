@@ -136,6 +136,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 		if e.configs, err = declcfg.OpenDir(from); err != nil {
 			return err
 		}
+		o.Dir = from
 	case render.Image:
 		ro, err := p.bundleOptions(c)
 		if err != nil {
