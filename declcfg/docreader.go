@@ -103,7 +103,7 @@ func (d *docReader) document() (canon.Doc, error) {
 func (d *docReader) convert(doc canon.Doc) (_ []byte, err error) {
 	if d.options.Warn != nil {
 		d.conv.Warn = func(line int, message string) {
-			d.options.Warn(d.pos(d.line + line - 1), message)
+			d.options.Warn(d.pos(d.line+line-1), message)
 		}
 	}
 	d.scratch, err = d.conv.Append(d.scratch[:0], doc)
