@@ -266,6 +266,9 @@ type packageEdit struct {
 	found   []found
 	origins Origins
 	made    int // edges, see maxEdges
+
+	// byChannel are the news by the channels that they want to be in; nil until wanting is asked.
+	byChannel map[string][]*candidate
 }
 
 // tooMany reports that the package gets more edges than it may.

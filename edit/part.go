@@ -256,11 +256,16 @@ func (c *channel) join(p *part) declcfg.Channel {
 			b.Entries = append(b.Entries, e)
 		}
 	}
-	for _, m := range p.byVersion() {
-		if e, ok := c.entries[m.blob.Name]; ok && !done[e.Name] {
-			done[e.Name] = true
-			b.Entries = append(b.Entries, e)
+	var added []*member // a package can have as many channels as bundles: only those of this one are sorted
+	for name := range c.entries {
+		if m := p.bundles[name]; m != nil && !done[name] {
+			added = append(added, m)
 		}
+	}
+	sortByVersion(added)
+	for _, m := range added {
+		done[m.blob.Name] = true
+		b.Entries = append(b.Entries, c.entries[m.blob.Name])
 	}
 	for _, name := range sorted(c.entries) { // entries without a bundle
 		if !done[name] {
@@ -281,10 +286,14 @@ func (p *part) byVersion() []*member {
 	for _, m := range p.bundles {
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b *member) int {
+	sortByVersion(out)
+	return out
+}
+
+func sortByVersion(list []*member) {
+	slices.SortFunc(list, func(a, b *member) int {
 		return cmp.Or(a.version.rank(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
 	})
-	return out
 }
 
 // tidy removes the bundles that are in no channel any more, channels without entries, and deprecations of what is gone.
