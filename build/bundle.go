@@ -21,7 +21,8 @@ type BundleInput struct {
 	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further one,
 	// with the bundle's tests; it may be empty.
 	ManifestsDir, MetadataDir, TestsDir string
-	// Annotations become labels of the image. Options.Labels win over them.
+	// Annotations become labels of the image. Those that tell what kind of bundle it is, and where, cannot be others in
+	// Options.Labels, which otherwise win.
 	Annotations map[string]string
 }
 
@@ -30,9 +31,16 @@ const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 
 // bundlePurpose is that of bundle images: they run nothing. What a base runs stays.
 func bundlePurpose(annotations map[string]string) purpose {
+	labels := map[string]string{ConfigsLabel: "", DatabaseLabel: ""}
+	for _, name := range []string{"manifests", "metadata", "mediatype", "package"} {
+		name = "operators.operatorframework.io.bundle." + name + ".v1"
+		if is := annotations[name]; is != "" {
+			labels[name] = is
+		}
+	}
 	return purpose{"bindery build bundle", func(c *v1.ImageConfig, _ *Options, _ *base) {
 		c.Labels = withLabels(c.Labels, annotations)
-	}}
+	}, labels}
 }
 
 // Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that the

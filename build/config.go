@@ -2,6 +2,8 @@ package build
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +21,27 @@ type purpose struct {
 	command string
 	// configure sets what the image runs and where. b is nil if the image has no base.
 	configure func(c *v1.ImageConfig, o *Options, b *base)
+	// labels tell what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
+	labels map[string]string
+}
+
+// ErrLabel is that a label of [Options.Labels] contradicts what the image holds.
+var ErrLabel = errors.New("the label contradicts the image")
+
+// checkLabels refuses labels by which nobody could read the image.
+func (o *Options) checkLabels() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(o.purpose.labels)) {
+		is := o.purpose.labels[name]
+		switch got, ok := o.Labels[name]; {
+		case !ok || got == is && is != "":
+		case is == "":
+			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has nothing that this label is for", ErrLabel, name, got))
+		default:
+			errs = append(errs, fmt.Errorf("%w: %s=%.200q: it is %q here, and set without being asked for", ErrLabel, name, got, is))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // What every catalog image runs.
@@ -30,6 +53,7 @@ const (
 
 // catalogPurpose is that of catalog images.
 func catalogPurpose() purpose {
+	labels := map[string]string{ConfigsLabel: "/" + configsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
 		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
 		delete(c.Labels, DatabaseLabel)
@@ -41,7 +65,7 @@ func catalogPurpose() purpose {
 		} else if o.Cache != nil {
 			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
 		}
-	}}
+	}, labels}
 }
 
 // serving is what the configurations of all images that serve have in common.

@@ -28,12 +28,13 @@ type IndexInput struct {
 
 // databasePurpose is that of images of an index database, as opm's Dockerfile describes them.
 func databasePurpose() purpose {
+	labels := map[string]string{DatabaseLabel: "/" + databasePath, ConfigsLabel: ""}
 	return purpose{"bindery index", func(c *v1.ImageConfig, o *Options, b *base) {
 		c.Labels = withLabels(c.Labels, map[string]string{DatabaseLabel: "/" + databasePath})
 		delete(c.Labels, ConfigsLabel)
 		serving(c, o, b)
 		c.Cmd = []string{"registry", "serve", "--database", "/" + databasePath}
-	}}
+	}, labels}
 }
 
 // Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does not

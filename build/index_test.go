@@ -268,7 +268,7 @@ type baseImage struct {
 func layoutOf(t testing.TB, b baseImage) string {
 	t.Helper()
 	o := Options{Dir: t.TempDir(), Platforms: b.platforms}
-	o.purpose = purpose{"test", func(c *v1.ImageConfig, _ *Options, _ *base) { *c = b.config }}
+	o.purpose = purpose{"test", func(c *v1.ImageConfig, _ *Options, _ *base) { *c = b.config }, nil}
 	if err := o.normalize(); err != nil {
 		t.Fatal(err)
 	}

@@ -116,6 +116,9 @@ func (o *Options) normalize() error {
 	case o.BaseServer && o.Base == nil:
 		return errors.New("there is no base image that could have a server")
 	}
+	if err := o.checkLabels(); err != nil {
+		return err
+	}
 	o.program = "/" + serverPath
 	if err := o.checkExtra(); err != nil {
 		return err

@@ -22,6 +22,8 @@ type ReadOptions struct {
 	Jobs int
 	// Warn, unless nil, is told of what is accepted but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
+	// Dir, unless empty, is the directory that the catalog is in, see [declcfg.LoadOptions].
+	Dir string
 	// Known, unless nil, remembers which files and packages have been found to be valid.
 	Known *Known
 	// Program tells which program validates: what another one has found is not believed. Nothing is remembered if it is
@@ -42,7 +44,7 @@ func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error)
 
 // readWhole reads and validates the catalog as a whole, to tell everything that is wrong with it.
 func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
-	c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs, Warn: o.Warn})
+	c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Dir: o.Dir, Skeleton: true, Jobs: o.Jobs, Warn: o.Warn})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) er
 		names[n] = r.files[i].name
 	}
 	witness := newWitness(r.fsys)
-	o := declcfg.LoadOptions{Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note}
+	o := declcfg.LoadOptions{Dir: r.o.Dir, Skeleton: true, Jobs: r.o.Jobs, Files: names, Warn: r.note}
 	err := declcfg.WalkBlobs(r.ctx, witness, o, func(b declcfg.Blob) error {
 		return fn(&r.files[r.index[b.Position().File]], b)
 	})

@@ -48,7 +48,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 		return nil, err
 	}
 	var strange sync.Map // files that have appeared since
-	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
 	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
 		f := ix.byName[doc.File]
 		if f == nil {
@@ -77,7 +77,7 @@ func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*decl
 	if err != nil {
 		return nil, err
 	}
-	o := declcfg.LoadOptions{Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
 		Skeleton: true, Unknown: true, Images: true}
 	x, err := declcfg.NewIndex(ctx, fsys, o)
 	if errors.Is(err, declcfg.ErrIrregular) {

@@ -74,6 +74,9 @@ type Options struct {
 	Format declcfg.Format
 	// Wait is how long to wait for another edit of the same catalog; 0 means 10 seconds.
 	Wait time.Duration
+	// AnyImages takes images in databases that are no pull specs, as opm does, see sqlite.Options. It says nothing of what Apply
+	// checks.
+	AnyImages bool
 	// KeepGoing leaves the broken packages of a database out of what is written. Without it they have to be removed.
 	KeepGoing bool
 	// Reuse lets a [Source] use the memory of a bundle's manifests again: a blob is valid until the next one is asked for.
@@ -81,6 +84,8 @@ type Options struct {
 	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for whoever writes a
 	// database again. Otherwise they are sorted, as in file-based catalogs.
 	Stored bool
+	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
+	Dir string
 	// Limits bound what is read of files, and Database of databases.
 	Limits   declcfg.Limits
 	Database sqlite.Limits

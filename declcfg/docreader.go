@@ -60,6 +60,11 @@ func (d *docReader) reset(r io.Reader, name string) {
 	d.name, d.line, d.count, d.comments = name, 0, 0, false
 }
 
+// pos is the position of a line of the file.
+func (d *docReader) pos(line int) Position {
+	return Position{File: d.name, Line: line, dir: d.options.Dir}
+}
+
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // next reads a document into the scratch buffer as canonical JSON.
@@ -98,7 +103,7 @@ func (d *docReader) document() (canon.Doc, error) {
 func (d *docReader) convert(doc canon.Doc) (_ []byte, err error) {
 	if d.options.Warn != nil {
 		d.conv.Warn = func(line int, message string) {
-			d.options.Warn(Position{File: d.name, Line: d.line + line - 1}, message)
+			d.options.Warn(d.pos(d.line+line-1), message)
 		}
 	}
 	d.scratch, err = d.conv.Append(d.scratch[:0], doc)
@@ -114,7 +119,7 @@ func (d *docReader) meta() (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Pos = Position{File: d.name, Line: d.line}
+	m.Pos = d.pos(d.line)
 	return m, nil
 }
 
@@ -140,7 +145,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 		skeleton = false
 		m.Blob = bytes.Clone(m.Blob)
 	}
-	m.Pos = Position{File: d.name, Line: d.line}
+	m.Pos = d.pos(d.line)
 	odd := false
 	blob, err := parse(m, &odd)
 	if err != nil {
@@ -228,9 +233,9 @@ func (d *docReader) problem(err error) error {
 	var read *canon.ReadError
 	var limit *canon.LimitError
 	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
-		return fmt.Errorf("%s: %w", d.name, err)
+		return fmt.Errorf("%s: %w", d.pos(0), err)
 	}
-	p := Problem{Position: Position{File: d.name, Line: d.line}, Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
+	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
 	switch {

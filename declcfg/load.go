@@ -48,6 +48,8 @@ type LoadOptions struct {
 	// Jobs is how many files are parsed at once; 0 means one per processor.
 	Jobs   int
 	Limits Limits
+	// Dir, unless empty, is the directory that the file system is of: in texts positions have it before their files.
+	Dir string
 	// Files, unless nil, are the files to read in place of all of the tree, in lexical order. See [Files].
 	Files []string
 	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
@@ -205,7 +207,7 @@ func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader,
 	defer func() { err = errors.Join(err, f.Close()) }()
 	maxSize := d.options.Limits.fileSize()
 	if info, err := f.Stat(); err == nil && info.Size() > maxSize {
-		return &ValidationError{Problems: []Problem{{Position: Position{File: name}, Rule: RuleLimit,
+		return &ValidationError{Problems: []Problem{{Position: Position{File: name, dir: d.options.Dir}, Rule: RuleLimit,
 			Message: fmt.Sprintf("file has %d bytes (limit %d)", info.Size(), maxSize)}}}
 	}
 	d.reset(&fileReader{r: f, limit: maxSize}, name)

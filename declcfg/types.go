@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strconv"
 )
 
@@ -40,16 +41,23 @@ type Blob interface {
 
 // Position is a place in a catalog's sources. Lines count from 1; line 0 means that only the file is known.
 type Position struct {
+	// File is relative to the file system that was read.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+
+	dir string // see [LoadOptions.Dir]
 }
 
-// String returns "file:line", "file", or the empty string.
+// String returns "file:line", "file", or the empty string. The file is below [LoadOptions.Dir], so that it can be opened.
 func (p Position) String() string {
-	if p.File == "" || p.Line == 0 {
-		return p.File
+	file := p.File
+	if file != "" && p.dir != "" {
+		file = filepath.Join(p.dir, filepath.FromSlash(file))
 	}
-	return p.File + ":" + strconv.Itoa(p.Line)
+	if file == "" || p.Line == 0 {
+		return file
+	}
+	return file + ":" + strconv.Itoa(p.Line)
 }
 
 // Document is the text of a blob in a file.

@@ -40,6 +40,8 @@ type AddOptions struct {
 	OverwriteLatest bool
 	// SubstitutesFor lets bundles substitute for others.
 	SubstitutesFor bool
+	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	AnyImages bool
 	// Permissive adds what can be added, and tells what cannot in Account.Problems.
 	Permissive bool
 	// Origins are what is known of the bundles in the catalog beyond their channel entries. They may be nil.
@@ -264,6 +266,9 @@ type packageEdit struct {
 	found   []found
 	origins Origins
 	made    int // edges, see maxEdges
+
+	// byChannel are the news by the channels that they want to be in; nil until wanting is asked.
+	byChannel map[string][]*candidate
 }
 
 // tooMany reports that the package gets more edges than it may.
@@ -298,7 +303,7 @@ func (e *packageEdit) withoutCulprits() []*candidate {
 
 // valid checks the edited package by the rules of file-based catalogs.
 func (e *packageEdit) valid() {
-	for _, p := range e.part.check() {
+	for _, p := range e.part.check(e.options.AnyImages) {
 		f := found{Problem: p}
 		for _, n := range e.news {
 			if n.name == p.Bundle {

@@ -170,7 +170,7 @@ func (f *filter) apply() {
 		return
 	}
 	f.defaultChannel()
-	if problems := p.check(); len(problems) > 0 {
+	if problems := p.check(false); len(problems) > 0 {
 		f.hard = true
 		f.problems = append(f.problems, problems...)
 	}

@@ -40,6 +40,34 @@ func TestLongChainsTakeLinearTime(t *testing.T) {
 	}
 }
 
+// Bundles that nothing leads to are left out one by one where the edit is permissive, of a channel as long as they are many.
+func TestLooseBundlesTakeLinearTime(t *testing.T) {
+	for what, channel := range map[string]func(i int) string{
+		"in one channel": func(int) string { return "a" },
+		"in their own":   func(i int) string { return fmt.Sprint("c", i) },
+	} {
+		added := func(n int) func() {
+			chain := longChain(t, 2*n)
+			c, _, err := edit.Add(&declcfg.Catalog{}, chain[n:], edit.AddOptions{Mode: edit.SemVer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			loose := chain[:n]
+			for i := range loose {
+				loose[i].Replaces, loose[i].Channels = "", []string{channel(i)}
+			}
+			return func() {
+				if _, _, err := edit.Add(c, loose, edit.AddOptions{Permissive: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if ratio := cputime.Ratio(added(250), added(2_000)); ratio > 24 {
+			t.Errorf("%s: eight times the bundles take %.1f times as long", what, ratio)
+		}
+	}
+}
+
 func TestLongChains(t *testing.T) {
 	const n = 10_000
 	step := func(what string, f func()) {

@@ -66,7 +66,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 	}
 	for _, name := range sorted(merged) {
 		if len(problems) == 0 {
-			problems = append(problems, merged[name].check()...)
+			problems = append(problems, merged[name].check(false)...)
 		}
 	}
 	if len(problems) > 0 {

@@ -256,11 +256,16 @@ func (c *channel) join(p *part) declcfg.Channel {
 			b.Entries = append(b.Entries, e)
 		}
 	}
-	for _, m := range p.byVersion() {
-		if e, ok := c.entries[m.blob.Name]; ok && !done[e.Name] {
-			done[e.Name] = true
-			b.Entries = append(b.Entries, e)
+	var added []*member // a package can have as many channels as bundles: only those of this one are sorted
+	for name := range c.entries {
+		if m := p.bundles[name]; m != nil && !done[name] {
+			added = append(added, m)
 		}
+	}
+	sortByVersion(added)
+	for _, m := range added {
+		done[m.blob.Name] = true
+		b.Entries = append(b.Entries, c.entries[m.blob.Name])
 	}
 	for _, name := range sorted(c.entries) { // entries without a bundle
 		if !done[name] {
@@ -281,10 +286,14 @@ func (p *part) byVersion() []*member {
 	for _, m := range p.bundles {
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b *member) int {
+	sortByVersion(out)
+	return out
+}
+
+func sortByVersion(list []*member) {
+	slices.SortFunc(list, func(a, b *member) int {
 		return cmp.Or(a.version.rank(b.version), cmp.Compare(a.blob.Name, b.blob.Name))
 	})
-	return out
 }
 
 // tidy removes the bundles that are in no channel any more, channels without entries, and deprecations of what is gone.
@@ -325,9 +334,13 @@ func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 	p.deprecations = out
 }
 
-// check validates the part.
-func (p *part) check() []Problem {
-	err := declcfg.Validate(p.catalog())
+// check validates the part, with anyImages without the rule that images are pull specs.
+func (p *part) check(anyImages bool) []Problem {
+	valid := declcfg.Validate
+	if anyImages {
+		valid = declcfg.ValidateAnyImages
+	}
+	err := valid(p.catalog())
 	if err == nil {
 		return nil
 	}

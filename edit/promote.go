@@ -37,7 +37,7 @@ func Promote(c *declcfg.Catalog, promotions []Promotion) (*declcfg.Catalog, *Acc
 	}
 	for _, name := range sorted(after) {
 		if len(problems) == 0 {
-			problems = append(problems, after[name].check()...)
+			problems = append(problems, after[name].check(false)...)
 		}
 	}
 	if len(problems) > 0 {

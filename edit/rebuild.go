@@ -147,13 +147,15 @@ func (b *rebuild) head(name string, c *channel) (string, bool) {
 
 // wanting are the added bundles that want to be in a channel.
 func (e *packageEdit) wanting(channel string) []*candidate {
-	var out []*candidate
-	for _, n := range e.news {
-		if slices.Contains(n.channels, channel) {
-			out = append(out, n)
+	if e.byChannel == nil {
+		e.byChannel = map[string][]*candidate{}
+		for _, n := range e.news {
+			for _, c := range n.channels {
+				e.byChannel[c] = append(e.byChannel[c], n)
+			}
 		}
 	}
-	return out
+	return slices.Clip(e.byChannel[channel])
 }
 
 // edges are those that a bundle has in a channel.

@@ -114,6 +114,7 @@ func (e *packageEdit) maximum() {
 
 // reachable checks that the added bundles are in the channels that they want to be in.
 func (e *packageEdit) reachable() {
+	heads := map[string]string{} // by channel, of those that lack an added bundle
 	for _, n := range e.news {
 		for _, name := range n.channels {
 			c := e.part.channels[name]
@@ -126,10 +127,12 @@ func (e *packageEdit) reachable() {
 			if _, ok := c.entries[n.name]; ok {
 				continue
 			}
-			heads := c.heads()
-			head := ""
-			if len(heads) > 0 {
-				head = heads[0]
+			head, known := heads[name]
+			if !known {
+				if all := c.heads(); len(all) > 0 {
+					head = all[0]
+				}
+				heads[name] = head
 			}
 			h := c.entries[head]
 			below := slices.Clone(h.Skips)

@@ -12,6 +12,8 @@ import (
 type TruncateOptions struct {
 	// AllowPackageRemoval removes a package if the heads of all its channels are to be deprecated.
 	AllowPackageRemoval bool
+	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	AnyImages bool
 	// Permissive passes over bundles that the catalog does not have, and tells of them in Account.Problems.
 	Permissive bool
 }
@@ -62,7 +64,7 @@ func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) 
 	}
 	for _, name := range sorted(after) {
 		if p := after[name]; p != nil && len(problems) == 0 {
-			problems = append(problems, p.check()...)
+			problems = append(problems, p.check(o.AnyImages)...)
 		}
 	}
 	if len(problems) > 0 {

@@ -211,7 +211,7 @@ func TestRealRegistryMounts(t *testing.T) {
 	if n := len(mounted.FindAllString(log, -1)); n != 2 {
 		t.Errorf("the registry's log has %d mounts that succeeded:\n%s", n, log)
 	}
-	if n := len(regexp.MustCompile(`"PATCH /v2/a/b/blobs/uploads/[^"]*" 202`).FindAllString(log, -1)); n != 2 {
+	if n := len(regexp.MustCompile(`"PUT /v2/a/b/blobs/uploads/[^"]*" 201`).FindAllString(log, -1)); n != 2 {
 		t.Errorf("the registry's log has %d uploads:\n%s", n, log)
 	}
 }

@@ -33,6 +33,9 @@ type CopyOptions struct {
 	// no image. It is looked at before anything is written and again just before each name is, which is as good as registries
 	// allow; a name that stands for something else is a [*ConflictError].
 	IfDigest string
+	// Checked, unless nil, is what [CheckPush] has found out with the same options. What it says to Events it says to those of
+	// the check.
+	Checked *PushCheck
 	// Platform is what a store gets of an index; that of this machine, or any for Linux if there is none, if it is zero.
 	Platform v1.Platform
 	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.

@@ -14,12 +14,13 @@ import (
 
 // pusher writes an image to registries.
 type pusher struct {
-	c      *copier
-	remote *remote
-	src    types.ImageSource
-	image  *pushedImage
-	repos  []*pushedRepository
-	events sync.Mutex
+	c       *copier
+	checked *PushCheck // nil, or who the remote is of
+	remote  *remote
+	src     types.ImageSource
+	image   *pushedImage
+	repos   []*pushedRepository
+	events  sync.Mutex
 }
 
 // newPusher makes ready for those of the destinations that are in registries; nil if there are none. Where the names must
@@ -76,9 +77,11 @@ func (p *pusher) add(d Destination, result *Result) error {
 	*result = Result{Destination: d.String(), Reference: named.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}
 	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == named.Name() })
 	if at < 0 {
-		repo, err := p.remote.pushTo(named)
-		if err != nil {
-			return err
+		repo := p.checked.repository(named.Name())
+		if repo == nil {
+			if repo, err = p.remote.pushTo(named); err != nil {
+				return err
+			}
 		}
 		lenders, _ := p.src.(Lenders)
 		r := &pushedRepository{p: p, repo: repo, lend: &lending{repo: repo, from: lenders}, transfers: map[digest.Digest]Transfer{}}
@@ -96,7 +99,9 @@ func (p *pusher) close() error {
 	if p == nil {
 		return nil
 	}
-	p.remote.close()
+	if p.checked == nil {
+		p.remote.close()
+	}
 	if p.src == nil {
 		return nil
 	}

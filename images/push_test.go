@@ -95,7 +95,7 @@ func TestOnlyWhatIsMissingIsSent(t *testing.T) {
 	if got := seen(); !slices.Equal(got, want) {
 		t.Errorf("read %v, want the layer and the configuration %v", got, want)
 	}
-	if n := reg.Count("PATCH "); n != 2 {
+	if n := reg.Count("PUT /v2/a/b/blobs/"); n != 2 {
 		t.Errorf("%d uploads", n)
 	}
 	manifests := int64(len(next.manifest))
@@ -250,7 +250,7 @@ func TestBlobThatDisappearsIsSentAgainOnce(t *testing.T) {
 			if times == 1 && (err != nil || len(r[0].Written) != 3) || times > 1 && (err == nil || reg.Manifest("a/b", "v1") != nil) {
 				t.Errorf("%+v, %v", r, err)
 			}
-			if n := reg.Count("PATCH "); n != 4 {
+			if n := reg.Count("PUT /v2/a/b/blobs/"); n != 4 {
 				t.Errorf("%d uploads", n)
 			}
 		})

@@ -50,6 +50,10 @@ type blobUpload struct {
 	resumed bool     // the bytes come from more than one request
 }
 
+// wholeBlob is up to which size a blob is sent by the request that closes its upload: one request less, and what breaks off
+// is sent from its beginning.
+const wholeBlob = 256 << 10
+
 // attempt tries to bring the blob there.
 func (u *blobUpload) attempt(ctx context.Context) error {
 	if u.failed {
@@ -61,8 +65,20 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 			return err
 		}
 	}
+	first := !u.failed
 	u.failed = true
 	if u.at == nil {
+		if err := u.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if first && u.blob.Size <= wholeBlob {
+		err := u.finish(ctx, u.payload(0))
+		var status *StatusError
+		if !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) || status.unauthorized() {
+			return u.anew(err)
+		}
+		// The registry has forgotten an upload that was begun by a check, or takes no blob in one piece.
 		if err := u.begin(ctx); err != nil {
 			return err
 		}
@@ -72,7 +88,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 			return u.anew(err)
 		}
 	}
-	return u.anew(u.finish(ctx))
+	return u.anew(u.finish(ctx, nil))
 }
 
 // begin asks for a place to upload to.
@@ -106,15 +122,7 @@ func (u *blobUpload) next(resp *http.Response) error {
 // send sends what the registry lacks.
 func (u *blobUpload) send(ctx context.Context) error {
 	from := u.offset
-	q := request{
-		method: http.MethodPatch, url: u.at, foreign: u.foreign, success: accepted,
-		payload: &payload{
-			open:  func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
-			size:  u.blob.Size - from,
-			kind:  "application/octet-stream",
-			moved: func(n int64) { u.moved(from + n) },
-		},
-	}
+	q := request{method: http.MethodPatch, url: u.at, foreign: u.foreign, success: accepted, payload: u.payload(from)}
 	if from > 0 {
 		q.header = http.Header{"Content-Range": {fmt.Sprintf("%d-%d", from, u.blob.Size-1)}}
 	}
@@ -124,6 +132,16 @@ func (u *blobUpload) send(ctx context.Context) error {
 	}
 	u.offset = u.blob.Size
 	return u.next(resp)
+}
+
+// payload is the blob from an offset on.
+func (u *blobUpload) payload(from int64) *payload {
+	return &payload{
+		open:  func(ctx context.Context) (io.ReadCloser, error) { return u.open(ctx, from) },
+		size:  u.blob.Size - from,
+		kind:  "application/octet-stream",
+		moved: func(n int64) { u.moved(from + n) },
+	}
 }
 
 // open reads the blob from an offset. All of it is read and compared with its digest, whatever the registry has already.
@@ -142,13 +160,13 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 	}{v, r}, nil
 }
 
-// finish closes the upload. The registry compares the digest.
-func (u *blobUpload) finish(ctx context.Context) error {
+// finish closes the upload, with the whole blob unless that is nil. The registry compares the digest.
+func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	to := *u.at
 	query := to.Query()
 	query.Set("digest", u.blob.Digest.String())
 	to.RawQuery = query.Encode()
-	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, header: http.Header{"Content-Type": {"application/octet-stream"}}}
+	q := request{method: http.MethodPut, url: &to, foreign: u.foreign, success: accepted, slow: true, payload: whole, header: http.Header{"Content-Type": {"application/octet-stream"}}}
 	resp, err := u.repo.try(ctx, q, "", "")
 	if err != nil {
 		return err

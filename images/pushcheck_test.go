@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -30,7 +32,7 @@ func TestCheckPush(t *testing.T) {
 	}{
 		"nothing in a registry": {[]string{"oci:layout:v1"}, nil, nil, ""},
 		"two names of one repository, one of another": {[]string{"docker://HOST/a/b:v1", "oci:layout:v1", "docker://HOST/a/b:v2", "docker://HOST/a/c:v1"}, nil,
-			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "DELETE /v2/a/b/blobs/uploads/0", "POST /v2/a/c/blobs/uploads/", "DELETE /v2/a/c/blobs/uploads/1"}, ""},
+			[]string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/c/blobs/uploads/", "DELETE /v2/a/b/blobs/uploads/0", "DELETE /v2/a/c/blobs/uploads/1"}, ""},
 		"denied":      {[]string{"docker://HOST/a/b:v1"}, refuse(403, `{"errors":[{"code":"DENIED","message":"quota exceeded"}]}`), []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/"}, `"quota exceeded"`},
 		"out of work": {[]string{"docker://HOST/a/b:v1"}, refuse(503, ""), []string{"GET /v2/", "POST /v2/a/b/blobs/uploads/", "POST /v2/a/b/blobs/uploads/"}, "status 503"},
 		"uploads cannot be cancelled": {[]string{"docker://HOST/a/b:v1"}, func(w http.ResponseWriter, r *http.Request) bool {
@@ -49,12 +51,118 @@ func TestCheckPush(t *testing.T) {
 			for _, d := range c.dests {
 				dests = append(dests, parse(t, strings.ReplaceAll(d, "HOST", reg.Host())))
 			}
-			err := CheckPush(t.Context(), dests, CopyOptions{Registry: insecure(), Retries: 1, Backoff: 1})
+			check, err := CheckPush(t.Context(), dests, CopyOptions{Registry: insecure(), Retries: 1, Backoff: 1})
+			if err := check.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if got := reg.Requests(); !slices.Equal(got, c.requests) {
+			got := reg.Requests()
+			slices.SortStableFunc(got, func(a, b string) int { // uploads are cancelled in any order
+				if !strings.HasPrefix(a, "DELETE ") || !strings.HasPrefix(b, "DELETE ") {
+					return 0
+				}
+				return strings.Compare(a, b)
+			})
+			if !slices.Equal(got, c.requests) {
 				t.Errorf("requests %q, want %q", got, c.requests)
+			}
+		})
+	}
+}
+
+// A copy goes on with what the check has found out: with the scheme of the registry, and with the upload.
+func TestCheckedPush(t *testing.T) {
+	refuseWhole := func(w http.ResponseWriter, r *http.Request) bool {
+		refused := r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/uploads/") && r.ContentLength > 0
+		if refused {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		return refused
+	}
+	forget := func(w http.ResponseWriter, r *http.Request) bool {
+		first := r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/uploads/5") // the five before are of the first push
+		if first {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"errors":[{"code":"BLOB_UPLOAD_UNKNOWN","message":"x"}]}`)
+		}
+		return first
+	}
+	for name, c := range map[string]struct {
+		registry func(http.ResponseWriter, *http.Request) bool
+		next     string
+		counts   map[string]int
+	}{
+		"one layer is new":                 {nil, "changed", map[string]int{"": 12, "GET /v2/": 3, "HEAD ": 3, "POST ": 2, "PATCH ": 0, "PUT ": 4, "DELETE ": 0}},
+		"nothing is new":                   {nil, "b", map[string]int{"": 6, "POST ": 1, "PUT ": 0, "DELETE ": 1}},
+		"the upload is forgotten":          {forget, "changed", map[string]int{"POST ": 3, "PATCH ": 1, "DELETE ": 0}},
+		"blobs are not taken in one piece": {refuseWhole, "changed", map[string]int{"POST ": 4, "PATCH ": 2, "DELETE ": 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := testregistry.New(t)
+			at := reg.Host() + "/a/b:v1"
+			if _, err := pushTo(t, packages(t, "a", "b", "c", "d"), CopyOptions{}, at); err != nil {
+				t.Fatal(err)
+			}
+			reg.Forget()
+			if c.registry != nil {
+				reg.Interfere(c.registry)
+			}
+			o := CopyOptions{Registry: insecure()}
+			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+at)}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Checked = check
+			next := packages(t, "a", c.next, "c", "d")
+			if _, err := pushTo(t, next, o, at); err != nil {
+				t.Error(err)
+			}
+			if err := check.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for prefix, want := range c.counts {
+				if got := reg.Count(prefix); got != want {
+					t.Errorf("%d requests %q, want %d: %q", got, prefix, want, reg.Requests())
+				}
+			}
+			if string(reg.Manifest("a/b", "v1")) != string(next.manifest) {
+				t.Error("the tag names something else")
+			}
+		})
+	}
+}
+
+// What a name stands for is looked at before the work. That another image is there need not be a conflict: it may be the one
+// that will be made.
+func TestCheckPushIfDigest(t *testing.T) {
+	there, other := simple(t, "there"), digest.FromString("other")
+	is := digest.FromBytes(there.manifest)
+	for name, c := range map[string]struct {
+		tag, condition string
+		refused        bool
+		conflicts      int
+	}{
+		"as it should be":       {"v1", is.String(), false, 0},
+		"another image":         {"v1", other.String(), false, 1},
+		"an image for none":     {"v1", IfNone, false, 1},
+		"none, as it should be": {"v2", IfNone, false, 0},
+		"no image":              {"v2", other.String(), true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := testregistry.New(t)
+			put(reg, "a/b", "v1", there)
+			check, err := CheckPush(t.Context(), []Destination{parse(t, "docker://"+reg.Host()+"/a/b:"+c.tag)}, CopyOptions{Registry: insecure(), IfDigest: c.condition})
+			var conflict *ConflictError
+			if errors.As(err, &conflict) != c.refused || !c.refused && err != nil || len(check.Conflicts()) != c.conflicts {
+				t.Errorf("got %v, %v", err, check.Conflicts())
+			}
+			if err := check.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if reg.Count("POST ") != reg.Count("DELETE ") {
+				t.Errorf("requests %q", reg.Requests())
 			}
 		})
 	}

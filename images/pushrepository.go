@@ -173,6 +173,9 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 	r.p.event(event)
 	event.Kind = EventBlobProgress
 	told := time.Now()
+	if u.at == nil && b.Size <= wholeBlob {
+		u.at, u.foreign = r.p.checked.take(r.repo)
+	}
 	u.moved = func(n int64) {
 		if now := time.Now(); now.Sub(told) >= progressInterval {
 			told, event.Done = now, n

@@ -66,7 +66,7 @@ func (r *pushedRepository) expect(ctx context.Context, d Destination) (got diges
 	return got, r.conflict(tag, got)
 }
 
-func (r *pushedRepository) conflict(tag reference.NamedTagged, got digest.Digest) error {
+func (r *pushedRepository) conflict(tag reference.NamedTagged, got digest.Digest) *ConflictError {
 	want := digest.Digest(r.p.c.o.IfDigest)
 	if want == IfNone {
 		want = ""

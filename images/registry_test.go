@@ -73,7 +73,7 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(http.ResponseWriter){"500": status(500), "502": status(502), "503": status(503), "504": status(504), "reset": reset} {
-		for _, request := range []string{"POST", "PATCH", "PUT /v2/a/b/manifests", "HEAD"} {
+		for _, request := range []string{"POST", "PUT /v2/a/b/blobs", "PUT /v2/a/b/manifests", "HEAD"} {
 			t.Run(name+" "+request, func(t *testing.T) {
 				reg := testregistry.New(t)
 				host := reg.Host()
@@ -191,7 +191,7 @@ func TestStalledPush(t *testing.T) {
 	host := reg.Host()
 	var uploads atomic.Int32
 	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPatch {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/blobs/") {
 			return false
 		}
 		if uploads.Add(1) > 1 {
@@ -219,7 +219,7 @@ func TestTimeoutEndsAPush(t *testing.T) {
 	reg := testregistry.New(t)
 	host := reg.Host()
 	reg.Interfere(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPatch {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/blobs/") {
 			return false
 		}
 		// Only with its body read is the end of a connection noticed.

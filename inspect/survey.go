@@ -75,8 +75,11 @@ func kindOf(labels map[string]string) (Kind, string) {
 			return k.kind, at
 		}
 	}
-	if _, ok := labels[bundle.AnnotationPackage]; ok {
-		return Bundle, labels[bundle.AnnotationManifests]
+	// Bundles of plain manifests need not be of a package.
+	for _, label := range []string{bundle.AnnotationPackage, bundle.AnnotationManifests} {
+		if _, ok := labels[label]; ok {
+			return Bundle, labels[bundle.AnnotationManifests]
+		}
 	}
 	return Unknown, ""
 }

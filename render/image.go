@@ -111,7 +111,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 		if err != nil {
 			return content{}, err
 		}
-		return content{blobs: catalog(ctx, configs, *o), done: tree.Close}, nil
+		return content{blobs: catalog(ctx, configs, "", *o), done: tree.Close}, nil
 	}
 	b, err := bundleImage(ctx, img, ref, o)
 	return content{bundle: b, done: nothing}, err

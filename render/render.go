@@ -268,13 +268,13 @@ func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 			yield(nil, err)
 			return
 		}
-		catalog(ctx, fsys, o)(yield)
+		catalog(ctx, fsys, dir, o)(yield)
 	}
 }
 
-// catalog renders the catalog in a file system.
-func catalog(ctx context.Context, fsys fs.FS, o Options) iter.Seq2[declcfg.Blob, error] {
-	load := declcfg.LoadOptions{Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
+// catalog renders the catalog in a file system, which may be that of a directory.
+func catalog(ctx context.Context, fsys fs.FS, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
 	if !o.KeepGoing && !o.Repair {
 		var wanted func(pkg string) bool
 		if o.Packages != nil {

@@ -22,6 +22,8 @@ type WriteOptions struct {
 	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others:
 	// columns csv and bundle are NULL, as opm leaves them after an addition in mode semver or semver-skippatch.
 	HeadManifests bool
+	// AnyImages writes images that are no pull specs, see [Options].
+	AnyImages bool
 	// New lets [Replace] make a database where there is none, or an empty file.
 	New bool
 	// Limits are what the database will be read with: what exceeds them is not written.

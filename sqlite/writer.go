@@ -192,7 +192,11 @@ func (p *packageWriter) finish(ctx context.Context) error {
 	if p.plans == nil {
 		p.plan()
 	}
-	err := declcfg.Validate(&p.part)
+	valid := declcfg.Validate
+	if p.options.AnyImages {
+		valid = declcfg.ValidateAnyImages
+	}
+	err := valid(&p.part)
 	if err == nil {
 		err = p.checkTexts()
 	}

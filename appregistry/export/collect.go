@@ -81,8 +81,12 @@ func (c *collector) collect(ref string, o render.Options) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	valid := declcfg.Validate
+	if o.Compat == sqlite.CompatOPM {
+		valid = declcfg.ValidateAnyImages
+	}
 	for _, p := range c.packages {
-		errs = append(errs, declcfg.Validate(&p.catalog))
+		errs = append(errs, valid(&p.catalog))
 	}
 	return errors.Join(errs...)
 }
@@ -152,7 +156,7 @@ func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
 // manifest is the file of a package: its channels by name, with their heads.
 func (p *packageOf) manifest() (appregistry.Manifest, error) {
 	m := appregistry.Manifest{Package: p.name, DefaultChannel: p.defaultChannel}
-	g, err := declcfg.NewGraph(&p.catalog)
+	g, err := declcfg.NewGraphAnyImages(&p.catalog) // images are checked
 	if err != nil {
 		return m, err
 	}

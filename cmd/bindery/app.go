@@ -34,7 +34,8 @@ type program struct {
 	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
 	readPlatform v1.Platform
 	readAny      bool
-	lock         *images.Lock // until it is written
+	checking     *pushChecking // while an image is made
+	lock         *images.Lock  // until it is written
 	// embedded are the servers that have been looked for.
 	embedded     map[string]build.Server
 	embeddedLock sync.Mutex

@@ -154,15 +154,27 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if o.System, err = registry.System(work.Dir()); err != nil {
 		return err
 	}
-	if err := p.checkPush(c.Context, dests, c); err != nil {
-		return err
-	}
+	command := c.Context
+	p.checking = p.beginCheck(c, dests)
+	defer func() {
+		check, _ := p.checking.wait()
+		err = errors.Join(err, check.Close(command))
+		p.checking.end(nil)
+		p.checking, c.Context = nil, command
+	}()
 	image, err := make(o)
+	check, denied := p.checking.wait()
+	if denied != nil {
+		if err == nil {
+			_ = image.Close()
+		}
+		return denied
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	results, err := p.copyImage(c.Context, image, dests, registry, c)
+	results, err := p.copyImage(c.Context, image, dests, registry, c, check)
 	var stale *build.StaleError
 	if errors.As(err, &stale) {
 		p.log.Warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is made without the cache", stale.Layer))
@@ -175,7 +187,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 			return err
 		}
 		image = again
-		results, err = p.copyImage(c.Context, image, dests, registry, c)
+		results, err = p.copyImage(c.Context, image, dests, registry, c, check)
 	}
 	if err != nil {
 		return err
@@ -189,8 +201,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	return p.report(c, target, image, results)
 }
 
-// assemble shows on a terminal what the assembly of an image is at.
+// assemble shows on a terminal what the assembly of an image is at. It begins when the registries can be written to.
 func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) (*build.Image, error) {
+	if _, err := p.checking.wait(); err != nil {
+		return nil, err
+	}
 	status := cliutil.NewStatus(p.stderr, p.bars)
 	defer status.Close()
 	written := 0

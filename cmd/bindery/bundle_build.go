@@ -92,6 +92,9 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 				return nil, err
 			}
 		}
+		if _, err := p.checking.wait(); err != nil {
+			return nil, err
+		}
 		if err := p.writeMetadata(c.Context, c, source); err != nil {
 			return nil, err
 		}

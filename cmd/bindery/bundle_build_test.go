@@ -64,6 +64,11 @@ func TestBuildBundle(t *testing.T) {
 	if after := snapshot(t, filepath.Join(dir, "bundle")); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
+	for _, label := range []string{"operators.operatorframework.io.bundle.manifests.v1=other/", testConfigsLabel + "=/configs"} {
+		if got := runProgram(t, dir, "bindery", "build", "bundle", "bundle", "-t", "a/b:v1", "--dry-run", "--label", label); got.status != 1 || !strings.Contains(got.stderr, "the label contradicts the image: "+label[:40]) {
+			t.Errorf("--label %s: %+v", label, got)
+		}
+	}
 	if fromImage, fromDir := done(t, dir, "bindery", "render", "oci:etcd.oci:v1"), done(t, dir, "bindery", "render", "bundle"); fromImage != fromDir {
 		t.Errorf("the image renders as\n%s\nthe directory as\n%s", fromImage, fromDir)
 	}
@@ -190,6 +195,9 @@ func TestBuildPlainBundle(t *testing.T) {
 	done(t, dir, "bindery", "build", "bundle", "p/manifests", "--plain", "-t", "example.com/p:v1", "--output", "oci:none:v1")
 	if got := runProgram(t, dir, "bindery", "bundle", "validate", "oci:none:v1"); got.status != 0 {
 		t.Errorf("%+v", got)
+	}
+	if text := done(t, dir, "bindery", "inspect", "oci:none:v1") + done(t, dir, "bindery", "verify", "oci:none:v1"); !strings.Contains(text, "bundle manifests/") {
+		t.Errorf("a plain bundle is inspected as\n%s", text)
 	}
 	if got := runProgram(t, dir, "bindery", "bundle", "validate", "--plain", "p/manifests"); got.status != 0 {
 		t.Errorf("a flat directory: %+v", got)

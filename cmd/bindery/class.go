@@ -41,6 +41,8 @@ func withClass(err error) error {
 	// What the machine lacks is not the input's fault, whatever was being read.
 	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
 		class = cliutil.ClassLocal
+	case errors.Is(err, build.ErrLabel):
+		class = cliutil.ClassUsage
 	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit),
 		errors.Is(err, edit.ErrLimit), errors.Is(err, appregistry.ErrLimit):
 		class = cliutil.ClassLimit

@@ -79,6 +79,9 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 	}
 	return p.makeImage(c, "", o, func(o build.Options) (*build.Image, error) {
+		if _, err := p.checking.wait(); err != nil {
+			return nil, err // before commands run
+		}
 		start := time.Now()
 		r.System = o.System
 		result, err := fullbuild.Build(c.Context, r)

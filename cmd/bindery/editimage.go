@@ -121,7 +121,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 		e.source, e.name = change.Empty(kind), "new index"
 		return err
 	}
-	o := change.Options{Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true}
+	o := change.Options{Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true, AnyImages: p.opm}
 	kind, err := render.Classify(from)
 	if err != nil {
 		return err
@@ -136,6 +136,7 @@ func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun 
 		if e.configs, err = declcfg.OpenDir(from); err != nil {
 			return err
 		}
+		o.Dir = from
 	case render.Image:
 		ro, err := p.bundleOptions(c)
 		if err != nil {
@@ -261,7 +262,7 @@ func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string
 		}
 	}
 	written, err := sqlite.Create(c.Context, path, blobs, sqlite.WriteOptions{
-		Lossy: c.Bool("lossy"), Origins: e.result.Origins, HeadManifests: e.edit.HeadManifests,
+		Lossy: c.Bool("lossy"), Origins: e.result.Origins, HeadManifests: e.edit.HeadManifests, AnyImages: p.opm,
 	})
 	var loss *sqlite.LossError
 	if errors.As(err, &loss) {

@@ -49,7 +49,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: validator()})
+	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: validator()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

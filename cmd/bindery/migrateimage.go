@@ -63,9 +63,11 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 	if dir == "" {
 		dir = filepath.Join(work.Dir(), privateCatalog)
 	}
-	if err := p.checkPush(c.Context, dests, c); err != nil {
+	check, err := p.checkPush(c.Context, dests, c)
+	if err != nil {
 		return nil, nil, err
 	}
+	defer func() { err = errors.Join(err, check.Close(c.Context)) }()
 	var from *images.Description
 	if imaged && isImage(src) {
 		if from, err = render.Describe(c.Context, m.o.Render.Images, src); err != nil {
@@ -94,7 +96,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		p.tellBase(c, w.image)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), layerCount(w.image),
 			cliutil.FormatSize(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
-		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c); err != nil {
+		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c, check); err != nil {
 			return err
 		}
 		w.image.Pushed(w.results)

@@ -190,9 +190,11 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
 		return nil, err
 	}
-	if err := l.p.checkPush(ctx, t.Destinations, l.c); err != nil {
+	check, err := l.p.checkPush(ctx, t.Destinations, l.c)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, check.Close(ctx)) }()
 	work, err := images.NewWorkspace(ctx, t.Destinations, "")
 	if err != nil {
 		return nil, err
@@ -214,7 +216,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		}
 		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
 			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"),
-			Events: l.p.warnEvent, Platform: storedPlatform(l.c),
+			Events: l.p.warnEvent, Platform: storedPlatform(l.c), Checked: check,
 		})
 		r.Images = target{names: t.Names}.references(image, results)
 		return err

@@ -84,3 +84,31 @@ func TestExamplesUnderTheOtherName(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Files are named as the terminal can open them: below the directory that was given.
+func TestProblemsNameFilesThatCanBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "broken", "a", "catalog.yaml"), "schema: olm.package\nname: a\n  defaultChannel: x\n")
+	writeFile(t, filepath.Join(dir, "odd", "a", "catalog.json"), strings.Replace(packageText("a"), "{", `{"unheard-of": 1,`, 1))
+	writeFile(t, filepath.Join(dir, "more", "catalog.json"), packageText("b"))
+	for _, from := range []string{"", filepath.Join(dir, "")} {
+		for _, args := range []string{
+			"validate broken", "render broken", "list packages broken", "diff broken broken", "graph broken", "migrate broken out", "build catalog broken -t a/b:v1 --dry-run",
+			"catalog merge broken more", "validate odd", "render odd", "build catalog odd -t a/b:v1 --dry-run", "catalog rm odd nosuch", "index rm -f odd -o nosuch -t a/b:v1 --dry-run",
+		} {
+			list := strings.Fields(args)
+			for i, word := range list {
+				if word == "broken" || word == "odd" || word == "more" {
+					list[i] = filepath.Join(from, word)
+				}
+			}
+			want := filepath.Join(from, "broken", "a", "catalog.yaml") + ":"
+			if strings.Contains(args, "odd") {
+				want = filepath.Join(from, "odd", "a", "catalog.json") + ":1"
+			}
+			if got := runProgram(t, dir, "bindery", list...); !strings.Contains(got.stderr, want) || from == "" && strings.Contains(got.stderr, dir) {
+				t.Errorf("%s: want %s: %.500q", args, want, got.stderr)
+			}
+		}
+	}
+}

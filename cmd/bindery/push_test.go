@@ -125,6 +125,9 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		want := map[bool]string{true: "no image", false: condition}[condition == "none"]
+		if !strings.Contains(got.stderr, "it will be a conflict, unless that is the image that is made now") {
+			t.Errorf("no warning before the work: %s", got.stderr)
+		}
 		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) || !strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
 			t.Errorf("%+v", told)
 		}
@@ -134,6 +137,8 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
+		"build catalog cat -t a/b:v1 --label " + testConfigsLabel + "=/other":    `/other\": it is \"/configs\" here, and set without being asked for`,
+		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has nothing that this label is for`,
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
 		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest is for registries",
 		"migrate --from-file list --if-digest none":                              "--if-digest is for one migration",

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
 // changedDatabase is small.db after a statement, as index.db in a directory.
@@ -75,5 +77,47 @@ func TestOpmInvalidDatabase(t *testing.T) {
 		if got.status != 1 || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "invalid package") != 2 || strings.Count(got.stderr, "invalid index") != 1 {
 			t.Errorf("%s: %+v", c.args, got)
 		}
+	}
+}
+
+// Under the name opm a related image that is no pull spec keeps no package from being edited or exported, as opm parses none.
+func TestOpmEditsAnyImages(t *testing.T) {
+	conf := testregistry.Recorded(t).RegistriesConf(t, testregistry.RecordedHost)
+	const image = "quay.io/foo/bar@"
+	for _, args := range []string{
+		"registry add -d index.db -b etcd --image-ref-template " + refTemplate,
+		"registry rm -d index.db -o silicom-sts-operator",
+		"registry prune -d index.db -p etcd",
+		"registry prune-stranded -d index.db",
+		"registry deprecatetruncate -d index.db -b 127.0.0.1:5056/community/etcd:v0.9.0",
+		"index add -f index.db -b etcd -t acme/db:v2 --server none --image-ref-template " + refTemplate,
+		"index add -f index.db -b etcd --generate --image-ref-template " + refTemplate,
+		"index rm -f index.db -o silicom-sts-operator -t acme/db:v2 --server none",
+		"index export -i index.db -p etcd -f out --registries-conf " + conf + " --no-cache",
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := changedDatabase(t, "INSERT INTO related_image (image, operatorbundle_name) VALUES ('"+image+"', 'etcdoperator.v0.9.2')")
+			newBundle(t, filepath.Join(dir, "etcd"))
+			list := strings.Fields(args)
+			got := runProgram(t, dir, "bindery", list...)
+			if got.status == 0 {
+				t.Error("accepted under the name bindery")
+			}
+			if strings.Contains(got.stderr, "invalid image pull spec") && list[1] != "export" && !strings.Contains(got.stderr, "migrate --repair") {
+				t.Errorf("no hint in %s", got.stderr)
+			}
+			done(t, dir, "opm", list...)
+			out := map[string]string{"registry": "index.db", "index": "oci:db.oci:v2"}[list[0]]
+			switch {
+			case strings.Contains(args, "--generate"):
+				out = "database/index.db"
+			case list[1] == "export":
+				readFile(t, filepath.Join(dir, "out", "etcd", "package.yaml"))
+				return
+			}
+			if text := done(t, dir, "opm", "render", out); !strings.Contains(text, `"`+image+`"`) {
+				t.Errorf("the image is not in the new database")
+			}
+		})
 	}
 }

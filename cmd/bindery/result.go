@@ -74,15 +74,54 @@ func (p *program) warnOnce(text string) {
 }
 
 // checkPush finds out whether registries can be written to, before there is an image to write.
-func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) error {
-	return images.CheckPush(ctx, dests, images.CopyOptions{
-		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"),
+func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) (*images.PushCheck, error) {
+	check, err := images.CheckPush(ctx, dests, images.CopyOptions{
+		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
 		Events: p.warnEvent,
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, conflict := range check.Conflicts() {
+		p.log.Warn(fmt.Sprintf("%v: it will be a conflict, unless that is the image that is made now", conflict))
+	}
+	return check, nil
+}
+
+// pushChecking is a [program.checkPush] beside the reading of what the image is made of.
+type pushChecking struct {
+	end   context.CancelCauseFunc
+	done  chan struct{}
+	check *images.PushCheck // once done is closed
+	err   error
+}
+
+// beginCheck begins a check. A registry that cannot be written to ends the context of the command, of which the caller
+// tells the cause.
+func (p *program) beginCheck(c *cli.Context, dests []images.Destination) *pushChecking {
+	k := &pushChecking{done: make(chan struct{})}
+	all := c.Context
+	c.Context, k.end = context.WithCancelCause(all)
+	go func() {
+		defer close(k.done)
+		if k.check, k.err = p.checkPush(all, dests, c); k.err != nil {
+			k.end(k.err)
+		}
+	}()
+	return k
+}
+
+// wait waits for the check, if there is one.
+func (k *pushChecking) wait() (*images.PushCheck, error) {
+	if k == nil {
+		return nil, nil
+	}
+	<-k.done
+	return k.check, k.err
 }
 
 // copyImage carries the image to its destinations.
-func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context) ([]images.Result, error) {
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
 	if len(dests) == 0 {
 		return nil, nil
 	}
@@ -94,6 +133,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 		Timeout:  c.Duration("timeout"),
 		IfDigest: c.String("if-digest"),
 		Platform: storedPlatform(c),
+		Checked:  check,
 		Events: func(e images.Event) {
 			id := e.Destination + " " + string(e.Blob)
 			switch e.Kind {

@@ -78,6 +78,7 @@ func (p *program) loadCatalog(ctx context.Context, file string) (_ *declcfg.Cata
 		if err != nil {
 			return nil, err
 		}
+		o.Dir = file
 		return declcfg.Load(ctx, root, o)
 	}
 	in, name, err := p.openInput(file)

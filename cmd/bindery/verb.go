@@ -56,7 +56,7 @@ func newFilesFlag() cli.Flag {
 // changeOptions reads [editFlags] and [createFlags]. path is where a new catalog goes.
 func (p *program) changeOptions(c *cli.Context, path string) (change.Options, error) {
 	o := change.Options{
-		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Wait: c.Duration("wait"),
+		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Wait: c.Duration("wait"), AnyImages: p.opm,
 		Create: p.begins(c), New: change.Directory, Warn: p.warnAt,
 	}
 	if o.Wait <= 0 {

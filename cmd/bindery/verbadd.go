@@ -68,7 +68,7 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 		return change.Edit{}, err
 	}
 	o := edit.AddOptions{
-		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"), Permissive: c.Bool("permissive"),
+		Mode: mode, OverwriteLatest: c.Bool("overwrite-latest"), SubstitutesFor: c.Bool("enable-alpha"), Permissive: c.Bool("permissive"), AnyImages: p.opm,
 	}
 	additions, unread, err := p.fetchAdditions(c, refs, o.Permissive)
 	if err != nil {

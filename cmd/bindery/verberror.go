@@ -38,6 +38,9 @@ func (p *program) editHint(err error) string {
 		return "\"registry rm\" and \"catalog rm\" remove a broken package"
 	}
 	if broken != nil && p.hasFlag("keep-going") {
+		if strings.Contains(broken.Reason, "invalid image pull spec") {
+			return "--keep-going leaves broken packages out; \"migrate --repair\" makes a catalog directory without images that are no pull specs"
+		}
 		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
 	}
 	if !errors.As(err, &wrong) {

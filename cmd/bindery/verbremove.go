@@ -53,7 +53,7 @@ func truncateFlags() []cli.Flag {
 
 // truncateEdit deprecates bundles, given by image or as PACKAGE/NAME, and cuts off what is below them.
 func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, error) {
-	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive")}
+	o := edit.TruncateOptions{AllowPackageRemoval: c.Bool("allow-package-removal"), Permissive: c.Bool("permissive"), AnyImages: p.opm}
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return edit.DeprecateTruncate(s.Catalog, bundles, o)
 	}}, nil
