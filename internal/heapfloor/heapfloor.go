@@ -8,44 +8,50 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
-// The heap that is not collected. Below four times the percentage in KiB there is no collection, see
-// runtime/debug.SetGCPercent.
+// The heap that is not collected, and the percentage that makes it so large before the first collection: with Go's own, 100, that
+// begins at 4 MiB.
 const (
 	floor   = 16 << 20
 	percent = 400
 )
 
+// What counts from the next collection on.
+var (
+	by   atomic.Int32
+	once atomic.Bool
+)
+
 func init() {
+	by.Store(100) // the default of Go
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
+		arm()
 	}
 }
 
 // Keep sets the percentage by which the heap may grow until it is collected again, and lets it grow to 16 MiB in any case.
 // The variable GOGC of the environment counts instead, if it is there.
-func Keep(by int) { keep(by, false) }
+func Keep(percent int) { by.Store(int32(percent)) }
 
 // Once is [Keep] for a process that runs for long: after the first collection the percentage alone counts.
-func Once(by int) { keep(by, true) }
+func Once(percent int) {
+	by.Store(int32(percent))
+	once.Store(true)
+}
 
-func keep(by int, once bool) {
-	if os.Getenv("GOGC") != "" {
+// arm has collected called after the next collection: what it makes goes with that, and shares its memory with nothing.
+func arm() { runtime.SetFinalizer(new([64]byte), collected) }
+
+func collected(*[64]byte) {
+	least := int(by.Load())
+	if once.Load() {
+		debug.SetGCPercent(least)
 		return
 	}
-	var collected func(*[64]byte)
-	arm := func() {
-		runtime.SetFinalizer(new([64]byte), collected) // it goes with the next collection, and shares its memory with nothing
-	}
-	collected = func(*[64]byte) {
-		if once {
-			debug.SetGCPercent(by)
-			return
-		}
-		debug.SetGCPercent(next(by, live()))
-		arm()
-	}
+	debug.SetGCPercent(next(least, live()))
 	arm()
 }
 

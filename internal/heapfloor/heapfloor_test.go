@@ -20,13 +20,14 @@ func percentNow() int {
 func TestFirst(t *testing.T) {
 	const as = "BINDERY_TEST_HEAPFLOOR"
 	if how := os.Getenv(as); how != "" {
-		heap := make([]byte, 2*floor)
-		if how == "once" {
+		switch how {
+		case "once":
 			Once(50)
-		} else {
+		case "keep":
 			Keep(50)
 		}
 		print(percentNow(), " ")
+		heap := make([]byte, 2*floor)
 		for n := 0; percentNow() == percent && n < 1e6; n++ {
 			runtime.GC()
 			runtime.Gosched()
@@ -38,6 +39,7 @@ func TestFirst(t *testing.T) {
 	for _, c := range []struct{ name, how, gogc, want string }{
 		{"a large heap", "keep", "", "^400 50\n"},
 		{"a process that runs for long", "once", "", "^400 50\n"},
+		{"nobody has said anything", "default", "", "^400 100\n"},
 		{"what the user says counts", "keep", "70", "^70 70\n"},
 		{"what the user says counts in the long run", "once", "70", "^70 70\n"},
 	} {
