@@ -112,6 +112,9 @@ func (s *storer) write(p []byte) error {
 		}
 		s.buf = nil
 	}
+	if len(p) == 0 {
+		return nil
+	}
 	_, err := s.file.Write(p)
 	return err
 }

@@ -22,13 +22,18 @@ var codecs = map[string][]byte{
 	"bzip2": {'B', 'Z', 'h'},
 }
 
-// decompress is the archive in a layer. The media type and the content must agree on the codec.
-func decompress(r io.Reader, mediaType string) (io.ReadCloser, error) {
+// decompress is the archive in a layer of so many bytes, less than zero if that is not known. The media type and the content must
+// agree on the codec.
+func decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
 	want, err := codecOf(mediaType)
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReaderSize(r, 128<<10)
+	room := int64(128 << 10)
+	if size >= 0 {
+		room = min(room, size)
+	}
+	in := bufio.NewReaderSize(r, int(room))
 	head, err := in.Peek(8)
 	if err != nil && err != io.EOF {
 		return nil, err
@@ -152,7 +157,7 @@ func (e *endReader) finish() error {
 	if e.n < int64(len(e.tail)) || e.tail != [1024]byte{} {
 		return fmt.Errorf("%w: missing end of archive", ErrInvalid)
 	}
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, 4<<10)
 	for {
 		n, err := e.r.Read(buf)
 		if bytes.ContainsFunc(buf[:n], func(r rune) bool { return r != 0 }) {

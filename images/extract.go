@@ -157,7 +157,7 @@ func blame(err error, rest io.Reader) error {
 const maxBlame = 64 << 20
 
 func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
-	plain, err := decompress(r, l.MediaType)
+	plain, err := decompress(r, l.MediaType, l.Size)
 	if err != nil {
 		return err
 	}

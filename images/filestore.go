@@ -133,7 +133,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits Limi
 	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	plain, err := decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType)
+	plain, err := decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
 	if err != nil {
 		return nil, err
 	}

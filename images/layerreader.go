@@ -36,7 +36,7 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, blob.Close()) }()
-	plain, err := decompress(blob, l.MediaType)
+	plain, err := decompress(blob, l.MediaType, l.Size)
 	if err != nil {
 		return 0, blame(err, blob)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -180,7 +181,7 @@ func (h *registryHost) findScheme(ctx context.Context) (string, error) {
 		resp, err := h.send(ctx, &request{url: &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}})
 		if err == nil {
 			h.learn(resp.Header)
-			resp.Body.Close()
+			passOver(resp)
 			return scheme, nil
 		}
 		if first == nil || errors.Is(first, http.ErrSchemeMismatch) {
@@ -191,6 +192,14 @@ func (h *registryHost) findScheme(ctx context.Context) (string, error) {
 		}
 	}
 	return "", first
+}
+
+// passOver closes an answer of which only the header counts. A short text is read first: then the connection can be used again.
+func passOver(resp *http.Response) {
+	if n := resp.ContentLength; n >= 0 && n <= 4<<10 {
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	resp.Body.Close()
 }
 
 // learn keeps what the registry wants to see of its clients.

@@ -205,7 +205,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 			known, creds := p.credentials()
 			return nil, refusal(resp, known, creds, q.authorization != "")
 		}
-		resp.Body.Close()
+		passOver(resp)
 		p.host.learn(resp.Header)
 		if len(p.host.wanted()) == 0 {
 			// Some registries say only here what they want.
@@ -213,7 +213,7 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 			if err != nil {
 				return nil, err
 			}
-			ping.Body.Close()
+			passOver(ping)
 			p.host.learn(ping.Header)
 		}
 	}

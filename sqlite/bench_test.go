@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"io"
+	"iter"
 	"os"
 	"testing"
 
@@ -32,6 +33,21 @@ func BenchmarkRender(b *testing.B) {
 			b.Fatal(err)
 		}
 		if err := db.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkReplace writes a database again as it is.
+func BenchmarkReplace(b *testing.B) {
+	path := recorded.Part(b).Database(b, "medium")
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := sqlite.Replace(b.Context(), path, sqlite.Options{Reuse: true, Stored: true, KeepGoing: true}, sqlite.WriteOptions{Lossy: true},
+			func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
+				return db.Blobs(ctx), nil
+			})
+		if err != nil {
 			b.Fatal(err)
 		}
 	}

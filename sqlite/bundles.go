@@ -27,7 +27,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 	for range db.options.Jobs {
 		workers.Go(func() {
 			for s := range rows {
-				if m, err := readManifests(s.buf[:s.csv], s.buf[s.csv:]); err != nil {
+				if m, _, err := readManifests(s.buf[:s.csv], s.buf[s.csv:]); err != nil {
 					s.bundle.problem = err
 				} else {
 					s.bundle.manifests = m

@@ -46,8 +46,9 @@ type csv struct {
 	stub           bool // it installs nothing: it was made of what a catalog knows, see stubCSV
 }
 
-// readManifests parses the two columns of one bundle. Empty and NULL columns are the same.
-func readManifests(csvColumn, bundleColumn []byte) (*manifests, error) {
+// readManifests parses the two columns of one bundle. Empty and NULL columns are the same. The document is that of the csv
+// column, nil if that is empty.
+func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, error) {
 	m := &manifests{csvAt: -1}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(bundleColumn))
 	for {
@@ -56,10 +57,10 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, len(m.objects), shorten(err))
+			return nil, nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, len(m.objects), shorten(err))
 		}
 		if value.Kind() != '{' {
-			return nil, fmt.Errorf("%w: column bundle: object %d: not a JSON object", ErrInvalid, len(m.objects))
+			return nil, nil, fmt.Errorf("%w: column bundle: object %d: not a JSON object", ErrInvalid, len(m.objects))
 		}
 		end := int32(dec.InputOffset())
 		m.objects = append(m.objects, span{end - int32(len(value)), end})
@@ -72,20 +73,26 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, error) {
 		inBundle = m.objects[m.csvAt].of(bundleColumn)
 	}
 	csvColumn = bytes.TrimSpace(csvColumn)
-	if len(csvColumn) > 0 && !bytes.Equal(csvColumn, inBundle) {
-		fromColumn, err := readCSV(csvColumn)
+	var document *csvDocument
+	same := bytes.Equal(csvColumn, inBundle)
+	if len(csvColumn) > 0 && !same {
+		fromColumn, d, err := readCSV(csvColumn)
 		if err != nil {
-			return nil, fmt.Errorf("%w: column csv: %w", ErrInvalid, shorten(err))
+			return nil, nil, fmt.Errorf("%w: column csv: %w", ErrInvalid, shorten(err))
 		}
-		m.csv = fromColumn
+		m.csv, document = fromColumn, d
 	}
 	if inBundle != nil {
-		var err error
-		if m.csv, err = readCSV(inBundle); err != nil {
-			return nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, m.csvAt, shorten(err))
+		fromBundle, d, err := readCSV(inBundle)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: column bundle: object %d: %w", ErrInvalid, m.csvAt, shorten(err))
+		}
+		m.csv = fromBundle
+		if same {
+			document = d
 		}
 	}
-	return m, nil
+	return m, document, nil
 }
 
 func (s span) of(column []byte) []byte { return column[s.start:s.end] }
@@ -177,10 +184,10 @@ type csvContainer struct {
 	Image string `json:"image"`
 }
 
-func readCSV(object []byte) (*csv, error) {
+func readCSV(object []byte) (*csv, *csvDocument, error) {
 	var d csvDocument
 	if err := json.Unmarshal(object, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := &csv{
 		version:        jsonString(d.Spec.Version),
@@ -209,7 +216,7 @@ func readCSV(object []byte) (*csv, error) {
 			}
 		}
 	}
-	return c, nil
+	return c, &d, nil
 }
 
 // jsonString returns the string that a value is, or the empty string.

@@ -77,7 +77,7 @@ func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackagePrope
 type columns struct {
 	csv, bundle any
 	parsed      *manifests
-	document    []byte // of the ClusterServiceVersion; nil if there is none
+	document    *csvDocument // in column csv; nil if there is none
 }
 
 // manifests makes the columns csv and bundle. They are read back at once: what cannot be read is not written.
@@ -86,7 +86,11 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property declcf
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	var bundle []byte
+	size := 0
+	for _, object := range objects {
+		size += len(object) + 1
+	}
+	bundle := make([]byte, 0, size)
 	for i, stored := range b.Properties {
 		if stored.Type != declcfg.PropertyBundleObject {
 			continue
@@ -96,7 +100,9 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property declcf
 		}
 		object := bytes.TrimSpace(objects[0])
 		objects = objects[1:]
-		if !bytes.Equal(declcfg.NewBundleObject(object).Value, stored.Value) {
+		var again []declcfg.Property
+		again, p.encoded = encodeObjects(p.encoded[:0], object, []span{{0, int32(len(object))}})
+		if !bytes.Equal(again[0].Value, stored.Value) {
 			p.changed(Finding{Bundle: b.Name, Field: "bundle", Reason: "a manifest is not stored as one JSON object, and will be"})
 		}
 		bundle = append(append(bundle, object...), '\n')
@@ -113,14 +119,14 @@ func (p *packageWriter) manifests(b *declcfg.Bundle, plan *plan, property declcf
 			return nil, err
 		}
 	}
-	c := &columns{document: inColumn}
+	c := &columns{}
 	if len(inColumn) > 0 {
 		c.csv = string(inColumn) + "\n"
 	}
 	if len(bundle) > 0 {
 		c.bundle = string(bundle)
 	}
-	if c.parsed, err = readManifests(inColumn, bundle); err != nil {
+	if c.parsed, c.document, err = readManifests(inColumn, bundle); err != nil {
 		return nil, err
 	}
 	if size := len(inColumn) + len(bundle) + 1; size > p.options.Limits.ValueBytes {

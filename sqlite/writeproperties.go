@@ -16,11 +16,7 @@ import (
 // A constraint is a property here, as in a file-based catalog, and not a dependency as opm has it when it adds a bundle:
 // opm drops constraints among the dependencies when it reads them, and OLM takes them from either.
 func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
-	plurals, err := readPlurals(c.document)
-	if err != nil {
-		return err
-	}
-	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: plurals, seen: map[property]bool{}}
+	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[property]bool{}}
 	for _, property := range b.Properties {
 		if err := w.property(property); err != nil {
 			return err
@@ -162,15 +158,11 @@ func (w *rowWriter) more(p property, known ...string) {
 	}
 }
 
-// readPlurals reads the plurals of the APIs that a ClusterServiceVersion names.
-func readPlurals(document []byte) (map[gvk]string, error) {
+// plurals are those of the APIs that a ClusterServiceVersion names; d may be nil.
+func (d *csvDocument) plurals() map[gvk]string {
 	plurals := map[gvk]string{}
-	if len(document) == 0 {
-		return plurals, nil
-	}
-	var d csvDocument
-	if err := json.Unmarshal(document, &d); err != nil {
-		return nil, fmt.Errorf("%w: the ClusterServiceVersion: %w", ErrInvalid, shorten(err))
+	if d == nil {
+		return plurals
 	}
 	crds := append(d.Spec.CRDs.Owned, d.Spec.CRDs.Required...)
 	for i, api := range crdAPIs(crds) {
@@ -180,5 +172,5 @@ func readPlurals(document []byte) (map[gvk]string, error) {
 	for i, api := range serviceAPIs(services) {
 		plurals[api] = services[i].Name
 	}
-	return plurals, nil
+	return plurals
 }

@@ -25,6 +25,7 @@ type writer struct {
 	strays   []stray
 	text     int64 // bytes of the values of properties, which readers hold in memory
 	pkg      *packageWriter
+	encoded  []byte // memory for one manifest as catalogs have it
 }
 
 // stray is a name that a channel's entries name and no channel of the package has.

@@ -136,8 +136,15 @@ type statements struct {
 	prepared map[string]*sql.Stmt
 }
 
-// run executes a statement, which is prepared when it is used first.
+// run executes a statement, which is prepared when it is used first. One with arguments writes a row: for that the library need not
+// start a goroutine that waits for the end of the context.
 func (s *statements) run(ctx context.Context, statement string, args ...any) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(args) > 0 {
+		ctx = context.WithoutCancel(ctx)
+	}
 	stmt := s.prepared[statement]
 	if stmt == nil {
 		var err error

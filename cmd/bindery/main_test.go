@@ -163,3 +163,14 @@ func snapshot(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// What the packages of the program make when they are initialized is not looked through again before the heap has grown by
+// something else.
+func TestNoCollectionAtStart(t *testing.T) {
+	cmd := exec.Command(filepath.Join(binDir, "bindery"), "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "gc 1 @") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

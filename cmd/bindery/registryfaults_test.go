@@ -170,6 +170,7 @@ func TestRegistryFaults(t *testing.T) {
 	type expected struct {
 		class    int // 0 is success
 		requests int // of the kind, at least; 0 is any number
+		again    int // that the HTTP library may make once more: on a connection that was used before, one may come too late
 		text     string
 	}
 	ok := expected{}
@@ -194,7 +195,7 @@ func TestRegistryFaults(t *testing.T) {
 		"404":                          {kindTag, answers(404, always), nil, expected{class: 4, requests: 1, text: "404"}},
 		"reset once, tag":              {kindTag, resets(1), nil, expected{requests: 2}},
 		"reset once, layer":            {kindLayer, resets(1), nil, expected{requests: 2}},
-		"reset for ever":               {kindTag, resets(always), []string{"--retries", "1"}, expected{class: 4, requests: 2}},
+		"reset for ever":               {kindTag, resets(always), []string{"--retries", "1"}, expected{class: 4, requests: 2, again: 1}},
 		"cut once, with ranges":        {kindLayer, cuts(1, true), nil, expected{requests: 2}},
 		"cut once, without ranges":     {kindLayer, cuts(1, false), nil, expected{requests: 2}},
 		"cut once, configuration":      {kindConfig, cuts(1, false), nil, expected{requests: 2}},
@@ -213,6 +214,7 @@ func TestRegistryFaults(t *testing.T) {
 			if c.kind == kindLayer {
 				most *= 2 // the image has two, which may be fetched at once
 			}
+			most += c.want.again
 			if n := p.count(c.kind); n < c.want.requests || c.want.class != 0 && c.want.requests > 0 && n > most {
 				t.Errorf("%d requests, want %d to %d", n, c.want.requests, most)
 			}

@@ -52,6 +52,7 @@ const (
 const (
 	sniffSize = 4 << 10
 	readSize  = 64 << 10
+	leastRead = 4 << 10 // a buffer with less room than this is made larger
 )
 
 // NewSplitter returns a Splitter of r.
@@ -109,7 +110,7 @@ func (s *Splitter) fill() bool {
 		n := copy(s.buf, s.window())
 		s.buf, s.start = s.buf[:n], 0
 	}
-	if cap(s.buf)-len(s.buf) < readSize {
+	if cap(s.buf)-len(s.buf) < leastRead {
 		size := 2*cap(s.buf) + readSize
 		if cap(s.buf) > 4<<20 {
 			size = cap(s.buf) + cap(s.buf)/4
