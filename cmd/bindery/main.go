@@ -21,8 +21,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/firstgc"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
-	"github.com/operator-bindery/bindery/internal/heapfloor"
 )
 
 // How long a command may take to end after a signal: a server has to let its clients finish.
@@ -75,11 +75,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 
 	line, err := cliutil.Parse(app, args)
-	wait, others, collect := grace, []os.Signal(nil), heapfloor.Keep
+	wait, others := grace, []os.Signal(nil)
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
-		wait, others, collect = serverGrace, []os.Signal{syscall.SIGHUP}, heapfloor.Once
+		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}
 	}
-	collect(50) // a tenth less memory for a tenth more processor time
+	firstgc.Then(50) // a tenth less memory for a tenth more processor time
 	ctx, stop := cliutil.WithSignals(context.Background(), wait, os.Exit, others...)
 	defer stop()
 	switch {
