@@ -181,17 +181,19 @@ func TestReportsOfLists(t *testing.T) {
 func TestHostileIndexImages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	b.write("cat/foo/catalog.yaml", healthy)
-	const label = "operators.operatorframework.io.index.database.v1="
 	for i, path := range []string{"/configs", "/configs/foo", "/configs/foo/catalog.yaml", "/proc/self/environ", "/in\ndex.db", "/../../canary/secret", "/"} {
-		tag := fmt.Sprintf("v%d", i)
-		b.accepted("build", "catalog", "cat", "-t", "example.com/foo:"+tag, "--server", "none", "--label", label+path, "--output", "oci:img")
+		dir := fmt.Sprintf("img%d", i)
+		picture{
+			labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs", "operators.operatorframework.io.index.database.v1": path},
+			layers: []blobOf{gzipLayer(t, tarOf(t, file("configs/foo/catalog.yaml", healthy)))},
+		}.put(b, dir)
+		image := "oci:" + dir + ":v1"
 		for _, args := range [][]string{
-			{"index", "rm", "-f", "oci:img:" + tag, "-o", "foo", "-t", "example.com/bar:v1", "--output", "oci:out"},
-			{"index", "rm", "--generate", "-f", "oci:img:" + tag, "-o", "foo"},
-			{"catalog", "rm", "oci:img:" + tag, "foo", "-t", "example.com/bar:v1", "--output", "oci:out"},
-			{"migrate", "oci:img:" + tag, "-t", "example.com/bar:v1", "--output", "oci:out"},
-			{"index", "export", "-i", "oci:img:" + tag, "-f", "out"},
+			{"index", "rm", "-f", image, "-o", "foo", "-t", "example.com/bar:v1", "--output", "oci:out"},
+			{"index", "rm", "--generate", "-f", image, "-o", "foo"},
+			{"catalog", "rm", image, "foo", "-t", "example.com/bar:v1", "--output", "oci:out"},
+			{"migrate", image, "-t", "example.com/bar:v1", "--output", "oci:out"},
+			{"index", "export", "-i", image, "-f", "out"},
 		} {
 			before := b.snapshot()
 			o := b.run(append([]string{"--error-format=json"}, args...)...)

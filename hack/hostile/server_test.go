@@ -534,7 +534,7 @@ func TestPod(t *testing.T) {
 			b.write("configs/foo/catalog.yaml", healthy)
 			b.accepted("serve", "configs", "--cache-dir", "cache", "--cache-only")
 			root := t.TempDir()
-			mountTmpfs(t, root, "size=100m,mode=755")
+			mountTmpfs(t, root, "size=200m,mode=755")
 			check(t, os.CopyFS(filepath.Join(root), os.DirFS(b.dir)))
 			check(t, os.WriteFile(filepath.Join(root, "index.db"), smallDatabase(t), 0o444))
 			program, err := os.ReadFile(bindery)
