@@ -12,12 +12,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/race"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // The memory of an edit does not grow with the manifests: neither with those of other packages nor with those of the packages
 // that it changes.
 func TestMemory(t *testing.T) {
+	if race.Enabled {
+		t.Skip("with the race detector a program takes several times the memory")
+	}
 	t.Run("made up", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index.db")
 		if _, err := sqlite.Create(context.Background(), path, madeUp(12, 400), sqlite.WriteOptions{}); err != nil {

@@ -15,9 +15,20 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/race"
 )
 
+// notDynamic skips a test that this program is a server for: with the race detector it is linked dynamically.
+func notDynamic(t *testing.T) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("with the race detector the program is linked dynamically, and cannot be a server in an image")
+	}
+}
+
 func TestOwnPlatformAlwaysHasAServer(t *testing.T) {
+	notDynamic(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("images are of linux: another system has no server of its own to offer")
 	}
@@ -49,6 +60,7 @@ func TestOwnPlatformAlwaysHasAServer(t *testing.T) {
 }
 
 func TestEveryPlatformListedOpens(t *testing.T) {
+	notDynamic(t)
 	for _, p := range Platforms() {
 		goos, goarch, _ := strings.Cut(p, "/")
 		s, err := Find(goos, goarch)
