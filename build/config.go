@@ -28,7 +28,7 @@ type purpose struct {
 // ErrLabel is that a label of [Options.Labels] contradicts what the image holds.
 var ErrLabel = errors.New("the label contradicts the image")
 
-// checkLabels refuses labels by which nobody could read the image.
+// checkLabels refuses labels that contradict what the image holds: no client could read it.
 func (o *Options) checkLabels() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(o.purpose.labels)) {

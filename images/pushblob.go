@@ -76,7 +76,7 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 		err := u.finish(ctx, u.payload(0))
 		var status *StatusError
 		if !errors.As(err, &status) || status.Status < 400 || transientStatus(status.Status) || status.unauthorized() {
-			return u.anew(err)
+			return u.classify(err)
 		}
 		// The registry has forgotten an upload that was begun by a check, or takes no blob in one piece.
 		if err := u.begin(ctx); err != nil {
@@ -85,10 +85,10 @@ func (u *blobUpload) attempt(ctx context.Context) error {
 	}
 	if u.offset < u.blob.Size {
 		if err := u.send(ctx); err != nil {
-			return u.anew(err)
+			return u.classify(err)
 		}
 	}
-	return u.anew(u.finish(ctx, nil))
+	return u.classify(u.finish(ctx, nil))
 }
 
 // begin asks for a place to upload to.
@@ -177,9 +177,9 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 	return nil
 }
 
-// anew decides what an error means for the upload: one that the registry does not know any more, or in which something
+// classify decides what an error means for the upload: one that the registry does not know any more, or in which something
 // went wrong on the way, begins again.
-func (u *blobUpload) anew(err error) error {
+func (u *blobUpload) classify(err error) error {
 	switch {
 	case hasStatus(err, http.StatusRequestedRangeNotSatisfiable):
 		return &againError{err} // the registry has more or less than was thought, and will tell
