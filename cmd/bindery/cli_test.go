@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -228,6 +231,45 @@ func TestSignals(t *testing.T) {
 				t.Errorf("left behind: %v (%v)", left, err)
 			}
 		})
+	}
+}
+
+// A cache that is being filled has nothing to load again: SIGHUP ends it as it ends any other command.
+func TestSignalWhileCacheIsFilled(t *testing.T) {
+	dir := t.TempDir()
+	catalog := `{"schema":"olm.package","name":"foo","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"foo","name":"stable","entries":[{"name":"foo.v1.0.0"}]}
+{"schema":"olm.bundle","package":"foo","name":"foo.v1.0.0","image":"example.com/foo:v1","properties":[{"type":"olm.package","value":{"packageName":"foo","version":"1.0.0"}}` +
+		strings.Repeat(`,{"type":"example.com/filler","value":{"filler":"`+strings.Repeat("x", 100)+`"}}`, 200_000) + "]}\n"
+	if err := os.MkdirAll(filepath.Join(dir, "cat"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cat", "catalog.json"), []byte(catalog), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(dir, "bindery", "serve", "cat", "--cache-dir", "cache", "--cache-only")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stderr)
+	begun, err := lines.ReadString('\n')
+	if err != nil || !strings.Contains(begun, "building cache") {
+		t.Fatalf("%q (%v)", begun, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	err = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 129 || !strings.Contains(string(rest), "interrupted by SIGHUP") {
+		t.Errorf("status %d (%v), %s", status, err, rest)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cache")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cache is left: %v", err)
 	}
 }
 

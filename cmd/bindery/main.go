@@ -128,7 +128,7 @@ func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, a
 		return status.Status
 	}
 	var sig cliutil.Signal
-	interrupted := errors.As(context.Cause(ctx), &sig)
+	interrupted := errors.As(context.Cause(ctx), &sig) || errors.As(err, &sig)
 	if interrupted {
 		err = sig
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -88,5 +89,10 @@ func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Optio
 			}
 		}
 	}()
-	return serve.Run(ctx, src, o)
+	err := serve.Run(ctx, src, o)
+	// What was interrupted says only that its context has ended.
+	if hangup := (cliutil.Signal{}); err != nil && errors.As(context.Cause(ctx), &hangup) {
+		return hangup
+	}
+	return err
 }
