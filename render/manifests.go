@@ -6,9 +6,9 @@ import (
 	"iter"
 	"os"
 
-	"github.com/operator-bindery/bindery/appregistry"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/appregistry"
 )
 
 // hasManifests tells whether a directory holds package manifests.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
 // finish brings a blob into the form that rendering gives it, whatever it was read from: a bundle's manifests are its

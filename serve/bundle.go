@@ -3,9 +3,9 @@ package serve
 import (
 	"encoding/base64"
 	"fmt"
-	json "github.com/go-json-experiment/json/v1"
 	"slices"
 
+	json "github.com/go-json-experiment/json/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/heaptest"
-	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // BenchmarkLoad is a start with a ready cache in each format, and without one.

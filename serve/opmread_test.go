@@ -15,8 +15,8 @@ import (
 
 	"github.com/akrylysov/pogreb"
 
-	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 var formats = []string{serve.FormatPogreb, serve.FormatJSON}

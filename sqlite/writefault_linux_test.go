@@ -3,16 +3,15 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"io"
 	"net/url"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
-
-	"context"
-	"path/filepath"
 
 	"github.com/operator-bindery/bindery/sqlite"
 )

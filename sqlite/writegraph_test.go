@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/diff"
+	"github.com/operator-bindery/bindery/declcfg/diff"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -23,12 +23,12 @@ type program struct {
 	name   string
 	opm    bool // started as opm
 	stdin  io.Reader
-	stdout *cliutil.Pipe
+	stdout *cmdline.Pipe
 	stderr io.Writer
 	log    *slog.Logger
 	quiet  bool
 	bars   bool // progress may be drawn
-	line   cliutil.Line
+	line   cmdline.Line
 	images *images.Client    // once a command has asked for it
 	blobs  *images.BlobCache // likewise
 	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
@@ -91,7 +91,7 @@ func newApp(p *program) *cli.App {
 			p.manCommand(),
 		},
 	}
-	cliutil.Prepare(app)
+	cmdline.Prepare(app)
 	return app
 }
 
@@ -103,19 +103,19 @@ func (p *program) root(c *cli.Context) error {
 	case p.opm:
 		return nil
 	}
-	return cliutil.WriteHelp(p.stdout, c.App, p.line)
+	return cmdline.WriteHelp(p.stdout, c.App, p.line)
 }
 
 // group is the action of a command that only has commands below it: one of them is missing. opm shows its help then.
 func (p *program) group(c *cli.Context) error {
 	if p.opm || p.line.Help {
-		return cliutil.WriteHelp(p.stdout, c.App, p.line)
+		return cmdline.WriteHelp(p.stdout, c.App, p.line)
 	}
 	var names []string
 	for _, sub := range p.line.Leaf().VisibleCommands() {
 		names = append(names, sub.Name)
 	}
-	return cliutil.Usagef("%q needs a command: %s", p.line.Name(c.App.HelpName), strings.Join(names, ", "))
+	return cmdline.Usagef("%q needs a command: %s", p.line.Name(c.App.HelpName), strings.Join(names, ", "))
 }
 
 func (p *program) globalFlags() []cli.Flag {
@@ -137,20 +137,20 @@ func (p *program) globalFlags() []cli.Flag {
 func (p *program) readGlobals(c *cli.Context) error {
 	for _, f := range []string{"log-format", "error-format"} {
 		if v := c.String(f); v != "" && v != "text" && v != "json" {
-			return cliutil.Usagef("invalid --%s value %q, expected (text|json)", f, v)
+			return cmdline.Usagef("invalid --%s value %q, expected (text|json)", f, v)
 		}
 	}
-	level, err := cliutil.ParseLevel(c.String("log-level"))
+	level, err := cmdline.ParseLevel(c.String("log-level"))
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.Bool("skip-tls") && c.Bool("use-http"):
-		return cliutil.Usagef("invalid flag combination: skip-tls and use-http cannot both be true")
+		return cmdline.Usagef("invalid flag combination: skip-tls and use-http cannot both be true")
 	case c.Bool("skip-tls") && c.Bool("skip-tls-verify"):
-		return cliutil.Usagef("invalid flag combination: skip-tls and skip-tls-verify cannot both be true")
+		return cmdline.Usagef("invalid flag combination: skip-tls and skip-tls-verify cannot both be true")
 	case c.Bool("use-http") && c.Bool("skip-tls-verify"):
-		return cliutil.Usagef("invalid flag combination: use-http and skip-tls-verify cannot both be true")
+		return cmdline.Usagef("invalid flag combination: use-http and skip-tls-verify cannot both be true")
 	}
 	p.quiet = c.Bool("quiet")
 	switch {
@@ -159,7 +159,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	case c.Bool("debug"):
 		level = slog.LevelDebug
 	}
-	p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
+	p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), level)
 	stderr, ok := p.stderr.(*os.File)
 	p.bars = ok && term.IsTerminal(int(stderr.Fd())) && !p.quiet && !c.Bool("no-progress") && c.String("log-format") != "json"
 	return nil

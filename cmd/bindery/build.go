@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -119,7 +119,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 			return nil, errors.Join(err, image.Close())
 		}
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
-			cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return image, nil
 	})
 }
@@ -206,7 +206,7 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 	if _, err := p.checking.wait(); err != nil {
 		return nil, err
 	}
-	status := cliutil.NewStatus(p.stderr, p.bars)
+	status := cmdline.NewStatus(p.stderr, p.bars)
 	defer status.Close()
 	written := 0
 	o.Events = func(l build.Layer) {
@@ -220,23 +220,23 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 // buildOptions reads the flags that say what the image is.
 func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 	if n := c.Int("max-layers"); c.IsSet("max-layers") && n < 1 {
-		return build.Options{}, cliutil.Usagef("invalid --max-layers value %d, expected a positive number", n)
+		return build.Options{}, cmdline.Usagef("invalid --max-layers value %d, expected a positive number", n)
 	}
 	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"), CacheID: serve.CacheID()}
 	o.Warn = func(text string) { p.log.Warn(text) }
 	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
-		return o, cliutil.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
+		return o, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
 	}
 	var err error
 	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
 		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-			return o, cliutil.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
+			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
 		}
 	}
-	if o.Labels, err = cliutil.Pairs("label", c.StringSlice("label")); err != nil {
+	if o.Labels, err = cmdline.Pairs("label", c.StringSlice("label")); err != nil {
 		return o, err
 	}
-	if o.Annotations, err = cliutil.Pairs("annotation", c.StringSlice("annotation")); err != nil {
+	if o.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
 		return o, err
 	}
 	if o.Created, err = sourceDate(); err != nil {
@@ -248,7 +248,7 @@ func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
 			return o, err
 		}
 		if o.Base, err = client.Reference(base); err != nil {
-			return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: base, Err: err}
+			return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
 		}
 	}
 	return o, nil
@@ -290,7 +290,7 @@ func sourceDate() (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 {
-		return time.Time{}, cliutil.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
+		return time.Time{}, cmdline.Usagef("SOURCE_DATE_EPOCH is %q, expected seconds since 1970", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -36,7 +36,7 @@ func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
 	name := c.String("previous")
 	if name == "" {
 		if c.Bool("trust-previous") {
-			return nil, cliutil.Usagef("--trust-previous needs --previous")
+			return nil, cmdline.Usagef("--trust-previous needs --previous")
 		}
 		return nil, nil
 	}
@@ -118,7 +118,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 		return err
 	}
 	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
-		count(planned.Totals.Layers, "layer"), cliutil.FormatSize(planned.Totals.Uncompressed)))
+		count(planned.Totals.Layers, "layer"), cmdline.FormatSize(planned.Totals.Uncompressed)))
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {
-			return false, cliutil.Usagef("--%s is about an image, and --plan makes none", flag)
+			return false, cmdline.Usagef("--%s is about an image, and --plan makes none", flag)
 		}
 	}
 	if err := checkResultFiles(c, in); err != nil {

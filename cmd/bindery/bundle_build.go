@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle/generate"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 // buildBundleCommand is "build bundle", and "bundle build" which is opm's name for it.
@@ -65,7 +65,7 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	switch builder := c.String("image-builder"); {
 	case builder == "":
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
-		return cliutil.Usagef("%s is not supported image builder", builder)
+		return cmdline.Usagef("%s is not supported image builder", builder)
 	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
 		p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry and --load to the store of podman", builder))
 	}
@@ -135,7 +135,7 @@ func bundleSourceError(err error) error {
 		return generateError(err)
 	}
 	if errors.Is(err, generate.ErrMetadata) {
-		return &cliutil.Error{Class: cliutil.ClassInput, Hint: "without --package, --channels and --default what is there counts; --overwrite replaces it", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassInput, Hint: "without --package, --channels and --default what is there counts; --overwrite replaces it", Err: err}
 	}
 	return err
 }

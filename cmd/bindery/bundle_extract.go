@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/operator-bindery/bindery/bundle/configmap"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/kube"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
@@ -49,11 +49,11 @@ func (p *program) bundleExtract(c *cli.Context) error {
 	case err != nil:
 		return err
 	case name == "":
-		return cliutil.Usagef("required flag(s) \"configmapname\" not set")
+		return cmdline.Usagef("required flag(s) \"configmapname\" not set")
 	case format != "" && !c.Bool("dry-run"):
-		return cliutil.Usagef("--output is the format of --dry-run, which is not given")
+		return cmdline.Usagef("--output is the format of --dry-run, which is not given")
 	case c.Int64("datalimit") <= 0:
-		return cliutil.Usagef("invalid --datalimit value %d, expected a number above 0", c.Int64("datalimit"))
+		return cmdline.Usagef("invalid --datalimit value %d, expected a number above 0", c.Int64("datalimit"))
 	}
 	dir := "/"
 	if c.NArg() > 0 || c.IsSet("manifestsdir") {
@@ -63,7 +63,7 @@ func (p *program) bundleExtract(c *cli.Context) error {
 	}
 	root, err := bundlefs.OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
 			Hint: "the argument is a directory; \"bundle unpack REF -o DIR\" writes the files of an image into one"}
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *program) bundleExtract(c *cli.Context) error {
 		Gzip: c.Bool("gzip"), Limit: c.Int64("datalimit"), SourceImage: os.Getenv("CONTAINER_IMAGE"),
 	})
 	if err != nil {
-		return &cliutil.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err), Hint: extractHint(c, err)}
+		return &cmdline.Error{Class: extractClass(err), Object: dir, Err: fmt.Errorf("%s: %w", dir, err), Hint: extractHint(c, err)}
 	}
 	if c.Bool("dry-run") {
 		return p.printObjects(format, configMapOf(namespace, name, content))
@@ -82,11 +82,11 @@ func (p *program) bundleExtract(c *cli.Context) error {
 	return p.updateConfigMap(c, namespace, name, content)
 }
 
-func extractClass(err error) cliutil.Class {
+func extractClass(err error) cmdline.Class {
 	if errors.Is(err, configmap.ErrLimit) {
-		return cliutil.ClassLimit
+		return cmdline.ClassLimit
 	}
-	return cliutil.Classify(err)
+	return cmdline.Classify(err)
 }
 
 // extractHint tells what makes a bundle smaller.
@@ -168,17 +168,17 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 
 // clusterError gives an error of the cluster its class, and tells what helps.
 func clusterError(object string, err error) error {
-	e := &cliutil.Error{Class: cliutil.Classify(err), Object: object, Err: fmt.Errorf("ConfigMap %s: %w", object, err)}
+	e := &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: fmt.Errorf("ConfigMap %s: %w", object, err)}
 	var status apierrors.APIStatus
 	switch {
 	case errors.Is(err, kube.ErrNoCluster):
-		e.Class, e.Hint = cliutil.ClassLocal, "--kubeconfig FILE or $KUBECONFIG says how to reach one; --dry-run needs none"
+		e.Class, e.Hint = cmdline.ClassLocal, "--kubeconfig FILE or $KUBECONFIG says how to reach one; --dry-run needs none"
 	case errors.Is(err, kube.ErrMissing):
-		e.Class, e.Hint = cliutil.ClassNetwork, "\"kubectl create configmap NAME\" makes an empty one; the Operator Lifecycle Manager makes it before it runs this command"
+		e.Class, e.Hint = cmdline.ClassNetwork, "\"kubectl create configmap NAME\" makes an empty one; the Operator Lifecycle Manager makes it before it runs this command"
 	case apierrors.IsForbidden(err):
-		e.Class, e.Hint = cliutil.ClassNetwork, "the verbs \"get\" and \"update\" on this ConfigMap are needed"
+		e.Class, e.Hint = cmdline.ClassNetwork, "the verbs \"get\" and \"update\" on this ConfigMap are needed"
 	case errors.As(err, &status):
-		e.Class = cliutil.ClassNetwork
+		e.Class = cmdline.ClassNetwork
 	}
 	return e
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/generate"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 // metadataFlags say what a bundle's annotations are.
@@ -64,10 +64,10 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 // generateError tells what helps against an error of generating metadata.
 func generateError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
-		return &cliutil.Error{Class: cliutil.Classify(err), Hint: "-p PACKAGE and -c CHANNEL,... say it", Err: err}
+		return &cmdline.Error{Class: cmdline.Classify(err), Hint: "-p PACKAGE and -c CHANNEL,... say it", Err: err}
 	}
 	if errors.Is(err, generate.ErrExists) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "--overwrite replaces what is there", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Hint: "--overwrite replaces what is there", Err: err}
 	}
 	return err
 }
@@ -76,11 +76,11 @@ func generateError(err error) error {
 func argumentOr(c *cli.Context, flag string) (string, error) {
 	switch value := c.String(flag); {
 	case c.NArg() > 1 || c.NArg() == 1 && value != "":
-		return "", cliutil.Usagef("accepts one directory, as the argument or as --%s", flag)
+		return "", cmdline.Usagef("accepts one directory, as the argument or as --%s", flag)
 	case value != "":
 		return value, nil
 	case c.NArg() == 1 && c.Args().First() != "":
 		return c.Args().First(), nil
 	}
-	return "", cliutil.Usagef("required flag(s) %q not set", flag)
+	return "", cmdline.Usagef("required flag(s) %q not set", flag)
 }

@@ -8,8 +8,8 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -26,7 +26,7 @@ func imageName(ref, hint string) error {
 		return nil
 	}
 	if _, err := reference.ParseNamed(ref); err != nil {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Hint: hint, Err: &render.NameError{Reference: ref, Reason: err}}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint, Err: &render.NameError{Reference: ref, Reason: err}}
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func notBundle(ref string, labels map[string]string) error {
 	if err != nil || kind == render.BundleImage {
 		return nil // what says nothing of itself may be a bundle
 	}
-	return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 }
 
 // catalogHint tells of a directory that was taken for a catalog and is a bundle, or a part of one. It is empty for

@@ -9,9 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -40,14 +40,14 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 
 func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	if c.NArg() != 1 {
-		e := cliutil.Usagef("accepts 1 arg(s), received %d", c.NArg())
+		e := cmdline.Usagef("accepts 1 arg(s), received %d", c.NArg())
 		if c.NArg() > 1 {
 			e.Hint = "-o DIR names the directory to write to"
 		}
 		return e
 	}
 	if c.Bool("debug") {
-		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+		p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
 	if ca := c.String("root-ca"); ca != "" && !c.IsSet("ca-file") {
 		if err := c.Set("ca-file", ca); err != nil {
@@ -56,7 +56,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	ref, out := c.Args().First(), c.String("out")
 	if out == "" {
-		return cliutil.Usagef("invalid --out value %q, expected a directory", out)
+		return cmdline.Usagef("invalid --out value %q, expected a directory", out)
 	}
 	limits, err := imageLimits(c)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	if err := atomicfs.WriteTree(c.Context, out, tree); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return &cliutil.Error{Class: cliutil.ClassLocal, Object: out, Err: err, Hint: "-o DIR names another directory; nothing was written"}
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err, Hint: "-o DIR names another directory; nothing was written"}
 		}
 		return err
 	}
@@ -123,5 +123,5 @@ func unpackError(c *cli.Context, ref string, err error) error {
 	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads nothing but manifests and metadata"}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads nothing but manifests and metadata"}
 }

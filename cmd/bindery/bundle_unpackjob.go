@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/bundle/unpackjob"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 func (p *program) bundleUnpackJobCommand() *cli.Command {
@@ -40,7 +40,7 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := cliutil.List(c.StringSlice("pull-secret"))
+	secrets, err := cmdline.List(c.StringSlice("pull-secret"))
 	if err != nil {
 		return err
 	}
@@ -51,17 +51,17 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 	if owner := c.String("catalog-source"); owner != "" {
 		name, uid, ok := strings.Cut(owner, ":")
 		if !ok || uid == "" {
-			return cliutil.Usagef("invalid --catalog-source value %q, expected NAME:UID", owner)
+			return cmdline.Usagef("invalid --catalog-source value %q, expected NAME:UID", owner)
 		}
 		o.Owner = &unpackjob.Owner{Name: name, UID: uid}
 	}
 	if transport, _, _ := strings.Cut(o.Image, ":"); slices.Contains(imageTransports(), transport) {
-		return &cliutil.Error{Class: cliutil.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster could not pull it", o.Image),
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster could not pull it", o.Image),
 			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}
 	}
 	objects, err := unpackjob.New(o)
 	if err != nil {
-		return &cliutil.Error{Class: cliutil.ClassUsage, Object: o.Image, Err: err}
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: err}
 	}
 	texts, err := objects.JSON()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 // validation says how a bundle is validated.
@@ -55,10 +55,10 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 	if len(wrong) == 0 {
 		return nil
 	}
-	class := cliutil.ClassInput
+	class := cmdline.ClassInput
 	if errors.Is(readErr, bundle.ErrLimit) {
-		class = cliutil.ClassLimit
+		class = cmdline.ClassLimit
 	}
-	return &cliutil.Error{Class: class, Object: object, Hint: "--skip-validation goes on all the same",
+	return &cmdline.Error{Class: class, Object: object, Hint: "--skip-validation goes on all the same",
 		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))}
 }

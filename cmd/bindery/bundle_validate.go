@@ -13,9 +13,9 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/bundle/check"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -69,9 +69,9 @@ func (p *program) bundleValidate(c *cli.Context) error {
 		return err
 	}
 	if builder := c.String("image-builder"); !slices.Contains([]string{"docker", "podman", "none"}, builder) {
-		return cliutil.Usagef("invalid --image-builder value %q: is not supported image builder", builder)
+		return cmdline.Usagef("invalid --image-builder value %q: is not supported image builder", builder)
 	}
-	selected, err := cliutil.List(append(c.StringSlice("select"), c.String("optional-validators")))
+	selected, err := cmdline.List(append(c.StringSlice("select"), c.String("optional-validators")))
 	if err != nil {
 		return err
 	}
@@ -111,15 +111,15 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	case len(wrong) == 0:
 		return nil
 	}
-	class := cliutil.ClassInput
+	class := cmdline.ClassInput
 	if slices.ContainsFunc(report.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleLimit }) {
-		class = cliutil.ClassLimit
+		class = cmdline.ClassLimit
 	}
 	err = fmt.Errorf("%q has %s:\n%s", ref, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))
 	if p.opm {
 		err = errors.New(report.OpmMessage())
 	}
-	return &cliutil.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
+	return &cmdline.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
 }
 
 // maxProblems is how many errors, and how many warnings, people are told of at once.
@@ -142,7 +142,7 @@ func (p *program) writeBundleVerdict(report *check.Report) error {
 		return err
 	}
 	if !v.Passed {
-		return &cliutil.ExitStatus{Status: 1}
+		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (p *program) checkBundle(c *cli.Context, ref string, o check.Options) (*che
 	case kind == render.Image:
 		return p.checkBundleImage(c, ref, o)
 	case kind == render.Database:
-		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 	}
 	root, err := bundlefs.OpenDir(ref)
 	if err != nil {
@@ -180,7 +180,7 @@ func checkFiles(ctx context.Context, fsys fs.FS, o check.Options) (report *check
 	}
 	report, err = check.Run(ctx, fsys, b, o)
 	if errors.Is(err, check.ErrUnknownValidator) {
-		err = cliutil.Usagef("invalid --select value: %v", err)
+		err = cmdline.Usagef("invalid --select value: %v", err)
 	}
 	odd = slices.ContainsFunc(b.Problems, func(p bundle.Problem) bool { return p.Rule == bundle.RuleDirectory })
 	return report, odd, err

@@ -13,11 +13,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/list"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/userns"
 	"github.com/operator-bindery/bindery/internal/version"
-	"github.com/operator-bindery/bindery/list"
 )
 
 // cacheSizeFlag bounds the cache of blobs.
@@ -47,9 +48,9 @@ func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, erro
 		p.log.Warn(fmt.Sprintf("images and layers are not kept: %v (%s)", err, otherCache))
 	}}
 	if text := c.String("cache-size"); text != "" {
-		n, err := cliutil.ParseSize(text)
+		n, err := cmdline.ParseSize(text)
 		if err != nil || n <= 0 {
-			return nil, cliutil.Usagef("invalid --cache-size value %q, expected a size such as 2GiB", text)
+			return nil, cmdline.Usagef("invalid --cache-size value %q, expected a size such as 2GiB", text)
 		}
 		o.MaxBytes = n
 	}
@@ -66,7 +67,7 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 		return nil, nil
 	}
 	cache, err := p.openCache(c, dir)
-	var usage *cliutil.Error
+	var usage *cmdline.Error
 	switch {
 	case errors.As(err, &usage):
 		return nil, err
@@ -165,13 +166,13 @@ func (p *program) cacheCommand() *cli.Command {
 func (p *program) userCache(c *cli.Context) (*images.BlobCache, error) {
 	dir, ok := cacheDir()
 	if !ok {
-		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Err: errors.New("this user has no cache"),
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Err: errors.New("this user has no cache"),
 			Hint: "set XDG_CACHE_HOME or HOME to an absolute path"}
 	}
 	cache, err := p.openCache(c, dir)
-	var usage *cliutil.Error
+	var usage *cmdline.Error
 	if err != nil && !errors.As(err, &usage) {
-		err = &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Hint: otherCache, Err: err}
+		err = &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Hint: otherCache, Err: err}
 	}
 	return cache, err
 }
@@ -210,7 +211,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 		if !i.Oldest.IsZero() {
 			used = i.Oldest.UTC().Format(time.RFC3339) + " to " + i.Newest.UTC().Format(time.RFC3339)
 		}
-		return []string{i.Dir, strconv.Itoa(i.Blobs), cliutil.FormatSize(i.Bytes), cliutil.FormatSize(i.MaxBytes), used}
+		return []string{i.Dir, strconv.Itoa(i.Blobs), cmdline.FormatSize(i.Bytes), cmdline.FormatSize(i.MaxBytes), used}
 	}
 	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
 }
@@ -240,7 +241,7 @@ func countOf(i images.CacheInfo, what string) cacheCount {
 func (p *program) userNotes(blobs *images.BlobCache) (*images.Notes, error) {
 	notes, err := p.openNotes(blobs)
 	if err != nil {
-		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: images.NotesDir(blobs.Dir()), Err: err}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: images.NotesDir(blobs.Dir()), Err: err}
 	}
 	return notes, nil
 }
@@ -268,10 +269,10 @@ func (p *program) cachePrune(c *cli.Context) error {
 	text := c.String("max-size")
 	switch {
 	case text != "" && c.Bool("all"):
-		return cliutil.Usagef("--max-size and --all contradict each other")
+		return cmdline.Usagef("--max-size and --all contradict each other")
 	case text != "":
-		if o.MaxBytes, err = cliutil.ParseSize(text); err != nil {
-			return cliutil.Usagef("invalid --max-size value %q, expected a size such as 500MiB", text)
+		if o.MaxBytes, err = cmdline.ParseSize(text); err != nil {
+			return cmdline.Usagef("invalid --max-size value %q, expected a size such as 500MiB", text)
 		}
 	case !c.Bool("all"):
 		o.MaxBytes = cache.MaxBytes()
@@ -313,8 +314,8 @@ func (p *program) cachePrune(c *cli.Context) error {
 		removed = "WOULD GO"
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
-		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cliutil.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cliutil.FormatSize(done.LeftBytes)},
-		[]string{images.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cliutil.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cliutil.FormatSize(forgotten.LeftBytes)})
+		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cmdline.FormatSize(done.LeftBytes)},
+		[]string{images.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.
@@ -327,10 +328,10 @@ func (p *program) printJSON(v any) error {
 
 // printTable prints an answer as a table.
 func (p *program) printTable(header []string, rows ...[]string) (err error) {
-	var answer cliutil.Spool // the blanks of a table can be many times its text
+	var answer cmdline.Spool // the blanks of a table can be many times its text
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	w := bufio.NewWriterSize(&answer, 64<<10)
-	if err := (list.Table{Header: header, Rows: rows}).Write(w, cliutil.Cell); err != nil {
+	if err := (list.Table{Header: header, Rows: rows}).Write(w, printable.Cell); err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
 	if err := w.Flush(); err != nil {

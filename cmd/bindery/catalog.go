@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // catalogCommand is the family of commands that edit catalogs, for those who never knew opm.
@@ -154,17 +154,17 @@ func (p *program) catalogDeprecate(c *cli.Context) error {
 	undo := c.Bool("undo")
 	switch {
 	case len(m.bundles)+len(m.channels)+len(m.packages) == 0:
-		return cliutil.Usagef("nothing is named: expected bundles, --channel or --package")
+		return cmdline.Usagef("nothing is named: expected bundles, --channel or --package")
 	case undo && (m.truncate || c.IsSet("message")):
-		return cliutil.Usagef("--undo takes deprecations back: it goes with neither --message nor --truncate")
+		return cmdline.Usagef("--undo takes deprecations back: it goes with neither --message nor --truncate")
 	case m.truncate && len(m.bundles) == 0:
-		return cliutil.Usagef("--truncate needs a bundle to end the graph at")
+		return cmdline.Usagef("--truncate needs a bundle to end the graph at")
 	case !undo && m.message == "" && (!m.truncate || len(m.channels)+len(m.packages) > 0):
-		e := cliutil.Usagef("required flag(s) \"message\" not set")
+		e := cmdline.Usagef("required flag(s) \"message\" not set")
 		e.Hint = "--message tells users why, and what to do; --undo takes a deprecation back"
 		return e
 	case c.Bool("allow-package-removal") && !m.truncate, c.Bool("permissive") && !m.truncate:
-		return cliutil.Usagef("--allow-package-removal and --permissive are for --truncate")
+		return cmdline.Usagef("--allow-package-removal and --permissive are for --truncate")
 	}
 	return p.catalogEdit(c, func() (change.Edit, error) { return p.deprecateEdit(c, m) })
 }

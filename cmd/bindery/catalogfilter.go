@@ -6,9 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 func (p *program) catalogFilterCommand() *cli.Command {
@@ -40,7 +40,7 @@ func (p *program) catalogFilter(c *cli.Context) error {
 		return p.catalogEdit(c, func() (change.Edit, error) { return p.filterEdit(c) })
 	}
 	if makesImage(c) {
-		return cliutil.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
+		return cmdline.Usagef("--to %q is a directory: --tag, --push and --output say where an image goes", to)
 	}
 	if err := checkNoImage(c); err != nil {
 		return err

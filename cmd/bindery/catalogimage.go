@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -22,7 +22,7 @@ func makesImage(c *cli.Context) bool {
 func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
 		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
-			e := cliutil.Usagef("--%s is about an image, and none is made", name)
+			e := cmdline.Usagef("--%s is about an image, and none is made", name)
 			e.Hint = "\"build catalog\" makes an image of a catalog, \"index add -f\" one of a catalog that stays as it is"
 			return e
 		}
@@ -38,13 +38,13 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	case err != nil:
 		return false, err
 	case kind != render.Image && makesImage(c):
-		e := cliutil.Usagef("%q is no image: it is changed in place, and --tag, --push and --output say where a new image goes", ref)
+		e := cmdline.Usagef("%q is no image: it is changed in place, and --tag, --push and --output say where a new image goes", ref)
 		e.Object, e.Hint = ref, "\"build catalog\" makes an image of the changed catalog, \"index add -f\" one of a catalog that stays as it is"
 		return false, e
 	case kind != render.Image || !render.IsImageName(ref) || p.begins(c) && !makesImage(c):
 		return false, checkNoImage(c)
 	case !makesImage(c):
-		e := cliutil.Usagef("required flag(s) \"tag\" not set: an image is not changed, a new one is made")
+		e := cmdline.Usagef("required flag(s) \"tag\" not set: an image is not changed, a new one is made")
 		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, also under the name of the old one"
 		return false, e
 	}

@@ -7,28 +7,28 @@ import (
 
 	"go.podman.io/image/v5/docker"
 
-	"github.com/operator-bindery/bindery/appregistry"
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/build/compose"
 	"github.com/operator-bindery/bindery/bundle"
-	"github.com/operator-bindery/bindery/compose"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/appregistry"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
 // withClass gives an error of a library its class. Errors of the file system and of the network are told apart by
-// [cliutil.Classify].
+// [cmdline.Classify].
 func withClass(err error) error {
-	var known cliutil.Classed
+	var known cmdline.Classed
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	class := cliutil.Class(0)
+	class := cmdline.Class(0)
 	var invalid *declcfg.ValidationError
 	var name *render.NameError
 	var reference *build.ReferenceError
@@ -37,40 +37,40 @@ func withClass(err error) error {
 	var conflict *images.ConflictError
 	switch {
 	case errors.As(err, &conflict):
-		class = cliutil.ClassConflict
+		class = cmdline.ClassConflict
 	// What the machine lacks is not the input's fault, whatever was being read.
 	case errors.As(err, &name), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
-		class = cliutil.ClassLocal
+		class = cmdline.ClassLocal
 	case errors.Is(err, build.ErrLabel):
-		class = cliutil.ClassUsage
+		class = cmdline.ClassUsage
 	case errors.Is(err, images.ErrLimit), errors.Is(err, sqlite.ErrLimit), errors.Is(err, declcfg.ErrLimit), errors.Is(err, bundle.ErrLimit), errors.Is(err, bundlefs.ErrLimit),
 		errors.Is(err, edit.ErrLimit), errors.Is(err, appregistry.ErrLimit):
-		class = cliutil.ClassLimit
+		class = cmdline.ClassLimit
 	case errors.Is(err, images.ErrIntegrity), errors.Is(err, sqlite.ErrDamaged), errors.Is(err, serve.ErrIntegrity), errors.Is(err, serve.ErrCorrupt):
-		class = cliutil.ClassIntegrity
+		class = cmdline.ClassIntegrity
 	case errors.Is(err, sqlite.ErrLocked), errors.Is(err, sqlite.ErrIO), errors.Is(err, sqlite.ErrWrite):
-		class = cliutil.ClassLocal
+		class = cmdline.ClassLocal
 	case errors.Is(err, images.ErrPolicy) && !errors.Is(err, images.ErrRegistry):
-		class = cliutil.ClassInput
+		class = cmdline.ClassInput
 	case errors.Is(err, images.ErrInvalid), errors.Is(err, sqlite.ErrInvalid), errors.Is(err, sqlite.ErrLoss), errors.Is(err, sqlite.ErrNotDatabase),
 		errors.Is(err, build.ErrPackages), errors.Is(err, compose.ErrInvalid), errors.Is(err, sqlite.ErrUnsupported), errors.Is(err, bundle.ErrInvalid), errors.Is(err, appregistry.ErrInvalid), errors.Is(err, render.ErrPlatformsDiffer), errors.As(err, &invalid):
-		class = cliutil.ClassInput
+		class = cmdline.ClassInput
 	case errors.As(err, &unauthorized), errors.As(err, &status), errors.Is(err, docker.ErrTooManyRequests):
-		class = cliutil.ClassNetwork
-	case errors.Is(err, images.ErrRegistry) && cliutil.Classify(err) != cliutil.ClassLocal:
-		class = cliutil.ClassNetwork
-	case errors.As(err, &reference) && cliutil.Classify(err) != cliutil.ClassLocal && cliutil.Classify(err) != cliutil.ClassNetwork:
-		class = cliutil.ClassInput
+		class = cmdline.ClassNetwork
+	case errors.Is(err, images.ErrRegistry) && cmdline.Classify(err) != cmdline.ClassLocal:
+		class = cmdline.ClassNetwork
+	case errors.As(err, &reference) && cmdline.Classify(err) != cmdline.ClassLocal && cmdline.Classify(err) != cmdline.ClassNetwork:
+		class = cmdline.ClassInput
 	default:
 		return err
 	}
-	return &cliutil.Error{Class: class, Err: err}
+	return &cmdline.Error{Class: class, Err: err}
 }
 
 // withObject gives an error that is about one reference that reference as its object. An error that is about several is
 // about none of them more than the others.
 func withObject(err error) error {
-	var known *cliutil.Error
+	var known *cmdline.Error
 	if errors.As(err, &known) && known.Object != "" {
 		return err
 	}
@@ -110,5 +110,5 @@ func withObject(err error) error {
 	if known != nil {
 		hint = known.Hint
 	}
-	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: hint, Err: err}
+	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: hint, Err: err}
 }

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
 // imageFlags say how images are read: the registry's flags, and what may be read and kept. They mean the same in every
@@ -43,17 +43,17 @@ func imageLimits(c *cli.Context) (images.Limits, error) {
 		if text == "" {
 			continue
 		}
-		n, err := cliutil.ParseSize(text)
+		n, err := cmdline.ParseSize(text)
 		if err != nil || n <= 0 {
-			return l, cliutil.Usagef("invalid --%s value %q, expected a size such as 512MiB", name, text)
+			return l, cmdline.Usagef("invalid --%s value %q, expected a size such as 512MiB", name, text)
 		}
 		*at = n
 	}
 	if l.Entries = c.Int("max-entries"); l.Entries < 0 {
-		return l, cliutil.Usagef("invalid --max-entries value %d, expected a positive number", l.Entries)
+		return l, cmdline.Usagef("invalid --max-entries value %d, expected a positive number", l.Entries)
 	}
 	if l.Ratio = int64(c.Int("max-ratio")); l.Ratio < 0 {
-		return l, cliutil.Usagef("invalid --max-ratio value %d, expected a positive number", l.Ratio)
+		return l, cmdline.Usagef("invalid --max-ratio value %d, expected a positive number", l.Ratio)
 	}
 	return l, nil
 }

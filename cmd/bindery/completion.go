@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 func (p *program) completionCommand() *cli.Command {
@@ -15,7 +15,7 @@ func (p *program) completionCommand() *cli.Command {
 		ArgsUsage:   "bash|zsh|fish",
 		Description: "To have it in the running bash: source <(bindery completion bash)" + examples("bindery completion bash", "bindery completion zsh", "bindery completion fish"),
 		Action: exactly(1, func(c *cli.Context) error {
-			script, err := cliutil.Script(c.Args().First(), c.App.HelpName)
+			script, err := cmdline.Script(c.Args().First(), c.App.HelpName)
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ func (p *program) completeCommand() *cli.Command {
 		Name: "__complete", Hidden: true, SkipFlagParsing: true,
 		Usage: "say how a command line may go on",
 		Action: func(c *cli.Context) error {
-			return cliutil.Complete(c.App, c.Args().Slice()).Write(p.stdout)
+			return cmdline.Complete(c.App, c.Args().Slice()).Write(p.stdout)
 		},
 	}
 }
@@ -41,13 +41,13 @@ func (p *program) manCommand() *cli.Command {
 		Name:        "man",
 		Usage:       "print the manual page",
 		Description: "The page is in roff, for man -l and for packages." + examples("bindery man"),
-		Action:      exactly(0, func(c *cli.Context) error { return cliutil.WriteMan(p.stdout, c.App, manSections()...) }),
+		Action:      exactly(0, func(c *cli.Context) error { return cmdline.WriteMan(p.stdout, c.App, manSections()...) }),
 	}
 }
 
 // manSections are what the manual page has besides the commands.
-func manSections() []cliutil.ManSection {
-	return []cliutil.ManSection{
+func manSections() []cmdline.ManSection {
+	return []cmdline.ManSection{
 		{Title: "EXIT STATUS", Items: [][2]string{
 			{"0", "Done. diff: the catalogs are the same. probe: the server is serving."},
 			{"1", "Any error. validate, bundle validate: there are errors. verify: the image differs from its catalog. diff: the catalogs differ, if there is an answer on standard output. migrate --verify: something was lost. probe: invalid arguments."},

@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/compose"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/build/compose"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 func (p *program) buildComposeCommand() *cli.Command {
@@ -124,12 +124,12 @@ func (p *program) composeConfig(c *cli.Context) (*compose.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := cliutil.Pairs("reference", c.StringSlice("reference"))
+	replaced, err := cmdline.Pairs("reference", c.StringSlice("reference"))
 	if err != nil {
 		return nil, err
 	}
 	if err := config.Replace(replaced); err != nil {
-		return nil, cliutil.Usagef("--reference: %w", err)
+		return nil, cmdline.Usagef("--reference: %w", err)
 	}
 	if !c.IsSet("tag") && config.Repo != "" {
 		image := config.Repo
@@ -167,7 +167,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 // composeHint tells what helps against references that hold something else than they should.
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
-		return &cliutil.Error{Class: cliutil.ClassInput, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
 			Hint: "a reference is named for the only package that its image holds, and no two hold the same; --any-packages takes what there is"}
 	}
 	return err
@@ -205,7 +205,7 @@ func (p *program) tellComposed(image *build.Image, took time.Duration) {
 		p.log.Warn("the layers of the references are compressed in different ways; --compression packs them alike")
 	}
 	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),
-		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cliutil.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
+		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
 }
 
 // firstNames is a list of names that may be long.

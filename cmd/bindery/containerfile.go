@@ -20,9 +20,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/containerfile"
+	"github.com/operator-bindery/bindery/build/containerfile"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
@@ -80,26 +80,26 @@ type ofContainerfile struct {
 // readContainerfile reads the file, and the flags of [containerfileFlags].
 func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
 	if dir == "-" {
-		return nil, cliutil.Usagef("CONTEXT is a directory: an archive on standard input is not taken")
+		return nil, cmdline.Usagef("CONTEXT is a directory: an archive on standard input is not taken")
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory that COPY and ADD take files of"}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory that COPY and ADD take files of"}
 	}
 	if !info.IsDir() {
-		return nil, cliutil.Usagef("CONTEXT %q is not a directory", dir)
+		return nil, cmdline.Usagef("CONTEXT %q is not a directory", dir)
 	}
 	b := &ofContainerfile{}
 	b.o.Context, b.o.Target = dir, c.String("target")
 	if b.o.Args, err = buildArgs(c); err != nil {
 		return nil, err
 	}
-	if b.o.Contexts, err = cliutil.Pairs("build-context", c.StringSlice("build-context")); err != nil {
+	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
 	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that is known.
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
-		return nil, &cliutil.Error{Class: cliutil.ClassUsage, Err: err}
+		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
 	if b.o.Limits, err = imageLimits(c); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func buildArgs(c *cli.Context) (map[string]string, error) {
 	for _, text := range c.StringSlice("build-arg") {
 		name, value, ok := strings.Cut(text, "=")
 		if name == "" {
-			return nil, cliutil.Usagef("invalid --build-arg value, expected NAME=VALUE")
+			return nil, cmdline.Usagef("invalid --build-arg value, expected NAME=VALUE")
 		}
 		if !ok {
 			if value, ok = os.LookupEnv(name); !ok {
@@ -171,7 +171,7 @@ func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
 	if name == "" {
 		name = tries[0]
 	}
-	return nil, name, &cliutil.Error{Class: cliutil.ClassLocal, Object: name, Err: fmt.Errorf("%s: %w", name, fs.ErrNotExist),
+	return nil, name, &cmdline.Error{Class: cmdline.ClassLocal, Object: name, Err: fmt.Errorf("%s: %w", name, fs.ErrNotExist),
 		Hint: "-f FILE names the Containerfile; it is looked for in the working directory and in CONTEXT"}
 }
 
@@ -224,7 +224,7 @@ func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	}
 	status, done := startForStore(stdin)
 	if done && status != 0 {
-		err = &cliutil.ExitStatus{Status: status}
+		err = &cmdline.ExitStatus{Status: status}
 	}
 	return done, err
 }
@@ -276,7 +276,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	if err != nil {
 		return nil, err
 	}
-	p.log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.file.Name, layerCount(image), cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+	p.log.Info(fmt.Sprintf("assembled %s, %s, %s, in %s", b.file.Name, layerCount(image), cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 	return image, nil
 }
 
@@ -300,14 +300,14 @@ func containerfileError(err error) error {
 	if !errors.As(err, &problems) {
 		return err
 	}
-	e := &cliutil.Error{Class: cliutil.ClassInput, Object: problems[0].File, Err: err}
+	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
 	if errors.Is(err, containerfile.ErrRun) {
 		e.Hint = "this build runs no commands but \"opm serve DIR --cache-dir=DIR --cache-only\", which it does itself; that of \"make build-full\" (linux, cgo) does, " +
 			"and what RUN makes can be made beforehand and be copied"
 	}
 	// The first problem with a class of its own decides.
 	for _, problem := range problems {
-		if class := cliutil.Classify(withClass(problem.Err)); class == cliutil.ClassNetwork || class == cliutil.ClassIntegrity || class == cliutil.ClassLimit || noRoom(problem.Err) {
+		if class := cmdline.Classify(withClass(problem.Err)); class == cmdline.ClassNetwork || class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
 			e.Class = class
 			break
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/testregistry"
-	"github.com/operator-bindery/bindery/opmcache"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // The Dockerfile that opm generates is built without change: the image has a cache that opm takes for its own, and a catalog that is

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 // bundleContainerfileFlags are what "build bundle" has for Containerfiles.
@@ -25,11 +25,11 @@ func bundleContainerfileFlags() []cli.Flag {
 func (p *program) buildBundleContainerfile(c *cli.Context) error {
 	for _, flag := range []string{"package", "channels", "default", "overwrite", "output-dir"} {
 		if c.IsSet(flag) {
-			return cliutil.Usagef("--%s is not for --containerfile, which says what is in the image", flag)
+			return cmdline.Usagef("--%s is not for --containerfile, which says what is in the image", flag)
 		}
 	}
 	if c.IsSet("base") {
-		return cliutil.Usagef("--base is not for --containerfile: its FROM names the base")
+		return cmdline.Usagef("--base is not for --containerfile: its FROM names the base")
 	}
 	dir, err := argumentOr(c, "directory")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/containerfile"
+	"github.com/operator-bindery/bindery/build/containerfile"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // fillCache makes the serve caches of Containerfiles, in a directory for temporary files.

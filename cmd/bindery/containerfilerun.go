@@ -19,8 +19,8 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -29,7 +29,7 @@ import (
 // program starts itself once more for it.
 func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
-		return cliutil.Usagef("--compression auto is not for files with RUN: what is run twice need not give the same files")
+		return cmdline.Usagef("--compression auto is not for files with RUN: what is run twice need not give the same files")
 	}
 	var stdin io.Reader
 	if b.file.Name == "-" {
@@ -37,13 +37,13 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	}
 	status, done, err := fullbuild.Enter(stdin)
 	if err != nil {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN are built by every user"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN are built by every user"}
 	}
 	if done {
 		if status == 0 {
 			return nil
 		}
-		return &cliutil.ExitStatus{Status: status}
+		return &cmdline.ExitStatus{Status: status}
 	}
 	// Not beside the destination: the store of the build wants a file system that can have one.
 	work, err := images.NewWorkspace(c.Context, nil, "")
@@ -87,7 +87,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		result, err := fullbuild.Build(c.Context, r)
 		var exit *fullbuild.ExitError
 		if errors.As(err, &exit) {
-			return nil, &cliutil.ExitStatus{Status: exit.Status, Err: &cliutil.Error{Class: cliutil.ClassInput, Object: b.file.Name, Err: err}}
+			return nil, &cmdline.ExitStatus{Status: exit.Status, Err: &cmdline.Error{Class: cmdline.ClassInput, Object: b.file.Name, Err: err}}
 		}
 		if err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 		image, err := build.Directories(c.Context, result.Dirs, o)
 		if err == nil {
-			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image), cliutil.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			p.log.Info(fmt.Sprintf("built %s, %s, %s, in %s", b.file.Name, layerCount(image), cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		}
 		return image, err
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
 // destinationFlags say where an image goes. They mean the same in every command that writes images.
@@ -50,7 +50,7 @@ type target struct {
 // readTarget reads [destinationFlags]. Without --push, --load and --output the image goes to an OCI layout in the working
 // directory.
 func readTarget(c *cli.Context) (target, error) {
-	outputs, err := cliutil.List(c.StringSlice("output"))
+	outputs, err := cmdline.List(c.StringSlice("output"))
 	if err != nil {
 		return target{}, err
 	}
@@ -61,11 +61,11 @@ func readTarget(c *cli.Context) (target, error) {
 func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	var t target
 	var err error
-	if t.names, err = cliutil.List(c.StringSlice("tag")); err != nil {
+	if t.names, err = cmdline.List(c.StringSlice("tag")); err != nil {
 		return t, err
 	}
 	if len(t.names) == 0 && (len(outputs) == 0 || c.Bool("push") || c.Bool("load")) {
-		e := cliutil.Usagef("required flag(s) \"tag\" not set")
+		e := cmdline.Usagef("required flag(s) \"tag\" not set")
 		e.Hint = "name the image with -t NAME"
 		return t, e
 	}
@@ -90,7 +90,7 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	for _, text := range outputs {
 		d, err := images.Parse(text)
 		if err != nil {
-			return t, &cliutil.Error{Class: cliutil.ClassUsage, Object: text, Err: fmt.Errorf("--output %q: %w", text, err)}
+			return t, &cmdline.Error{Class: cmdline.ClassUsage, Object: text, Err: fmt.Errorf("--output %q: %w", text, err)}
 		}
 		if err := checkRegistry(d); err != nil {
 			return t, err
@@ -114,7 +114,7 @@ func checkRegistry(d images.Destination) error {
 	if ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
 		return nil
 	}
-	e := cliutil.Usagef("%q names no registry to push to", d.Name)
+	e := cmdline.Usagef("%q names no registry to push to", d.Name)
 	e.Hint = fmt.Sprintf("name the registry, as in registry.example.com/%s, or docker.io/%[1]s if that is meant", d.Name)
 	return e
 }
@@ -125,10 +125,10 @@ func (t target) checkIfDigest(text string) error {
 		return nil
 	}
 	if err := images.CheckIfDigest(text); err != nil {
-		return cliutil.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
+		return cmdline.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
 	}
 	if !slices.ContainsFunc(t.destinations, func(d images.Destination) bool { return d.Transport == images.Docker }) {
-		return cliutil.Usagef("--if-digest is for registries: give --push, or --output docker://NAME")
+		return cmdline.Usagef("--if-digest is for registries: give --push, or --output docker://NAME")
 	}
 	return nil
 }
@@ -162,14 +162,14 @@ func checkName(name string) (string, error) {
 	name = strings.TrimPrefix(name, "docker://")
 	repository, tag := splitName(name)
 	if strings.Contains(name, "@") {
-		return "", cliutil.Usagef("--tag %q: the digest of an image that is to be built is not known", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: the digest of an image that is to be built is not known", images.WithoutCredentials(name))
 	}
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
-		return "", cliutil.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
 	}
 	// What no registry and no other program would take is not a name of the image.
 	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
-		return "", cliutil.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
 	}
 	return repository + ":" + tag, nil
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/operator-bindery/bindery/diff"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/diff"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -49,7 +50,7 @@ func sectionNames() string {
 func (p *program) diff(c *cli.Context) error {
 	format := c.String("output")
 	if format != "text" && format != "json" {
-		return cliutil.Usagef("invalid --output value %q, expected (text|json)", format)
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
 	colour, err := p.colour(c)
 	if err != nil {
@@ -59,12 +60,12 @@ func (p *program) diff(c *cli.Context) error {
 	for _, name := range c.StringSlice("only") {
 		section, err := diff.ParseSection(name)
 		if err != nil {
-			return cliutil.Usagef("invalid --only value %q, expected (%s)", name, sectionNames())
+			return cmdline.Usagef("invalid --only value %q, expected (%s)", name, sectionNames())
 		}
 		o.Only = append(o.Only, section)
 	}
 	if c.Bool("migrate") && c.IsSet("migrate-level") {
-		return cliutil.Usagef("give one of --migrate and --migrate-level")
+		return cmdline.Usagef("give one of --migrate and --migrate-level")
 	}
 	read, err := p.renderOptions(c)
 	if err != nil {
@@ -92,14 +93,14 @@ func (p *program) diff(c *cli.Context) error {
 		err = p.printJSON(report)
 	} else {
 		err = p.spooled(c.Context, func(w io.Writer) error {
-			return report.WriteText(w, diff.TextOptions{Colour: colour, Clean: cliutil.Cell})
+			return report.WriteText(w, diff.TextOptions{Colour: colour, Clean: printable.Cell})
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	if !report.Same {
-		return &cliutil.ExitStatus{Status: 1}
+		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
 }
@@ -115,5 +116,5 @@ func (p *program) colour(c *cli.Context) (bool, error) {
 		f, ok := p.stdout.W.(*os.File)
 		return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", nil
 	}
-	return false, cliutil.Usagef("invalid --color value %q, expected (auto|always|never)", c.String("color"))
+	return false, cmdline.Usagef("invalid --color value %q, expected (auto|always|never)", c.String("color"))
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -74,7 +74,7 @@ func outputKind(c *cli.Context, otherwise change.Kind) (change.Kind, error) {
 	case "sqlite":
 		return change.Database, nil
 	default:
-		return "", cliutil.Usagef("invalid --output-format value %q, expected (fbc|sqlite)", f)
+		return "", cmdline.Usagef("invalid --output-format value %q, expected (fbc|sqlite)", f)
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		}
 		p.tellBase(c, made)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
-			cliutil.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cmdline.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		return made, nil
 	}
 	if err := p.makeImage(c, i.from, o, image, func() error { return p.tellAccount(c, edited.name, edited.result) }); err != nil {
@@ -266,7 +266,7 @@ func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string
 	})
 	var loss *sqlite.LossError
 	if errors.As(err, &loss) {
-		return nil, &cliutil.Error{Class: cliutil.ClassInput, Object: e.name, Err: err,
+		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: e.name, Err: err,
 			Hint: "--output-format fbc makes a file-based catalog, which holds everything; --lossy leaves out what a database cannot hold"}
 	}
 	if err != nil {
@@ -279,7 +279,7 @@ func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string
 // notAnIndex is the error about an image that cannot be edited.
 func (p *program) notAnIndex(ref string, err error) error {
 	if errors.Is(err, render.ErrNotAllowed) {
-		return &cliutil.Error{Class: cliutil.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", images.WithoutCredentials(ref), err),
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", images.WithoutCredentials(ref), err),
 			Hint: "an index image has one of the labels " + build.ConfigsLabel + " and " + build.DatabaseLabel}
 	}
 	return p.opmMessage(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -84,7 +84,7 @@ func (p *program) sameOnAll(c *cli.Context, d *images.Description, of []v1.Platf
 		})
 	}, o)
 	if errors.Is(err, render.ErrPlatformsDiffer) {
-		return &cliutil.Error{Class: cliutil.ClassInput, Object: d.Name, Err: err, Hint: "--platform chooses one of them"}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: d.Name, Err: err, Hint: "--platform chooses one of them"}
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (p *program) settleServer(c *cli.Context, o *build.Options, of []v1.Platfor
 	switch server {
 	case "base":
 		if o.Base == nil {
-			return cliutil.Usagef("--server base: there is no --binary-image that could have a server")
+			return cmdline.Usagef("--server base: there is no --binary-image that could have a server")
 		}
 		o.BaseServer = true
 		return nil
@@ -158,7 +158,7 @@ func (p *program) settleServer(c *cli.Context, o *build.Options, of []v1.Platfor
 
 // noServer tells what helps where there is no server for a platform.
 func noServer(err error) error {
-	return &cliutil.Error{Class: cliutil.Classify(err), Err: err,
+	return &cmdline.Error{Class: cmdline.Classify(err), Err: err,
 		Hint: "--platform linux/" + runtime.GOARCH + " leaves the other platforms out; --binary-image names an image with a server"}
 }
 

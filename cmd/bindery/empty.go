@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -34,7 +34,7 @@ func (p *program) checkEmpty(c *cli.Context, catalog string, packages int) error
 	empty := &declcfg.EmptyError{Catalog: images.WithoutCredentials(catalog)}
 	switch {
 	case !allowed:
-		return &cliutil.Error{Class: cliutil.ClassInput, Object: empty.Catalog, Err: empty}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: empty.Catalog, Err: empty}
 	case !c.Bool("allow-empty"):
 		p.log.Warn(empty.Error())
 	}

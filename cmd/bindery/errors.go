@@ -14,28 +14,29 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // showError writes the error to standard error: as JSON on request, in opm's forms under its name, else as text. That
 // standard error itself cannot be written leaves nobody to tell.
-func (p *program) showError(app *cli.App, line cliutil.Line, args []string, err error) {
-	usage := cliutil.Classify(err) == cliutil.ClassUsage
-	var about *cliutil.Error
+func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err error) {
+	usage := cmdline.Classify(err) == cmdline.ClassUsage
+	var about *cmdline.Error
 	if errors.As(err, &about) {
 		about.Object = images.WithoutCredentials(about.Object)
 	}
 	var text strings.Builder
 	switch {
 	case errorFormat(args) == "json":
-		_ = cliutil.WriteJSON(&text, err)
+		_ = cmdline.WriteJSON(&text, err)
 	case p.opm:
 		text.WriteString(opmError(app, line, err, time.Now()))
 	default:
-		_ = cliutil.WriteText(&text, err)
+		_ = cmdline.WriteText(&text, err)
 		if usage {
-			fmt.Fprintf(&text, "usage: %s\n", cliutil.Synopsis(app, line))
+			fmt.Fprintf(&text, "usage: %s\n", cmdline.Synopsis(app, line))
 		}
 	}
 	// Most errors say what the user gave.
@@ -60,26 +61,26 @@ func errorFormat(args []string) string {
 
 // opmError is an error in the form in which opm's command shows it: scripts around opm look for "Error: " and for
 // "level=fatal msg=".
-func opmError(app *cli.App, line cliutil.Line, err error, now time.Time) string {
+func opmError(app *cli.App, line cmdline.Line, err error, now time.Time) string {
 	var wrong *opmEditError
 	errors.As(err, &wrong)
 	command := line.Name("opm")
-	message := cliutil.Clean(err.Error())
+	message := printable.Text(err.Error())
 	if text := opmPullError(command, err); text != "" {
-		message = cliutil.Clean(text)
+		message = printable.Text(text)
 	}
 	switch {
 	case (command == "opm render" || command == "opm alpha render-graph") && !isSyntax(err):
-		return fmt.Sprintf("%s %s\n", now.Format("2006/01/02 15:04:05"), cliutil.Indent(message))
+		return fmt.Sprintf("%s %s\n", now.Format("2006/01/02 15:04:05"), printable.Indent(message))
 	case isSyntax(err),
-		command == "opm validate" && cliutil.Classify(err) != cliutil.ClassInput,
+		command == "opm validate" && cmdline.Classify(err) != cmdline.ClassInput,
 		command == "opm generate dockerfile" && !errors.Is(err, fs.ErrExist),
 		command == "opm registry serve",
 		command == "opm registry add",
 		strings.HasPrefix(command, "opm index ") && (wrong == nil || !wrong.field),
 		strings.HasPrefix(command, "opm alpha bundle "),
 		strings.HasSuffix(command, " render-template"):
-		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", cliutil.Indent(message), cliutil.Synopsis(app, line))
+		return fmt.Sprintf("Error: %s\nUsage:\n  %s\n\n", printable.Indent(message), cmdline.Synopsis(app, line))
 	}
 	if wrong != nil && wrong.field {
 		return fmt.Sprintf("time=%q level=fatal msg=%q error=%s\n", now.UTC().Format(time.RFC3339), "permissive mode disabled", strconv.Quote(err.Error()))
@@ -108,5 +109,5 @@ func opmPullError(command string, err error) string {
 
 // isSyntax is true for errors of the command line's form, not of a flag's value.
 func isSyntax(err error) bool {
-	return cliutil.Classify(err) == cliutil.ClassUsage && !strings.Contains(err.Error(), "value ") && !strings.Contains(err.Error(), "migration level")
+	return cmdline.Classify(err) == cmdline.ClassUsage && !strings.Contains(err.Error(), "value ") && !strings.Contains(err.Error(), "migration level")
 }

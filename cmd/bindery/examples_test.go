@@ -15,7 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
@@ -41,7 +41,7 @@ func helpExamples(t *testing.T) map[string][]string {
 			}
 		}
 	}
-	p := &program{stdin: strings.NewReader(""), stdout: &cliutil.Pipe{W: io.Discard}, stderr: io.Discard}
+	p := &program{stdin: strings.NewReader(""), stdout: &cmdline.Pipe{W: io.Discard}, stderr: io.Discard}
 	walk("bindery", newApp(p).Commands)
 	return out
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
 // env is the environment variable of a flag: BINDERY_LOG_LEVEL for --log-level.
@@ -18,7 +18,7 @@ func env(flag string) []string {
 func exactly(n int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.NArg() != n {
-			return cliutil.Usagef("accepts %d arg(s), received %d", n, c.NArg())
+			return cmdline.Usagef("accepts %d arg(s), received %d", n, c.NArg())
 		}
 		return action(c)
 	}
@@ -28,7 +28,7 @@ func exactly(n int, action cli.ActionFunc) cli.ActionFunc {
 func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.NArg() < n {
-			return cliutil.Usagef("requires at least %d arg(s), only received %d", n, c.NArg())
+			return cmdline.Usagef("requires at least %d arg(s), only received %d", n, c.NArg())
 		}
 		return action(c)
 	}
@@ -38,7 +38,7 @@ func atLeast(n int, action cli.ActionFunc) cli.ActionFunc {
 func between(low, high int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if n := c.NArg(); n < low || n > high {
-			return cliutil.Usagef("accepts between %d and %d arg(s), received %d", low, high, n)
+			return cmdline.Usagef("accepts between %d and %d arg(s), received %d", low, high, n)
 		}
 		return action(c)
 	}
@@ -53,7 +53,7 @@ func catalogFormatFlag() cli.Flag {
 func catalogFormat(c *cli.Context) (declcfg.Format, error) {
 	f, err := declcfg.ParseFormat(c.String("output"))
 	if err != nil {
-		return "", cliutil.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
+		return "", cmdline.Usagef("invalid --output value %q, expected (json|yaml)", c.String("output"))
 	}
 	return f, nil
 }
@@ -69,7 +69,7 @@ func listFormat(c *cli.Context, formats ...string) (string, error) {
 			return v, nil
 		}
 	}
-	return "", cliutil.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
+	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
 }
 
 // examples are the last part of a command's description. Each line is run by a test.
@@ -83,7 +83,7 @@ func jobsFlag() cli.Flag {
 		Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs"),
 		Action: func(_ *cli.Context, n int) error {
 			if n < 0 {
-				return cliutil.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
+				return cmdline.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
 			}
 			return nil
 		},

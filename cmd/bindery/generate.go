@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/generate"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
 func (p *program) generateCommand() *cli.Command {
@@ -26,8 +26,8 @@ func (p *program) dockerfileCommand() *cli.Command {
 			examples("bindery generate dockerfile catalog",
 				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: generate.DefaultImage, Usage: "`IMAGE` that serves the catalog; scratch for one that holds files only"},
-			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: generate.DefaultImage, Usage: "`IMAGE` of the build stage"},
+			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: scaffold.DefaultImage, Usage: "`IMAGE` that serves the catalog; scratch for one that holds files only"},
+			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: scaffold.DefaultImage, Usage: "`IMAGE` of the build stage"},
 			&cli.StringFlag{Name: "binary-image", Usage: "`IMAGE` of both stages", Hidden: true},
 			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"}, Usage: "further `KEY=VALUE` labels of the image"},
 		},
@@ -36,21 +36,21 @@ func (p *program) dockerfileCommand() *cli.Command {
 }
 
 func (p *program) dockerfile(c *cli.Context) error {
-	d := generate.Dockerfile{BaseImage: c.String("base-image"), BuilderImage: c.String("builder-image")}
+	d := scaffold.Dockerfile{BaseImage: c.String("base-image"), BuilderImage: c.String("builder-image")}
 	if both := c.String("binary-image"); both != "" {
 		if c.IsSet("base-image") || c.IsSet("builder-image") {
-			return cliutil.Usagef("--binary-image stands for --base-image and --builder-image: it cannot be set with one of them")
+			return cmdline.Usagef("--binary-image stands for --base-image and --builder-image: it cannot be set with one of them")
 		}
 		d.BaseImage, d.BuilderImage = both, both
 	}
-	list, err := cliutil.List(c.StringSlice("extra-labels"))
+	list, err := cmdline.List(c.StringSlice("extra-labels"))
 	if err != nil {
 		return err
 	}
-	if d.Labels, err = generate.ParseLabels(list); err != nil {
-		return &cliutil.Error{Class: cliutil.ClassUsage, Err: err, Hint: "labels have the form key=value"}
+	if d.Labels, err = scaffold.ParseLabels(list); err != nil {
+		return &cmdline.Error{Class: cmdline.ClassUsage, Err: err, Hint: "labels have the form key=value"}
 	}
-	path, err := generate.WriteDockerfile(c.Args().First(), d)
+	path, err := scaffold.WriteDockerfile(c.Args().First(), d)
 	if err != nil {
 		return err
 	}

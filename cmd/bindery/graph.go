@@ -10,11 +10,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/declcfg/graph"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -58,7 +59,7 @@ func (p *program) graph(c *cli.Context) error {
 	var name *render.NameError
 	if errors.As(err, &name) && name.Reference != c.Args().First() && !c.IsSet("package") {
 		// "list bundles REF PACKAGE" has the package as an argument.
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: name.Reference, Hint: "every argument is a reference; -p PACKAGE draws one package", Err: err}
 	}
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
 		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
-			e := cliutil.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
+			e := cmdline.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
 			e.Object, e.Hint = c.String("out"), "browsers, rsvg-convert and inkscape turn an SVG into one"
 			return nil, e
 		default:
@@ -107,13 +108,13 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 			return graph.WriteMermaid(w, chosen, graph.MermaidOptions{Repair: true, Warn: p.warnGraph})
 		}, nil
 	}
-	return nil, cliutil.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
+	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
 }
 
 // warnGraph tells of what is not drawn.
 func (p *program) warnGraph(message string) {
 	if p.opm {
-		fmt.Fprintf(p.stderr, "warning: %s\n", cliutil.Clean(message))
+		fmt.Fprintf(p.stderr, "warning: %s\n", printable.Text(message))
 		return
 	}
 	p.log.Warn(message)

@@ -16,16 +16,16 @@ import (
 	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/nearest"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // withHint adds to an error of a library what helps the user of the command further.
 func (p *program) withHint(err error) error {
-	var known *cliutil.Error
+	var known *cmdline.Error
 	if errors.As(err, &known) && known.Hint != "" {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *program) withHint(err error) error {
 	default:
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.Classify(err), Object: object, Hint: text, Err: err}
+	return &cmdline.Error{Class: cmdline.Classify(err), Object: object, Hint: text, Err: err}
 }
 
 func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
@@ -151,5 +151,5 @@ func withOutputHint(c *cli.Context, err error) error {
 	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassLocal, Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
+	return &cmdline.Error{Class: cmdline.ClassLocal, Hint: "without --push, --load and --output the image is written to the working directory", Err: err}
 }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // indexCommand is the family of commands that opm had for index images.
@@ -50,7 +50,7 @@ func (p *program) indexAddCommand() *cli.Command {
 		}, addFlags(true)),
 		Action: exactly(0, func(c *cli.Context) error {
 			if !c.IsSet("bundles") {
-				return cliutil.Usagef("required flag(s) %q not set", "bundles")
+				return cmdline.Usagef("required flag(s) %q not set", "bundles")
 			}
 			refs, err := listFlag(c, "bundles")
 			if err != nil {
@@ -151,14 +151,14 @@ func (p *program) indexEdit(c *cli.Context, make func() (change.Edit, error)) er
 	}
 	i := imageEdit{from: c.String("from-index"), edit: make}
 	if i.from == "" && c.Command.Name != "add" {
-		return cliutil.Usagef("required flag(s) %q not set", "from-index")
+		return cmdline.Usagef("required flag(s) %q not set", "from-index")
 	}
 	if c.Bool("generate") {
 		return p.generateIndex(c, i)
 	}
 	if !c.IsSet("tag") {
 		if c.Bool("push") || c.Bool("load") {
-			e := cliutil.Usagef("required flag(s) \"tag\" not set")
+			e := cmdline.Usagef("required flag(s) \"tag\" not set")
 			e.Hint = "name the image with -t NAME"
 			return e
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/appregistry/export"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/appregistry/export"
 )
 
 func (p *program) indexExportCommand() *cli.Command {
@@ -37,15 +37,15 @@ func (p *program) indexExportCommand() *cli.Command {
 
 func (p *program) indexExport(c *cli.Context) error {
 	if c.Bool("debug") {
-		p.log = cliutil.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
+		p.log = cmdline.NewLogger(p.stderr, p.logFormat(c.String("log-format")), slog.LevelDebug)
 	}
 	if err := p.checkContainerTool(c); err != nil {
 		return err
 	}
 	if c.String("index") == "" {
-		return cliutil.Usagef(`required flag(s) "index" not set`)
+		return cmdline.Usagef(`required flag(s) "index" not set`)
 	}
-	packages, err := cliutil.List(append(c.StringSlice("package"), c.StringSlice("xpackage")...))
+	packages, err := cmdline.List(append(c.StringSlice("package"), c.StringSlice("xpackage")...))
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (p *program) indexExport(c *cli.Context) error {
 	o.Fetches = c.Int("jobs")
 	index, folder := c.String("index"), c.String("download-folder")
 	if folder == "" {
-		return cliutil.Usagef("invalid --download-folder value %q, expected a directory", folder)
+		return cmdline.Usagef("invalid --download-folder value %q, expected a directory", folder)
 	}
 	if err := checkApart(index, folder); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *program) indexExport(c *cli.Context) error {
 	if p.opm {
 		p.log.Info("export from the index", "index", index, "package", fmt.Sprint(packages))
 	}
-	status := cliutil.NewStatus(p.stderr, p.bars)
+	status := cmdline.NewStatus(p.stderr, p.bars)
 	done, err := export.Run(c.Context, index, folder, export.Options{
 		Render: o, Packages: packages,
 		Warn: func(_, message string) { p.log.Warn(message) },

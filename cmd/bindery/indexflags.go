@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
 // defaultIndexTag is opm's name for an index that nobody names.
@@ -45,14 +45,14 @@ func (p *program) checkTools(c *cli.Context) error {
 	for _, flag := range []string{"container-tool", "build-tool", "pull-tool"} {
 		tool := c.String(flag)
 		if !slices.Contains([]string{"", "none", "docker", "podman"}, tool) {
-			return cliutil.Usagef("invalid --%s value %q, expected (none|docker|podman)", flag, tool)
+			return cmdline.Usagef("invalid --%s value %q, expected (none|docker|podman)", flag, tool)
 		}
 		if tool != "" && tool != "none" {
 			named = append(named, tool)
 		}
 	}
 	if c.IsSet("container-tool") && (c.IsSet("build-tool") || c.IsSet("pull-tool")) {
-		return cliutil.Usagef("container-tool cannot be set alongside pull-tool or build-tool")
+		return cmdline.Usagef("container-tool cannot be set alongside pull-tool or build-tool")
 	}
 	if len(named) == 0 {
 		return nil

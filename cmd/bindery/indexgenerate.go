@@ -11,10 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/generate"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -25,7 +25,7 @@ const generatedCatalog = "configs"
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
-			return cliutil.Usagef("--generate makes no image: it does not go with --%s", flag)
+			return cmdline.Usagef("--generate makes no image: it does not go with --%s", flag)
 		}
 	}
 	if err := p.checkAccount(c, i.from); err != nil {
@@ -33,13 +33,13 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	}
 	dockerfile := c.String("out-dockerfile")
 	if i.from != "" {
-		for _, out := range []string{dockerfile, generatedCatalog, generate.DatabaseFile} {
+		for _, out := range []string{dockerfile, generatedCatalog, scaffold.DatabaseFile} {
 			if err := checkApart(i.from, filepath.FromSlash(out)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := generate.CheckDockerfile(dockerfile); err != nil {
+	if err := scaffold.CheckDockerfile(dockerfile); err != nil {
 		return dockerfileError(err)
 	}
 	// The files are what scripts for opm go on with.
@@ -72,7 +72,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := generate.ReplaceDockerfile(dockerfile, text); err != nil {
+		if err := scaffold.ReplaceDockerfile(dockerfile, text); err != nil {
 			return dockerfileError(err)
 		}
 		p.log.Info("wrote " + dockerfile)
@@ -100,33 +100,33 @@ func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
 func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
 	base := c.String("binary-image")
 	if base == "" {
-		base = generate.DefaultImage
+		base = scaffold.DefaultImage
 	}
-	labels, err := cliutil.Pairs("label", c.StringSlice("label"))
+	labels, err := cmdline.Pairs("label", c.StringSlice("label"))
 	if err != nil {
 		return "", err
 	}
 	if kind == change.Database {
-		return generate.DatabaseDockerfile(base, labels)
+		return scaffold.DatabaseDockerfile(base, labels)
 	}
 	builder := base
 	if builder == "scratch" {
-		builder = generate.DefaultImage
+		builder = scaffold.DefaultImage
 	}
-	return generate.Dockerfile{Dir: generatedCatalog, BaseImage: base, BuilderImage: builder, Labels: labels}.Text()
+	return scaffold.Dockerfile{Dir: generatedCatalog, BaseImage: base, BuilderImage: builder, Labels: labels}.Text()
 }
 
 func dockerfileError(err error) error {
-	if !errors.Is(err, generate.ErrNotGenerated) {
+	if !errors.Is(err, scaffold.ErrNotGenerated) {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassLocal, Err: err, Hint: "-d names another file for the Dockerfile"}
+	return &cmdline.Error{Class: cmdline.ClassLocal, Err: err, Hint: "-d names another file for the Dockerfile"}
 }
 
 // generateDatabase writes the database to its place. What else is in the directory stays, and so does a file that is no
 // index database.
 func (p *program) generateDatabase(c *cli.Context, e *editedIndex) (err error) {
-	path := filepath.FromSlash(generate.DatabaseFile)
+	path := filepath.FromSlash(scaffold.DatabaseFile)
 	dir := filepath.Dir(path)
 	if err := p.checkReplaceable(c, path); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 	if err == nil {
 		return db.Close()
 	}
-	return &cliutil.Error{Class: cliutil.ClassLocal, Object: path, Hint: "move it away, or run the command in another directory",
+	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "move it away, or run the command in another directory",
 		Err: fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
 }
 
@@ -169,7 +169,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 func (p *program) generateCatalog(c *cli.Context, e *editedIndex) error {
 	err := build.WriteCatalog(c.Context, generatedCatalog, e.catalogInput())
 	if errors.Is(err, fs.ErrExist) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
 	}
 	if err == nil {
 		p.log.Info("wrote " + generatedCatalog)

@@ -4,7 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/generate"
+	"github.com/operator-bindery/bindery/declcfg/scaffold"
 )
 
 func (p *program) initCommand() *cli.Command {
@@ -26,7 +26,7 @@ func (p *program) initCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			pkg, err := generate.Package(c.Args().First(), generate.PackageOptions{
+			pkg, err := scaffold.Package(c.Args().First(), scaffold.PackageOptions{
 				DefaultChannel: c.String("default-channel"), DescriptionFile: c.String("description"), IconFile: c.String("icon"),
 			})
 			if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -20,7 +20,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	ref := c.Args().First()
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return build.CatalogInput{}, &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Err: err,
+		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
 			Hint: "the argument is a catalog directory or an index database; \"bindery migrate oci:LAYOUT:TAG DIR\" makes a directory of an image"}
 	}
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/build/inspect"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/inspect"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -51,7 +51,7 @@ func (p *program) verifyCommand() *cli.Command {
 func (p *program) inspect(c *cli.Context) error {
 	format := c.String("output")
 	if format != "table" && format != "json" {
-		return cliutil.Usagef("invalid --output value %q, expected (table|json)", format)
+		return cmdline.Usagef("invalid --output value %q, expected (table|json)", format)
 	}
 	report, err := p.examine(c, c.Bool("deep"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *program) inspect(c *cli.Context) error {
 func (p *program) verify(c *cli.Context) error {
 	format := c.String("output")
 	if format != "text" && format != "json" {
-		return cliutil.Usagef("invalid --output value %q, expected (text|json)", format)
+		return cmdline.Usagef("invalid --output value %q, expected (text|json)", format)
 	}
 	report, err := p.examine(c, true)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *program) verify(c *cli.Context) error {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	if !report.Proof.Same {
-		return &cliutil.ExitStatus{Status: 1}
+		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 	case err != nil:
 		return nil, err
 	case kind != render.Image:
-		e := cliutil.Usagef("%q is a %s and no image", ref, kind)
+		e := cmdline.Usagef("%q is a %s and no image", ref, kind)
 		e.Object, e.Hint = ref, "an image is named by REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, dir:DIR or containers-storage:NAME"
 		return nil, e
 	}

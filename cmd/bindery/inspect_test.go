@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/inspect"
+	"github.com/operator-bindery/bindery/build/inspect"
 )
 
 // inspected runs a command that answers with a report.

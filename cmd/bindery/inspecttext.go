@@ -11,9 +11,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/inspect"
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/list"
+	"github.com/operator-bindery/bindery/build/inspect"
+	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // printReport prints what an image is, as tables with an empty line between them.
@@ -64,7 +64,7 @@ func (p *program) printReport(r *inspect.Report) error {
 		if n > 0 {
 			b.WriteByte('\n')
 		}
-		if err := t.Write(&b, cliutil.Cell); err != nil {
+		if err := t.Write(&b, printable.Cell); err != nil {
 			return fmt.Errorf("write the table: %w", err)
 		}
 	}
@@ -151,13 +151,13 @@ func (p *program) printProof(r *inspect.Report) error {
 			where = append(where, "/"+d.File)
 		}
 		where = append(where, d.Message)
-		fmt.Fprintf(&b, "%s: %s\n", d.About, cliutil.Cell(strings.Join(where, ": ")))
+		fmt.Fprintf(&b, "%s: %s\n", d.About, printable.Cell(strings.Join(where, ": ")))
 	}
 	if r.Proof.More > 0 {
 		fmt.Fprintf(&b, "and %d more\n", r.Proof.More)
 	}
 	for _, n := range r.Proof.Notes {
-		p.log.Info(cliutil.Cell(n))
+		p.log.Info(printable.Cell(n))
 	}
 	verdict := "same"
 	if !r.Proof.Same {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/list"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/list"
 )
 
 func (p *program) listImagesCommand() *cli.Command {
@@ -39,7 +39,7 @@ func (p *program) listImages(c *cli.Context) error {
 	switch by {
 	case "", list.ByPackage, list.ByChannel, list.ByBundle:
 	default:
-		return cliutil.Usagef("invalid --by value %q, expected (package|channel|bundle)", by)
+		return cmdline.Usagef("invalid --by value %q, expected (package|channel|bundle)", by)
 	}
 	listing, err := p.listing(c, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/firstgc"
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
@@ -61,12 +61,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
 		name:   strings.TrimSuffix(filepath.Base(args[0]), ".exe"),
 		stdin:  stdin,
-		stdout: &cliutil.Pipe{W: stdout},
+		stdout: &cmdline.Pipe{W: stdout},
 		stderr: stderr,
 	}
 	// These have been parts of opm, and answer as it does.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
-	p.log = cliutil.NewLogger(stderr, p.logFormat(""), 0)
+	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
 	p.tellLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)
@@ -74,7 +74,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = slices.Concat([]string{app.Name}, tool, args[1:])
 	}
 
-	line, err := cliutil.Parse(app, args)
+	line, err := cmdline.Parse(app, args)
 	wait, others := grace, []os.Signal(nil)
 	if leaf := line.Leaf(); leaf != nil && leaf.Name == "serve" {
 		wait, others = serverGrace, []os.Signal{syscall.SIGHUP}
@@ -84,12 +84,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		percent = 200 // many small bundles leave much behind: a third less processor time for a tenth more memory
 	}
 	firstgc.Then(percent)
-	ctx, stop := cliutil.WithSignals(context.Background(), wait, os.Exit, others...)
+	ctx, stop := cmdline.WithSignals(context.Background(), wait, os.Exit, others...)
 	defer stop()
 	switch {
 	case err != nil:
 	case line.Help:
-		err = cliutil.WriteHelp(p.stdout, app, line)
+		err = cmdline.WriteHelp(p.stdout, app, line)
 	default:
 		p.line = line
 		err = p.end(app.RunContext(ctx, line.Args))
@@ -100,7 +100,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // end does what is to be done when the command has ended with err. A status that is an answer is no failure, and gives
 // way to what fails here.
 func (p *program) end(err error) error {
-	var status *cliutil.ExitStatus
+	var status *cmdline.ExitStatus
 	answered := errors.As(err, &status) && status.Err == nil
 	var failed error
 	for _, end := range p.atEnd {
@@ -116,8 +116,8 @@ func (p *program) end(err error) error {
 }
 
 // finish shows the error and turns it into the exit status.
-func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, args []string, err error) int {
-	var status *cliutil.ExitStatus
+func (p *program) finish(ctx context.Context, app *cli.App, line cmdline.Line, args []string, err error) int {
+	var status *cmdline.ExitStatus
 	asked := errors.As(err, &status)
 	switch {
 	case p.stdout.Broken():
@@ -127,7 +127,7 @@ func (p *program) finish(ctx context.Context, app *cli.App, line cliutil.Line, a
 	case asked && status.Err == nil:
 		return status.Status
 	}
-	var sig cliutil.Signal
+	var sig cmdline.Signal
 	interrupted := errors.As(context.Cause(ctx), &sig) || errors.As(err, &sig)
 	if interrupted {
 		err = sig

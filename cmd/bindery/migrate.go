@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -105,7 +105,7 @@ func (p *program) migrate(c *cli.Context) error {
 		return p.migrateList(c, m)
 	case imaged && c.NArg() == 1:
 	case c.NArg() != 2:
-		err := cliutil.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
+		err := cmdline.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
 		if c.NArg() == 1 && !p.opm {
 			err.Hint = "name a directory to write the catalog to, or an image: -t NAME"
 		}
@@ -113,7 +113,7 @@ func (p *program) migrate(c *cli.Context) error {
 	}
 	for _, flag := range []string{"out-dir", "report-dir", "results", "overwrite"} {
 		if c.IsSet(flag) {
-			return cliutil.Usagef("--%s is for --from-file", flag)
+			return cmdline.Usagef("--%s is for --from-file", flag)
 		}
 	}
 	return p.migrateOne(c, m, imaged)
@@ -122,7 +122,7 @@ func (p *program) migrate(c *cli.Context) error {
 // migrateOutput reads --output: formats of the catalog, which have no colon, and destinations of images, which do. Of
 // several formats the last counts, as in opm.
 func migrateOutput(c *cli.Context) (format declcfg.Format, destinations []string, err error) {
-	values, err := cliutil.List(c.StringSlice("output"))
+	values, err := cmdline.List(c.StringSlice("output"))
 	if err != nil {
 		return "", nil, err
 	}
@@ -131,7 +131,7 @@ func migrateOutput(c *cli.Context) (format declcfg.Format, destinations []string
 		if strings.Contains(v, ":") {
 			destinations = append(destinations, v)
 		} else if format, err = declcfg.ParseFormat(v); err != nil {
-			return "", nil, cliutil.Usagef("invalid --output value %q, expected (json|yaml) or TRANSPORT:PATH", v)
+			return "", nil, cmdline.Usagef("invalid --output value %q, expected (json|yaml) or TRANSPORT:PATH", v)
 		}
 	}
 	return format, destinations, nil
@@ -148,7 +148,7 @@ func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
 		return err
 	}
 	if len(of) > 1 && !imaged {
-		return cliutil.Usagef("--platform: several are for an image, which -t names")
+		return cmdline.Usagef("--platform: several are for an image, which -t names")
 	}
 	p.readPlatform, p.readAny = of[0], imaged
 	return nil
@@ -157,7 +157,7 @@ func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
 // checkMigrateOutput refuses a directory that cannot be the output.
 func checkMigrateOutput(src, out string) error {
 	if out == "" || filepath.Clean(out) == "." {
-		return cliutil.Usagef("the output %q is the working directory, which cannot be replaced: name another", out)
+		return cmdline.Usagef("the output %q is the working directory, which cannot be replaced: name another", out)
 	}
 	return checkApart(src, out)
 }
@@ -175,12 +175,12 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 			return err
 		}
 	} else if imaged {
-		return cliutil.Usagef("--report -: standard output tells where the image is; name a file")
+		return cmdline.Usagef("--report -: standard output tells where the image is; name a file")
 	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
 	}
-	status := cliutil.NewStatus(p.stderr, p.bars)
+	status := cmdline.NewStatus(p.stderr, p.bars)
 	m.o.Report = reportFile != ""
 	m.o.Progress = func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) }
 	var report *migrate.Report
@@ -218,7 +218,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	}
 	switch {
 	case partial != nil:
-		return &cliutil.ExitStatus{Status: 4, Err: partial}
+		return &cmdline.ExitStatus{Status: 4, Err: partial}
 	case p.opm:
 		p.log.Info(fmt.Sprintf("wrote rendered file-based catalog to %q\n", out))
 		return nil

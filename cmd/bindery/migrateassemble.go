@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -55,7 +55,7 @@ func (p *program) catalogImage(c *cli.Context) (*catalogImage, error) {
 		}
 	}
 	if c.String("server") == "base" && i.o.Base == nil {
-		return nil, cliutil.Usagef("--server base: there is no --binary-image that could have a server")
+		return nil, cmdline.Usagef("--server base: there is no --binary-image that could have a server")
 	}
 	return i, nil
 }

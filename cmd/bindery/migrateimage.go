@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -95,7 +95,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 		}
 		p.tellBase(c, w.image)
 		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(w.image.Totals.Packages, "package"), layerCount(w.image),
-			cliutil.FormatSize(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+			cmdline.FormatSize(w.image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 		if w.results, err = p.copyImage(ctx, w.image, dests, registryOptions(c), c, check); err != nil {
 			return err
 		}

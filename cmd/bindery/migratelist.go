@@ -11,12 +11,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/migrate"
-	"github.com/operator-bindery/bindery/migrate/jobs"
 )
 
 // listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its own.
@@ -32,22 +32,22 @@ type migrationList struct {
 	inner int    // pieces of work at once in one migration
 	ended int
 	// status shows on a terminal how far the list is.
-	status *cliutil.Status
+	status *cmdline.Status
 }
 
 // migrateList does the migrations of a list.
 func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if c.NArg() > 0 {
-		return cliutil.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
+		return cmdline.Usagef("accepts %d arg(s) with --from-file, received %d", 0, c.NArg())
 	}
 	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs", "metadata-file"}
 	for _, flag := range single {
 		if c.IsSet(flag) {
-			return cliutil.Usagef("--%s is for one migration, and --from-file for many: the list says where each goes, and --report-dir and --results have the accounts", flag)
+			return cmdline.Usagef("--%s is for one migration, and --from-file for many: the list says where each goes, and --report-dir and --results have the accounts", flag)
 		}
 	}
 	if len(m.outputs) > 0 {
-		return cliutil.Usagef("--output %q is for one migration, and --from-file for many: the list says where each goes", m.outputs[0])
+		return cmdline.Usagef("--output %q is for one migration, and --from-file for many: the list says where each goes", m.outputs[0])
 	}
 	l := &migrationList{p: p, c: c, m: m}
 	if l.lines, err = l.read(); err != nil {
@@ -82,16 +82,16 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	m.image.o.ServerLayers = build.NewServerLayers(work.Dir())
-	l.status = cliutil.NewStatus(p.stderr, p.bars)
+	l.status = cmdline.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
 		Dir: l.dir, Jobs: atOnce, KeepGoing: c.Bool("keep-going"), Verify: m.o.Verify, Overwrite: c.Bool("overwrite"),
 		Settings: settings, Tool: version.Release, Images: m.o.Render.Images,
 		Migrate: l.migrate, Done: l.tell,
-		Class: func(err error) int { return int(cliutil.Classify(withClass(err))) },
+		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
 	})
 	l.status.Close()
 	if errors.Is(err, jobs.ErrBusy) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: l.dir, Err: err, Hint: "--report-dir names another directory, for another list"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err, Hint: "--report-dir names another directory, for another list"}
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 		l.dir = filepath.Clean(file) + ".reports"
 	}
 	if l.dir == "" {
-		return nil, cliutil.Usagef("--from-file -: --report-dir DIR is needed, which a file gives its name to")
+		return nil, cmdline.Usagef("--from-file -: --report-dir DIR is needed, which a file gives its name to")
 	}
 	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.c.String("out-dir"), Image: l.destinations})
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 			continue
 		}
 		if err := checkApart(line.Directory, reports); err != nil {
-			return nil, cliutil.Usagef("line %d: the directory for the reports %q is or lies in the output %q", line.Number, l.dir, line.Directory)
+			return nil, cmdline.Usagef("line %d: the directory for the reports %q is or lies in the output %q", line.Number, l.dir, line.Directory)
 		}
 	}
 	return lines, nil

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/operator-bindery/bindery/migrate/jobs"
+	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/render"
 )
 

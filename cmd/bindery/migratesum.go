@@ -9,10 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/migrate/jobs"
+	"github.com/operator-bindery/bindery/internal/jobs"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -84,7 +85,7 @@ func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
 			r.Image = o.Written.Image
 		}
 		if o.Err != nil {
-			r.Error = &jobs.Failure{Class: int(cliutil.Classify(withClass(o.Err))), Message: images.WithoutCredentials(o.Err.Error())}
+			r.Error = &jobs.Failure{Class: int(cmdline.Classify(withClass(o.Err))), Message: images.WithoutCredentials(o.Err.Error())}
 		}
 		if err := enc.Encode(r); err != nil {
 			return err
@@ -149,7 +150,7 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 			head = true
 			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREPORT\n")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, cliutil.Cell(images.WithoutCredentials(o.Source)), cliutil.Cell(o.Record))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(images.WithoutCredentials(o.Source)), printable.Cell(o.Record))
 	}
 	_ = w.Flush() // to memory
 	_, err := l.p.stdout.Write(b.Bytes())
@@ -170,18 +171,18 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 	}
 	repaired := counts[repairedText]
 	if len(parts) == 0 && repaired > 0 {
-		return &cliutil.ExitStatus{Status: 4, Err: fmt.Errorf("repairs were made in %d of %s", repaired, count(all, "line"))}
+		return &cmdline.ExitStatus{Status: 4, Err: fmt.Errorf("repairs were made in %d of %s", repaired, count(all, "line"))}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	err := &cliutil.Error{Class: cliutil.ClassInput, Object: l.c.String("from-file"), Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
+	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.c.String("from-file"), Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
 		Hint: "the same command goes on with what is not done"}
 	status := 1
 	if l.c.Bool("keep-going") {
 		status = 4
 	}
-	return &cliutil.ExitStatus{Status: status, Err: err}
+	return &cmdline.ExitStatus{Status: status, Err: err}
 }
 
 // printPlan prints what would be done.
@@ -190,7 +191,7 @@ func (l *migrationList) printPlan() error {
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "LINE\tSOURCE\tOUTPUTS\n")
 	for _, line := range l.lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, cliutil.Cell(images.WithoutCredentials(line.Source)), cliutil.Cell(strings.Join(line.Outputs(), " ")))
+		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(images.WithoutCredentials(line.Source)), printable.Cell(strings.Join(line.Outputs(), " ")))
 	}
 	_ = w.Flush() // to memory
 	_, err := l.p.stdout.Write(b.Bytes())

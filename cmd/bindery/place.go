@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/migrate/jobs"
+	"github.com/operator-bindery/bindery/internal/jobs"
 )
 
 // checkApart refuses an output that is the input or lies in it: it would replace the input, or be read as a part of the
@@ -25,7 +25,7 @@ func checkApart(in, out string) error {
 	if to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, string(filepath.Separator))+string(filepath.Separator)) {
 		return nil
 	}
-	e := cliutil.Usagef("the output %q is the input %q or lies in it", out, in)
+	e := cmdline.Usagef("the output %q is the input %q or lies in it", out, in)
 	e.Object, e.Hint = out, "name a place outside of the input"
 	return e
 }
@@ -50,7 +50,7 @@ func checkResult(flag, path string, catalogs ...string) error {
 		return nil
 	}
 	if path == "-" {
-		return cliutil.Usagef("--%s %q: the name of a file is needed", flag, path)
+		return cmdline.Usagef("--%s %q: the name of a file is needed", flag, path)
 	}
 	if err := atomicfs.CheckFile(path); err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // registryCommand is the family of commands that opm had for databases. They work on catalog directories as well.
@@ -167,15 +167,15 @@ func (p *program) checkContainerTool(c *cli.Context) error {
 	switch tool {
 	case "none", "docker", "podman", "":
 	default:
-		return cliutil.Usagef("invalid --container-tool value %q, expected (none|docker|podman)", tool)
+		return cmdline.Usagef("invalid --container-tool value %q, expected (none|docker|podman)", tool)
 	}
 	named := tool == "docker" || tool == "podman"
 	switch {
 	case !c.IsSet("ca-file"):
 	case c.Bool("skip-tls-verify"), c.IsSet("tls-verify") && !c.Bool("tls-verify"):
-		return cliutil.Usagef("--ca-file must not be set with --skip-tls-verify: no certificate is verified then")
+		return cmdline.Usagef("--ca-file must not be set with --skip-tls-verify: no certificate is verified then")
 	case named:
-		return cliutil.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates", tool)
+		return cmdline.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates", tool)
 	}
 	if named {
 		p.log.Info("--container-tool=" + tool + ": no tool is needed, images are fetched by the program itself")

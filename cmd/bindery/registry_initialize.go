@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -43,7 +43,7 @@ func (p *program) registryInitialize(c *cli.Context) error {
 	dir, out := c.String("manifests"), c.String("output")
 	for flag, value := range map[string]string{"manifests": dir, "output": out} {
 		if value == "" {
-			return cliutil.Usagef("invalid --%s value %q, expected a path", flag, value)
+			return cmdline.Usagef("invalid --%s value %q, expected a path", flag, value)
 		}
 	}
 	if err := checkApart(dir, out); err != nil {
@@ -87,7 +87,7 @@ func isNoOtherFile(path string) error {
 		}
 	}
 	if errors.Is(err, render.ErrFileType) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: path, Err: fmt.Errorf("%q is there and is no database", path), Hint: "name another file"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Err: fmt.Errorf("%q is there and is no database", path), Hint: "name another file"}
 	}
 	return err
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/list"
-	"github.com/operator-bindery/bindery/mirror"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/list"
+	"github.com/operator-bindery/bindery/internal/imagemap"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -48,16 +48,16 @@ var mirrorFormats = []string{"mapping", "json", "idms", "itms", "icsp", "registr
 func (p *program) registryMirror(c *cli.Context) error {
 	format := c.String("output")
 	if !slices.Contains(mirrorFormats, format) {
-		return cliutil.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
+		return cmdline.Usagef("invalid --output value %q, expected (%s)", format, strings.Join(mirrorFormats, "|"))
 	}
 	ref := c.Args().First()
 	switch db := c.String("database"); {
 	case (ref == "") == (db == ""):
-		return cliutil.Usagef("either REF or --database FILE is needed")
+		return cmdline.Usagef("either REF or --database FILE is needed")
 	case c.String("to") == "":
-		return cliutil.Usagef(`required flag(s) "to" not set`)
+		return cmdline.Usagef(`required flag(s) "to" not set`)
 	case strings.Contains(c.String("to"), "@"):
-		return cliutil.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and credentials have no place in it")
+		return cmdline.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and credentials have no place in it")
 	case db != "":
 		ref = db
 	}
@@ -65,9 +65,9 @@ func (p *program) registryMirror(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	mappings, err := mirror.Map(images, mirror.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
+	mappings, err := imagemap.Map(images, imagemap.Options{To: c.String("to"), MaxComponents: c.Int("max-components"), KeepHost: c.Bool("keep-host")})
 	if err != nil {
-		e := &cliutil.Error{Class: cliutil.ClassInput, Err: err}
+		e := &cmdline.Error{Class: cmdline.ClassInput, Err: err}
 		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
 			e.Hint = "--keep-host begins the paths with the names of the registries"
 		}
@@ -89,7 +89,7 @@ func (p *program) registryMirror(c *cli.Context) error {
 }
 
 // tellUnmapped warns of images for which a format for clusters has no place.
-func (p *program) tellUnmapped(format string, mappings []mirror.Mapping) {
+func (p *program) tellUnmapped(format string, mappings []imagemap.Mapping) {
 	byDigest := 0
 	for _, m := range mappings {
 		if strings.Contains(m.Source, "@") {
@@ -113,18 +113,18 @@ func imagesText(n int) string {
 }
 
 // mirrorText is the answer in one of the formats but JSON.
-func mirrorText(c *cli.Context, format string, mappings []mirror.Mapping) ([]byte, error) {
+func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]byte, error) {
 	switch format {
 	case "idms":
-		return mirror.DigestMirrorSet(c.String("name"), mappings)
+		return imagemap.DigestMirrorSet(c.String("name"), mappings)
 	case "itms":
-		return mirror.TagMirrorSet(c.String("name"), mappings)
+		return imagemap.TagMirrorSet(c.String("name"), mappings)
 	case "icsp":
-		return mirror.ContentSourcePolicy(c.String("name"), mappings)
+		return imagemap.ContentSourcePolicy(c.String("name"), mappings)
 	case "registries-conf":
-		return mirror.RegistriesConf(mappings, c.Bool("use-http") || c.Bool("skip-tls")), nil
+		return imagemap.RegistriesConf(mappings, c.Bool("use-http") || c.Bool("skip-tls")), nil
 	}
-	return mirror.Lines(mappings), nil
+	return imagemap.Lines(mappings), nil
 }
 
 // mirrored are the images of a catalog: its own first, if it is one in a registry, then those of its bundles, sorted.
@@ -135,15 +135,15 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 	}
 	if c.String("database") != "" && kind != render.Database {
 		if kind == render.Image {
-			return nil, cliutil.Usagef("--database %q: no such file; an image is given as an argument", ref)
+			return nil, cmdline.Usagef("--database %q: no such file; an image is given as an argument", ref)
 		}
-		return nil, cliutil.Usagef("--database %q is a %s; it is given as an argument", ref, kind)
+		return nil, cmdline.Usagef("--database %q is a %s; it is given as an argument", ref, kind)
 	}
 	listing, err := p.listingOf(c, ref, nil)
 	if err != nil {
 		return nil, err
 	}
-	packages, err := cliutil.List(c.StringSlice("package"))
+	packages, err := cmdline.List(c.StringSlice("package"))
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -48,7 +48,7 @@ func (p *program) render(c *cli.Context) (err error) {
 		}
 	}
 	if c.IsSet("migrate") && c.IsSet("migrate-level") {
-		return cliutil.Usagef("if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate migrate-level] were all set")
+		return cmdline.Usagef("if any flags in the group [migrate migrate-level] are set none of the others can be; [migrate migrate-level] were all set")
 	}
 	o, err := p.renderOptions(c)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *program) render(c *cli.Context) (err error) {
 	o.Reuse = true
 	if text := c.String("image-ref-template"); text != "" {
 		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
-			return cliutil.Usagef("invalid --image-ref-template %q: %w", text, err)
+			return cmdline.Usagef("invalid --image-ref-template %q: %w", text, err)
 		}
 	}
 	o.ResolveDigests = c.Bool("resolve-digests")
@@ -68,7 +68,7 @@ func (p *program) render(c *cli.Context) (err error) {
 	if err != nil {
 		return p.opmMessage(err)
 	}
-	var answer cliutil.Spool
+	var answer cmdline.Spool
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	w := bufio.NewWriterSize(&answer, 1<<20)
 	if err := declcfg.Write(w, format, blobs); err != nil {
@@ -94,7 +94,7 @@ func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 		return o, err
 	}
 	if o.Level, err = edit.ParseLevel(c.String("migrate-level")); err != nil {
-		return o, &cliutil.Error{Class: cliutil.ClassUsage, Object: c.String("migrate-level"), Err: err}
+		return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: c.String("migrate-level"), Err: err}
 	}
 	o.Compat, err = p.compat(c)
 	return o, err
@@ -111,7 +111,7 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 		}
 		return sqlite.CompatNone, nil
 	}
-	return "", cliutil.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
+	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
 }
 
 // pulled tells of an image that has been opened.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/declcfg/graph"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 

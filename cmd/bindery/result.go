@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -44,7 +44,7 @@ func checkResultFiles(c *cli.Context, catalogs ...string) error {
 // storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform names. It is
 // zero, which means this machine's, where that flag names none.
 func storedPlatform(c *cli.Context) v1.Platform {
-	if list, err := cliutil.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
+	if list, err := cmdline.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
 		if p, err := parsePlatform(list[0]); err == nil {
 			return p // others have been refused before there was an image
 		}
@@ -125,7 +125,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 	if len(dests) == 0 {
 		return nil, nil
 	}
-	progress := cliutil.NewProgress(p.stderr, p.bars)
+	progress := cmdline.NewProgress(p.stderr, p.bars)
 	defer progress.Close()
 	results, err := images.Copy(ctx, image.Reference(), dests, images.CopyOptions{
 		Registry: registry,
@@ -209,8 +209,8 @@ func (t target) references(image *build.Image, results []images.Result) []string
 // trafficLine tells what was moved to a registry.
 func trafficLine(t images.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
-		cliutil.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cliutil.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),
-		cliutil.FormatSize(t.Reused.Bytes), count(t.Reused.Count, "blob"))
+		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),
+		cmdline.FormatSize(t.Reused.Bytes), count(t.Reused.Count, "blob"))
 }
 
 func writeResultFiles(c *cli.Context, image *build.Image, refs []string, account []byte) error {

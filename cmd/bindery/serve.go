@@ -10,10 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/opmcache"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 	"github.com/operator-bindery/bindery/serve/probe"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -121,7 +121,7 @@ func (p *program) registryServe(c *cli.Context) error {
 	if text := c.String("timeout-seconds"); text != "infinite" {
 		seconds, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return cliutil.Usagef("invalid --timeout-seconds value %q, expected a number or infinite", text)
+			return cmdline.Usagef("invalid --timeout-seconds value %q, expected a number or infinite", text)
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
@@ -154,7 +154,7 @@ func (p *program) probeCommand() *cli.Command {
 			examples("bindery probe -addr localhost:50051", "bindery probe -addr localhost:50051 -connect-timeout 5s -service api.Registry"),
 		Action: func(c *cli.Context) error {
 			if status := probe.Run(c.Context, c.Args().Slice(), p.stdout, p.stderr); status != 0 {
-				return &cliutil.ExitStatus{Status: status}
+				return &cmdline.ExitStatus{Status: status}
 			}
 			return nil
 		},

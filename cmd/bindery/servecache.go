@@ -8,9 +8,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/opmcache"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // The values of --cache.
@@ -31,7 +31,7 @@ func serveCacheFlag(group string) cli.Flag {
 
 // serveCaches reads [serveCacheFlag]: what was asked for, each once and in one order.
 func serveCaches(c *cli.Context) ([]string, error) {
-	given, err := cliutil.List(c.StringSlice("cache"))
+	given, err := cmdline.List(c.StringSlice("cache"))
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +46,14 @@ func serveCaches(c *cli.Context) ([]string, error) {
 	}
 	for _, g := range given {
 		if !slices.Contains(cacheKinds, g) {
-			return nil, cliutil.Usagef("invalid --cache value %q, expected (%s)", g, strings.Join(cacheKinds, "|"))
+			return nil, cmdline.Usagef("invalid --cache value %q, expected (%s)", g, strings.Join(cacheKinds, "|"))
 		}
 	}
 	switch {
 	case len(kinds) > 1 && slices.Contains(kinds, cacheNone):
-		return nil, cliutil.Usagef("--cache none goes with no other --cache")
+		return nil, cmdline.Usagef("--cache none goes with no other --cache")
 	case slices.Contains(kinds, cacheJSON) && slices.Contains(kinds, cachePogreb):
-		return nil, cliutil.Usagef("--cache %s and --cache %s are for the same directory, where opm takes one of them", cacheJSON, cachePogreb)
+		return nil, cmdline.Usagef("--cache %s and --cache %s are for the same directory, where opm takes one of them", cacheJSON, cachePogreb)
 	}
 	return kinds, nil
 }

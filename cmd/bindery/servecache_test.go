@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/opmcache"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
 // readLayout unpacks the only image of a layout with the modes that its files have, and returns its root and configuration.

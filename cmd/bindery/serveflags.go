@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -40,15 +40,15 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	}
 	switch {
 	case o.Port < 0 || o.Port > 65535:
-		return o, cliutil.Usagef("invalid --port value %d, expected 0 to 65535", o.Port)
+		return o, cmdline.Usagef("invalid --port value %d, expected 0 to 65535", o.Port)
 	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return o, cliutil.Usagef("%v", serve.ErrTLSFlags)
+		return o, cmdline.Usagef("%v", serve.ErrTLSFlags)
 	case o.ReloadEvery < 0:
-		return o, cliutil.Usagef("invalid --reload-every value %v, expected 0 or more", o.ReloadEvery)
+		return o, cmdline.Usagef("invalid --reload-every value %v, expected 0 or more", o.ReloadEvery)
 	case o.Limits.Connections < 1:
-		return o, cliutil.Usagef("invalid --max-connections value %d, expected 1 or more", o.Limits.Connections)
+		return o, cmdline.Usagef("invalid --max-connections value %d, expected 1 or more", o.Limits.Connections)
 	case o.Limits.Streams < 1:
-		return o, cliutil.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
+		return o, cmdline.Usagef("invalid --max-streams value %d, expected 1 or more", o.Limits.Streams)
 	}
 	if !c.IsSet("max-connections") {
 		o.Limits.Connections = 0 // as many as memory is for
@@ -77,7 +77,7 @@ func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Optio
 			case s := <-hangups:
 				// A terminal that is gone, and a cache that is being filled, have nothing to do with loading again.
 				if o.CacheOnly || onTerminal && !term.IsTerminal(int(stderr.Fd())) {
-					cancel(cliutil.Signal{Signal: syscall.SIGHUP})
+					cancel(cmdline.Signal{Signal: syscall.SIGHUP})
 					return
 				}
 				select {
@@ -91,7 +91,7 @@ func (p *program) runServer(ctx context.Context, src serve.Source, o serve.Optio
 	}()
 	err := serve.Run(ctx, src, o)
 	// What was interrupted says only that its context has ended.
-	if hangup := (cliutil.Signal{}); err != nil && errors.As(context.Cause(ctx), &hangup) {
+	if hangup := (cmdline.Signal{}); err != nil && errors.As(context.Cause(ctx), &hangup) {
 		return hangup
 	}
 	return err

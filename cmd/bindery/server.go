@@ -10,14 +10,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
 
 // platforms reads --platform.
 func platforms(c *cli.Context) ([]v1.Platform, error) {
-	list, err := cliutil.List(c.StringSlice("platform"))
+	list, err := cmdline.List(c.StringSlice("platform"))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func platforms(c *cli.Context) ([]v1.Platform, error) {
 func parsePlatform(text string) (v1.Platform, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
-		return v1.Platform{}, cliutil.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+		return v1.Platform{}, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
 	}
 	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
 	if len(parts) == 3 {
@@ -52,12 +52,12 @@ func (p *program) servers(c *cli.Context, of []v1.Platform) ([]build.Server, err
 	switch file := c.String("server"); {
 	case file == "none":
 		if len(of) > 1 {
-			return nil, cliutil.Usagef("--server none is for an image of one platform")
+			return nil, cmdline.Usagef("--server none is for an image of one platform")
 		}
 		return nil, nil
 	case file != "":
 		if len(of) > 1 {
-			return nil, cliutil.Usagef("--server is for an image of one platform")
+			return nil, cmdline.Usagef("--server is for an image of one platform")
 		}
 		s, err := build.ServerFile(file, of[0])
 		return []build.Server{s}, err
@@ -94,7 +94,7 @@ func (p *program) embeddedServer(platform v1.Platform) (build.Server, error) {
 func (p *program) findServer(platform v1.Platform) (build.Server, error) {
 	found, err := serverbin.Find(platform.OS, platform.Architecture)
 	if err != nil {
-		return build.Server{}, &cliutil.Error{Class: cliutil.ClassUsage, Object: platform.Architecture, Err: err}
+		return build.Server{}, &cmdline.Error{Class: cmdline.ClassUsage, Object: platform.Architecture, Err: err}
 	}
 	if found.Self {
 		p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")

@@ -13,12 +13,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/graph"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/declcfg/graph"
+	"github.com/operator-bindery/bindery/declcfg/template"
 	"github.com/operator-bindery/bindery/render"
-	"github.com/operator-bindery/bindery/template"
 )
 
 func (p *program) templateCommand() *cli.Command {
@@ -80,7 +80,7 @@ func (p *program) templateRender(c *cli.Context) error {
 	compat := o.Compat != ""
 	tmpl, err := p.parseTemplate(c.Context, file, template.ParseOptions{Type: typ, Compat: compat, Warn: p.warnAt})
 	if errors.Is(err, fs.ErrNotExist) && c.NArg() == 1 && !p.opm {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
 			Hint: fmt.Sprintf("the argument is a file with a template, or a type to read from standard input: one of %v", template.Types())}
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *program) templateRender(c *cli.Context) error {
 
 // spooled prints an answer when it is complete.
 func (p *program) spooled(ctx context.Context, write func(io.Writer) error) (err error) {
-	var answer cliutil.Spool
+	var answer cmdline.Spool
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	w := bufio.NewWriterSize(&answer, 1<<20)
 	if err := write(w); err != nil {
@@ -129,7 +129,7 @@ func templateArgs(c *cli.Context) (template.Type, string, error) {
 	case c.NArg() == 1:
 		return typ, "-", nil
 	case err != nil:
-		return "", "", &cliutil.Error{Class: cliutil.ClassUsage, Object: first, Err: err}
+		return "", "", &cmdline.Error{Class: cmdline.ClassUsage, Object: first, Err: err}
 	}
 	return typ, c.Args().Get(1), nil
 }
@@ -145,12 +145,12 @@ func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 		return nil, "", err
 	}
 	if info.IsDir() {
-		return nil, "", &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, a file is needed", file)}
+		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, a file is needed", file)}
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
 		// The pipes of a shell have no name in the file system.
 		if _, err := filepath.EvalSymlinks(file); err == nil {
-			return nil, "", &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, a file is needed", file),
+			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, a file is needed", file),
 				Hint: "\"-\" is standard input"}
 		}
 	}
@@ -191,7 +191,7 @@ func (p *program) templateError(err error) error {
 	if !p.opm || !errors.As(err, &problems) {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.Classify(withClass(err)), Err: errors.New(problems.OpmMessage())}
+	return &cmdline.Error{Class: cmdline.Classify(withClass(err)), Err: errors.New(problems.OpmMessage())}
 }
 
 // templateWriter reads -o of template render: what writes the answer.
@@ -206,7 +206,7 @@ func (p *program) templateWriter(c *cli.Context) (func(io.Writer, *declcfg.Catal
 	}
 	format, err := declcfg.ParseFormat(c.String("output"))
 	if err != nil {
-		return nil, cliutil.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", c.String("output"))
+		return nil, cmdline.Usagef("invalid --output value %q, expected (json|yaml|mermaid)", c.String("output"))
 	}
 	return func(w io.Writer, catalog *declcfg.Catalog) error { return catalog.Write(w, format) }, nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/cliutil"
-	"github.com/operator-bindery/bindery/template"
+	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
 // templateConvertCommand is the command under one of its names.
@@ -44,7 +44,7 @@ func (p *program) templateConvert(c *cli.Context) error {
 	}
 	typ, err := template.ParseType(c.Args().First())
 	if err != nil || typ == template.Semver {
-		return cliutil.Usagef("invalid template type %q, must be one of: [basic substitutes]", c.Args().First())
+		return cmdline.Usagef("invalid template type %q, must be one of: [basic substitutes]", c.Args().First())
 	}
 	file := "-"
 	if c.NArg() == 2 {
@@ -52,7 +52,7 @@ func (p *program) templateConvert(c *cli.Context) error {
 	}
 	catalog, err := p.loadCatalog(c.Context, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: file, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
 			Hint: fmt.Sprintf("the argument is a file or a directory; what is elsewhere: bindery render REF | bindery template convert %s", c.Args().First())}
 	}
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -59,14 +59,14 @@ func (p *program) validate(c *cli.Context) (err error) {
 	dir := c.Args().First()
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) && !p.opm {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: err,
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
 			Hint: "the argument is a catalog directory; \"bindery migrate\" makes one of a database or an image"}
 	}
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
 			Hint: "a catalog is given by its directory; \"bindery migrate\" makes one of a database or an image"}
 	}
 	if _, err := render.Classify(dir); err != nil {
@@ -91,7 +91,7 @@ func (p *program) validate(c *cli.Context) (err error) {
 			p.log.Info(fmt.Sprintf("%q is a valid catalog", dir))
 		}
 		if hint := catalogHint(dir); err != nil && hint != "" && !p.opm {
-			return &cliutil.Error{Class: cliutil.ClassInput, Object: dir, Hint: hint, Err: err}
+			return &cmdline.Error{Class: cmdline.ClassInput, Object: dir, Hint: hint, Err: err}
 		}
 		return p.opmMessage(err)
 	}
@@ -110,7 +110,7 @@ func (p *program) validate(c *cli.Context) (err error) {
 		return err
 	}
 	if !v.Passed {
-		return &cliutil.ExitStatus{Status: 1}
+		return &cmdline.ExitStatus{Status: 1}
 	}
 	return nil
 }

@@ -6,15 +6,15 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 )
 
 // restOfProblems are the problems of a catalog that its error does not hold, as items of the answer's list. There can
 // be hundreds of thousands, which are never in memory together.
 type restOfProblems struct {
 	format string // json or yaml
-	text   cliutil.Spool
+	text   cmdline.Spool
 	count  int
 	err    error // the first one of adding
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -71,7 +71,7 @@ func (p *program) changeOptions(c *cli.Context, path string) (change.Options, er
 	}
 	var err error
 	if o.Format, err = declcfg.ParseFormat(text); err != nil || o.Format == declcfg.FormatNDJSON {
-		return o, cliutil.Usagef("invalid --catalog-format value %q, expected (json|yaml)", text)
+		return o, cmdline.Usagef("invalid --catalog-format value %q, expected (json|yaml)", text)
 	}
 	return o, nil
 }
@@ -98,7 +98,7 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 		if p.hasFlag("create") {
 			hint += "; --create begins a new one"
 		}
-		return &cliutil.Error{Class: cliutil.ClassLocal, Object: ref, Hint: hint, Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint, Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func (p *program) begins(c *cli.Context) bool {
 }
 
 func notCatalogDirectory(path string) error {
-	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
 		Hint: "the catalog comes first, bundles behind it"}
 }
 
 // notEdited refuses package manifests where a catalog is needed that can be edited.
 func notEdited(path string) error {
-	return &cliutil.Error{Class: cliutil.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
 		Hint: "\"migrate DIR OUT\" makes a catalog of them; they can be added to another one"}
 }
 
@@ -146,7 +146,7 @@ func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error 
 func leftOut(r *change.Result) error {
 	for _, f := range findingsOf(r) {
 		if f.Kind == sqlite.Quarantined {
-			return &cliutil.ExitStatus{Status: 4}
+			return &cmdline.ExitStatus{Status: 4}
 		}
 	}
 	return nil
@@ -162,9 +162,9 @@ func (p *program) editError(err error) error {
 	if slices.Contains([]string{"opm registry rm", "opm index rm"}, p.line.Name("opm")) {
 		told.text, told.field = "error deleting packages from database: "+told.text, true
 	}
-	var status *cliutil.ExitStatus
+	var status *cmdline.ExitStatus
 	if errors.As(err, &status) {
-		return &cliutil.ExitStatus{Status: status.Status, Err: told}
+		return &cmdline.ExitStatus{Status: status.Status, Err: told}
 	}
 	return told
 }
@@ -184,7 +184,7 @@ func (e *opmEditError) Unwrap() error { return e.err }
 func addStatus(err error) error {
 	var wrong *edit.Error
 	if errors.As(err, &wrong) && wrong.ExitStatus() != 1 {
-		return &cliutil.ExitStatus{Status: wrong.ExitStatus(), Err: err}
+		return &cmdline.ExitStatus{Status: wrong.ExitStatus(), Err: err}
 	}
 	return err
 }

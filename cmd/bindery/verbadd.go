@@ -10,11 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -47,7 +47,7 @@ func addedLevel(c *cli.Context) (string, error) {
 	level := c.String("migrate-level")
 	if level != levelAuto {
 		if _, err := edit.ParseLevel(level); err != nil {
-			return "", &cliutil.Error{Class: cliutil.ClassUsage, Object: level, Err: err}
+			return "", &cmdline.Error{Class: cmdline.ClassUsage, Object: level, Err: err}
 		}
 	}
 	return level, nil
@@ -112,9 +112,9 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 // modeError is the error about --mode.
 func (p *program) modeError(mode string, err error) error {
 	if p.opm {
-		return cliutil.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
+		return cmdline.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
 	}
-	e := cliutil.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
+	e := cmdline.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
 	e.Object, e.Hint = mode, ""
 	_ = err
 	return e
@@ -130,7 +130,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 		return nil, nil, err
 	}
 	o.KeepGoing = permissive
-	status := cliutil.NewStatus(p.stderr, p.bars)
+	status := cmdline.NewStatus(p.stderr, p.bars)
 	defer status.Close()
 	var fetched atomic.Int64
 	additions, err := render.BundlesAs(c.Context, refs, o, func(b render.FetchedBundle) (edit.Addition, error) {
@@ -168,7 +168,7 @@ func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	}
 	if text := c.String("image-ref-template"); text != "" {
 		if o.ImageTemplate, err = render.ParseImageTemplate(text); err != nil {
-			return o, cliutil.Usagef("invalid --image-ref-template %q: %w", text, err)
+			return o, cmdline.Usagef("invalid --image-ref-template %q: %w", text, err)
 		}
 	}
 	return o, nil
@@ -179,7 +179,7 @@ func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 	to := edit.Level(level)
 	switch {
 	case s.Kind == change.Database && level != levelAuto && to != edit.LevelNone:
-		return cliutil.Usagef("invalid --migrate-level value %q: a database holds the manifests of bundles", level)
+		return cmdline.Usagef("invalid --migrate-level value %q: a database holds the manifests of bundles", level)
 	case s.Kind == change.Database:
 		return nil
 	case level == levelAuto && s.MetadataOnly(b.Package):
@@ -195,7 +195,7 @@ func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 
 // listFlag reads a list that is given by commas or by repeating the flag.
 func listFlag(c *cli.Context, name string) ([]string, error) {
-	values, err := cliutil.List(c.StringSlice(name))
+	values, err := cmdline.List(c.StringSlice(name))
 	for i := range values {
 		values[i] = strings.TrimSpace(values[i])
 	}

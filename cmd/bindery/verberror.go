@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -87,7 +87,7 @@ func nearError(kind string, known []string, err error) error {
 	if name == "" || slices.Contains(known, name) {
 		return err
 	}
-	return &cliutil.Error{Class: cliutil.ClassInput, Object: name, Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Hint: nameHint(&declcfg.NotFoundError{Kind: kind, Name: name, Known: known}), Err: err}
 }
 
 // nearPackage passes on what an edit of a catalog gives, its error with such a hint.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // filterFlags say what of a catalog is kept.
@@ -51,28 +51,28 @@ func (p *program) selections(c *cli.Context) ([]edit.Selection, error) {
 			return nil, err
 		}
 	}
-	texts, err := cliutil.List(c.StringSlice("package"))
+	texts, err := cmdline.List(c.StringSlice("package"))
 	if err != nil {
 		return nil, err
 	}
 	for _, text := range texts {
 		if err := addSelection(&all, strings.TrimSpace(text)); err != nil {
-			return nil, cliutil.Usagef("invalid --package value %q: %w", text, err)
+			return nil, cmdline.Usagef("invalid --package value %q: %w", text, err)
 		}
 	}
 	if len(all) == 0 {
-		e := cliutil.Usagef("nothing is selected")
+		e := cmdline.Usagef("nothing is selected")
 		e.Hint = "--package NAME keeps a package, --selection FILE what a file says"
 		return nil, e
 	}
-	defaults, err := cliutil.Pairs("default-channel", c.StringSlice("default-channel"))
+	defaults, err := cmdline.Pairs("default-channel", c.StringSlice("default-channel"))
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		i := slices.IndexFunc(all, func(s edit.Selection) bool { return s.Package == name })
 		if i < 0 {
-			return nil, cliutil.Usagef("--default-channel %s=%s: package %q is not selected", name, defaults[name], name)
+			return nil, cmdline.Usagef("--default-channel %s=%s: package %q is not selected", name, defaults[name], name)
 		}
 		all[i].DefaultChannel = defaults[name]
 	}

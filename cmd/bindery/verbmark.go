@@ -8,16 +8,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // promoteEdit puts bundles into channels. Bundles are given as in [bundleNames].
 func (p *program) promoteEdit(c *cli.Context, bundles, channels []string) (change.Edit, error) {
 	if c.Bool("default") && len(channels) > 1 {
-		return change.Edit{}, cliutil.Usagef("--default needs one --channel: a package has one default channel")
+		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		names, err := bundleNames(s.Catalog, bundles)
@@ -85,7 +85,7 @@ func (m *marks) others() ([]edit.Mark, error) {
 	for _, text := range m.channels {
 		pkg, channel, ok := strings.Cut(text, "/")
 		if !ok || pkg == "" || channel == "" {
-			return nil, cliutil.Usagef("invalid --channel value %q, expected PACKAGE/CHANNEL", text)
+			return nil, cmdline.Usagef("invalid --channel value %q, expected PACKAGE/CHANNEL", text)
 		}
 		out = append(out, edit.Mark{Package: pkg, Channel: channel, Message: m.message})
 	}

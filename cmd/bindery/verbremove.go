@@ -7,10 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/change"
 )
 
 // none is the list of packages for edits that need no manifests.
@@ -33,7 +33,7 @@ func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) 
 		if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
 			return catalog, account, err
 		}
-		return nil, nil, &cliutil.Error{Class: cliutil.ClassInput, Hint: "\"list packages\" shows the packages; --permissive keeps none",
+		return nil, nil, &cmdline.Error{Class: cmdline.ClassInput, Hint: "\"list packages\" shows the packages; --permissive keeps none",
 			Err: fmt.Errorf("none of the packages that are to be kept is in the catalog: %v: %w", keep, edit.ErrNotFound)}
 	}}, nil
 }
@@ -66,10 +66,10 @@ func requiredList(c *cli.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	if !c.IsSet(name) {
-		return nil, cliutil.Usagef("required flag(s) %q not set", name)
+		return nil, cmdline.Usagef("required flag(s) %q not set", name)
 	}
 	if len(list) == 0 {
-		return nil, cliutil.Usagef("--%s names nothing", name)
+		return nil, cmdline.Usagef("--%s names nothing", name)
 	}
 	return slices.Compact(list), nil
 }

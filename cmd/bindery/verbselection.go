@@ -11,10 +11,10 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/canon"
-	"github.com/operator-bindery/bindery/internal/cliutil"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
@@ -72,7 +72,7 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 	}
 	defer in.Close()
 	wrong := func(format string, args ...any) error {
-		return &cliutil.Error{Class: cliutil.ClassInput, Object: file, Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: file, Err: fmt.Errorf("--selection %s: "+format, append([]any{file}, args...)...)}
 	}
 	doc, err := p.oneDocument(ctxio.Reader{Ctx: ctx, R: in}, file)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/operator-bindery/bindery/change"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -41,7 +42,7 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 		return checkResult("account", path, catalogs...)
 	}
 	if c.String("metadata-file") == "-" {
-		return cliutil.Usagef("--account - and --metadata-file - are both for standard output: one of them needs a file")
+		return cmdline.Usagef("--account - and --metadata-file - are both for standard output: one of them needs a file")
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	b := bufio.NewWriter(p.stdout)
 	if c.Bool("dry-run") {
 		for _, change := range r.Account.Changes {
-			fmt.Fprintln(b, cliutil.Cell(change.String()))
+			fmt.Fprintln(b, printable.Cell(change.String()))
 		}
 		if len(r.Account.Changes) == 0 && !p.opm {
 			p.log.Info("there is nothing to change")
@@ -121,7 +122,7 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	}
 	if c.Bool("explain") {
 		for _, f := range r.Account.Facts {
-			fmt.Fprintln(b, cliutil.Cell(factText(f)))
+			fmt.Fprintln(b, printable.Cell(factText(f)))
 		}
 	}
 	return b.Flush()

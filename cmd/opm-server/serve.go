@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/version"
-	"github.com/operator-bindery/bindery/opmcache"
 	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 

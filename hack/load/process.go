@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/operator-bindery/bindery/internal/cliutil"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // server is a server process that this program started.
@@ -59,7 +59,7 @@ func (s *server) stop() float64 {
 func (s *server) failed(err error) error {
 	said := make([]byte, 1<<10)
 	n, _ := s.errors.ReadAt(said, 0)
-	return fmt.Errorf("%w; the server said: %s", err, cliutil.Clean(string(said[:n])))
+	return fmt.Errorf("%w; the server said: %s", err, printable.Text(string(said[:n])))
 }
 
 // usage is what /proc says of a process; zeros where it says nothing.

@@ -13,13 +13,12 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	_ "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // recordedCall is a line of a recording: a call, and what opm's server answered.

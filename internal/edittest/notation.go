@@ -9,7 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
 func bundleName(pkg, version string) string {

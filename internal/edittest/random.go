@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
 // RandomAdditions are bundles of one package in version order, of which each replaces or skips what comes before it: they

@@ -1,6 +1,6 @@
 package edittest
 
-import "github.com/operator-bindery/bindery/edit"
+import "github.com/operator-bindery/bindery/declcfg/edit"
 
 var (
 	etcd = "community/etcd: v0.6.1 v0.9.0 v0.9.2 v0.9.2-clusterwide v0.9.4 v0.9.4-clusterwide"

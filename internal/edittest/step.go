@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/edit"
+	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
 // Known is what a step may be told beyond the catalog: see edit.AddOptions.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/declcfg/graph"
 )
 
 //go:embed assets/style.css

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/declcfg/graph"
 )
 
 // oneChannel is from how many channels on the page of a package draws only the default one.

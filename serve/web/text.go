@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/operator-bindery/bindery/graph"
+	"github.com/operator-bindery/bindery/declcfg/graph"
 )
 
 // How much of a text is shown.

@@ -1,0 +1,179 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Options say how references are opened and read.
+type Options struct {
+	// Render says how those are read that are not stacked. Its client opens all of them. A Level other than none has all
+	// of them read.
+	Render render.Options
+	// Platforms are those that the image is for. An image for several must hold the same catalog for each of them.
+	Platforms []v1.Platform
+	// Known and Program are those of [build.ReadOptions].
+	Known   *build.Known
+	Program string
+	// Locked says that the client's lock knows what the names stand for.
+	Locked bool
+}
+
+// opens is how many references are opened at once: each takes two or three small requests.
+const opens = 8
+
+// readMemory is how much of one image that is read is in memory, the rest goes to a temporary file.
+const readMemory = 4 << 20
+
+// Images are the opened images of references. Close it when what was composed of them has been copied.
+type Images struct {
+	References []build.Reference
+	opened     []*images.Image
+}
+
+// Close closes the images.
+func (i *Images) Close() error {
+	var errs []error
+	for _, img := range i.opened {
+		if img != nil {
+			errs = append(errs, img.Close())
+		}
+	}
+	i.opened = nil
+	return errors.Join(errs...)
+}
+
+// Open opens the images of references: their manifests and configurations, nothing more. The problems of all are told, each
+// is a [*build.ReferenceError].
+func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err error) {
+	all := &Images{References: make([]build.Reference, len(refs)), opened: make([]*images.Image, len(refs))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, all.Close())
+		}
+	}()
+	errs := make([]error, len(refs))
+	var g errgroup.Group
+	g.SetLimit(opens)
+	for i, r := range refs {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			var err error
+			if all.opened[i], all.References[i], err = open(ctx, r, &o); err != nil && ctx.Err() == nil {
+				errs[i] = &build.ReferenceError{Name: r.Name, Image: r.Image, Err: err}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return all, errors.Join(errs...)
+}
+
+// open opens one image and finds out whether it can be stacked.
+func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref build.Reference, err error) {
+	img, err := o.Render.Images.Open(ctx, r.Image)
+	if err != nil {
+		return nil, ref, err
+	}
+	ref = build.Reference{Name: r.Name, Image: images.WithoutCredentials(img.Reference())}
+	kind, dir, err := render.KindOfImage(img.Config.Config.Labels)
+	if err == nil && kind != render.CatalogImage && kind != render.DatabaseImage {
+		err = fmt.Errorf("it is a %s, not a catalog: %w", kind, render.ErrNotAllowed)
+	}
+	if err != nil {
+		return img, ref, err
+	}
+	if o.Render.Level != edit.LevelNone && o.Render.Level != "" {
+		ref.NoStack = fmt.Errorf("its bundles are to be migrated to %s", o.Render.Level)
+	} else {
+		ref.Stack, ref.NoStack = build.ReadStack(img)
+	}
+	name := r.Image
+	if !o.Locked {
+		name = img.Reference() // the tag may move meanwhile
+	}
+	if err := sameOnAll(ctx, img, name, ref.Stack, o); err != nil {
+		return img, ref, err
+	}
+	ref.Read = func(ctx context.Context) (build.OpenedCatalog, error) { return read(ctx, img, name, kind, dir, o) }
+	return img, ref, nil
+}
+
+// sameOnAll refuses an image that holds another catalog for one of the platforms than for another: what is taken is that
+// of one of them.
+func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build.Stack, o *Options) error {
+	if len(o.Platforms) < 2 || img.Top == img.Digest {
+		return nil
+	}
+	d, err := o.Render.Images.Describe(ctx, name)
+	if err != nil {
+		return err
+	}
+	wanted := func(p v1.Platform) bool {
+		return slices.ContainsFunc(o.Platforms, func(w v1.Platform) bool { return w.OS == p.OS && w.Architecture == p.Architecture })
+	}
+	if stack == nil {
+		return render.SameOnAll(ctx, d, wanted, o.Render)
+	}
+	for _, v := range d.Variants {
+		if !wanted(v.Platform) {
+			continue
+		}
+		// The layers of packages come last, and are the same; what lies below is each platform's.
+		ids, last := v.Config.RootFS.DiffIDs, img.Config.RootFS.DiffIDs
+		n := len(stack.Layers)
+		if len(ids) < n || !slices.Equal(ids[len(ids)-n:], last[len(last)-n:]) {
+			return fmt.Errorf("%w: linux/%s and another one", render.ErrPlatformsDiffer, v.Platform.Architecture)
+		}
+	}
+	return nil
+}
+
+// read reads and validates the catalog of an image.
+func read(ctx context.Context, img *images.Image, name string, kind render.Kind, dir string, o *Options) (_ build.OpenedCatalog, err error) {
+	ro := o.Render
+	ro.ImageLimits.Memory = readMemory
+	if kind == render.DatabaseImage {
+		// A database is validated before its first blob comes out.
+		blobs, err := render.Reference(ctx, name, ro)
+		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}}, err
+	}
+	tree, err := img.Extract(ctx, []string{dir}, images.ExtractOptions{Limits: ro.ImageLimits, Temp: ro.TempDir})
+	if err != nil {
+		return build.OpenedCatalog{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tree.Close())
+		}
+	}()
+	configs, err := fs.Sub(tree, dir)
+	if err != nil {
+		return build.OpenedCatalog{}, err
+	}
+	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Known: o.Known, Program: o.Program})
+	if err != nil {
+		return build.OpenedCatalog{}, err
+	}
+	if ro.Level != edit.LevelNone && ro.Level != "" {
+		blobs, err := render.Reference(ctx, name, ro)
+		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}, Close: tree.Close}, err
+	}
+	return build.OpenedCatalog{CatalogInput: build.CatalogInput{FS: configs, Files: files}, Close: tree.Close}, nil
+}

@@ -1,0 +1,330 @@
+package inspect
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/serve/opmcache"
+)
+
+// images checks each image as a whole, when all layers have been read.
+func (e *examiner) images(ctx context.Context) error {
+	done := map[string]bool{}
+	for n, i := range e.s.Images {
+		c := imageCheck{examiner: e, image: i, of: e.of[n], platform: platformName(i.Platform)}
+		c.kind, _ = kindOf(i.Config.Config.Labels)
+		if slices.ContainsFunc(c.of, func(f *facts) bool { return f.broken }) {
+			continue // it is not known what it shows
+		}
+		c.said()
+		c.index()
+		c.twins(e.s.Images[:n])
+		v := newView(c.of)
+		c.modes(v)
+		c.start(v)
+		c.server(v)
+		c.filtered(v)
+		switch {
+		case c.kind == Catalog && c.ours():
+			c.layered(v)
+			if err := c.caches(ctx, v); err != nil {
+				return err
+			}
+		default:
+			// Other images hold whatever they hold: it is looked at as a whole, once for all platforms that have the same.
+			key := fmt.Sprint(i.Config.RootFS.DiffIDs, c.kind)
+			if done[key] {
+				continue
+			}
+			done[key] = true
+			if err := c.whole(ctx, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// imageCheck is the check of one image.
+type imageCheck struct {
+	*examiner
+	image    images.SurveyedImage
+	of       []*facts
+	platform string
+	kind     Kind
+}
+
+func (c *imageCheck) tell(about Subject, file, format string, args ...any) {
+	c.examiner.tell(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
+}
+
+// ours tells whether the image has layers of packages that were built here.
+func (c *imageCheck) ours() bool {
+	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerPackages) })
+}
+
+// said compares the labels with what the layers are said to be.
+func (c *imageCheck) said() {
+	labels := c.image.Config.Config.Labels
+	for _, want := range []struct {
+		kind         build.LayerKind
+		label, value string
+	}{{build.LayerPackages, build.ConfigsLabel, "/" + configsDir}, {build.LayerDatabase, build.DatabaseLabel, "/database/index.db"}} {
+		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(want.kind) })
+		switch got, ok := labels[want.label]; {
+		case has && !ok:
+			c.tell(AboutLabel, "", "the label %s is missing: nobody finds what is at %s", want.label, want.value)
+		case has && got != want.value:
+			c.tell(AboutLabel, "", "the label %s is %.200q and not %q", want.label, got, want.value)
+		}
+	}
+	if labels[build.ConfigsLabel] != "" && labels[build.DatabaseLabel] != "" {
+		c.tell(AboutLabel, "", "it has the labels of a catalog and of a database: readers differ in which they take")
+	}
+	if k := c.image.Config.History; len(k) > 0 && historyOf(c.image.Image) == nil {
+		c.tell(AboutConfig, "", "the history does not tell of as many layers as there are")
+	}
+	for _, f := range c.of {
+		if f.said.key != "" && f.said.key.Validate() != nil {
+			c.examiner.tell(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is no digest", string(f.said.key))})
+		}
+	}
+}
+
+// index compares the image with its entry in the index.
+func (c *imageCheck) index() {
+	p, config := c.image.Platform, c.image.Config.Platform
+	if p.OS != config.OS || p.Architecture != config.Architecture || p.Variant != config.Variant && config.Variant != "" {
+		c.tell(AboutIndex, "", "the index has it for %s, and its configuration says %s", c.platform, platformName(config))
+	}
+	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
+	for n, l := range c.image.Layers {
+		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].said.ours() {
+			c.tell(AboutIndex, "", "the index has it as the image with zstd, and the layer %s has %s", l.Digest, compressed)
+			break
+		}
+	}
+}
+
+// twins compares the image with those before it: twins hold the same, and so do the catalogs of all platforms.
+func (c *imageCheck) twins(before []images.SurveyedImage) {
+	for n, other := range before {
+		same := platformName(other.Platform) == c.platform
+		switch {
+		case same && !slices.Equal(other.Config.RootFS.DiffIDs, c.image.Config.RootFS.DiffIDs):
+			c.tell(AboutIndex, "", "it holds something else than the other image for %s, %s", c.platform, other.Digest)
+		case !same && c.ours() && !slices.Equal(catalogOf(c.of, c.image), catalogOf(c.examiner.of[n], other)):
+			c.tell(AboutIndex, "", "it has another catalog than the image for %s", platformName(other.Platform))
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// catalogOf are the diffIDs of the layers of packages of an image.
+func catalogOf(of []*facts, i images.SurveyedImage) []digest.Digest {
+	var out []digest.Digest
+	for n, f := range of {
+		if f.said.kind == string(build.LayerPackages) {
+			out = append(out, i.Config.RootFS.DiffIDs[n])
+		}
+	}
+	return out
+}
+
+// modes checks that any user can read catalogs and caches.
+func (c *imageCheck) modes(v *view) {
+	dirs := []string{clean(c.image.Config.Config.Labels[build.ConfigsLabel]), clean(c.image.Config.Config.Labels[build.DatabaseLabel])}
+	for _, dir := range append(dirs, cacheDirs(c.image.Config.Config)...) {
+		if dir == "" {
+			continue
+		}
+		v.walk(dir, func(name string, n *vnode) {
+			switch {
+			case n.layer < 0:
+			case n.e.kind == tar.TypeReg && n.e.mode&0o444 != 0o444, n.e.kind == tar.TypeDir && n.e.mode&0o555 != 0o555:
+				c.tell(AboutMode, name, "mode %04o: not every user can read it", n.e.mode)
+			}
+		})
+	}
+}
+
+// start tells whether the program that the image starts is there.
+func (c *imageCheck) start(v *view) {
+	if c.kind != Catalog && c.kind != Database {
+		return
+	}
+	program := entrypoint(c.image.Config.Config)
+	switch n := v.find(program); {
+	case program == "":
+	case n == nil:
+		c.note("%s: there is no /%s that could serve: the image is for servers that bring their own", c.platform, program)
+	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
+		c.tell(AboutMode, program, "mode %04o: not every user can start it", n.e.mode)
+	}
+}
+
+// server checks that the image shows the server that was put into it, and not what somebody put on top of that. A base may have
+// a server of its own.
+func (c *imageCheck) server(v *view) {
+	for n, f := range slices.Backward(c.of) {
+		if f.said.kind != string(build.LayerServer) {
+			continue
+		}
+		for _, e := range f.entries {
+			if !serverFiles[e.name] {
+				continue
+			}
+			if at := v.find(e.name); at == nil || at.layer != n {
+				c.tell(AboutServer, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+			}
+		}
+		return
+	}
+}
+
+// filtered checks that catalogd, which unpacks only the directory of the catalog, finds the same in it as a container
+// engine.
+func (c *imageCheck) filtered(v *view) {
+	dir := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
+	if c.kind != Catalog || dir == "" {
+		return
+	}
+	unpacked := newFilteredView(c.of, dir)
+	unpacked.walk(dir, func(name string, n *vnode) {
+		switch shown := v.find(name); {
+		case n.e.kind == tar.TypeDir:
+		case shown == nil:
+			c.tell(AboutCatalog, name, "OLM v1 shows it, and container engines do not: "+
+				"catalogd drops whiteouts outside /%s; %s hides it in both", dir, dir+"/.wh..wh..opq")
+		case shown.layer != n.layer:
+			c.tell(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s",
+				c.of[n.layer].digest, c.digestOf(shown))
+		}
+	})
+	v.walk(dir, func(name string, n *vnode) {
+		if n.e.kind != tar.TypeDir && unpacked.find(name) == nil {
+			c.tell(AboutCatalog, name, "container engines show it, and OLM v1 does not: "+
+				"a whiteout behind it in its own layer removes it in catalogd")
+		}
+	})
+}
+
+// digestOf names the layer that a name comes from.
+func (c *imageCheck) digestOf(n *vnode) string {
+	if n.layer < 0 {
+		return "none"
+	}
+	return c.of[n.layer].digest.String()
+}
+
+// layered checks that the image shows of its catalog what the layers of packages hold, and nothing else.
+func (c *imageCheck) layered(v *view) {
+	ofPackages := func(n int) bool { return c.of[n].said.kind == string(build.LayerPackages) }
+	ofCache := func(n int) bool { return c.of[n].said.kind == string(build.LayerCache) }
+	dirs := []string{configsDir, nativeDir, opmcache.Dir}
+	for _, dir := range dirs {
+		v.walk(dir, func(name string, n *vnode) {
+			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
+				c.tell(AboutCatalog, name, "it comes from the layer %s, which is none of packages", c.of[n.layer].digest)
+			}
+		})
+	}
+	in := map[string]digest.Digest{}
+	for n, f := range c.of {
+		if !ofPackages(n) && !ofCache(n) {
+			continue
+		}
+		for _, e := range f.entries {
+			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
+				if at := v.find(e.name); at == nil || at.layer != n {
+					c.tell(AboutCatalog, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+				}
+			}
+		}
+		for _, pkg := range f.packages {
+			if other, twice := in[pkg]; twice {
+				c.tell(AboutCatalog, "", "the package %.200q is in the layers %s and %s", pkg, other, f.digest)
+			}
+			in[pkg] = f.digest
+		}
+	}
+}
+
+// caches tells which caches there are. Those of the server in the image have been compared layer by layer.
+func (c *imageCheck) caches(ctx context.Context, v *view) error {
+	for _, dir := range c.cachePlaces(v) {
+		k := Cache{Path: "/" + dir, Format: v.cacheFormat(dir), State: CacheUnchecked}
+		switch {
+		case k.Format == "":
+			k.Format, k.State = UnknownFormat, CacheMissing
+			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
+				break // of an empty catalog there is none
+			}
+			c.tell(AboutCache, dir, "the image says that there is a cache in /%s, and it is not there", dir)
+		case k.Format == NativeCache && dir == nativeDir:
+			k.State = CacheValid
+			if len(v.find(dir).children) < len(packagesIn(c.of)) {
+				c.tell(AboutCache, dir, "the cache has fewer files than there are packages")
+			}
+			if c.wrong(AboutCache) {
+				k.State, k.Why = CacheInvalid, "see the differences"
+			}
+		case k.Format == JSONCache || k.Format == PogrebCache:
+			if err := c.opmCache(ctx, v, dir, &k); err != nil {
+				return err
+			}
+		}
+		c.addCache(k)
+	}
+	return nil
+}
+
+// packagesIn are the packages of all layers.
+func packagesIn(of []*facts) []string {
+	var out []string
+	for _, f := range of {
+		out = append(out, f.packages...)
+	}
+	return out
+}
+
+// cachePlaces are the directories where caches are looked for: those that the command line names, and others that have one.
+func (c *imageCheck) cachePlaces(v *view) []string {
+	places := cacheDirs(c.image.Config.Config)
+	for _, dir := range []string{nativeDir, "tmp/cache"} {
+		said := dir == opmcache.Dir && slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
+		if f := v.cacheFormat(dir); (said || f != "" && f != UnknownFormat) && !slices.Contains(places, dir) {
+			places = append(places, dir)
+		}
+	}
+	return places
+}
+
+// wrong tells whether there is a difference of that kind.
+func (e *examiner) wrong(about Subject) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.found, func(d Difference) bool { return d.About == about })
+}
+
+// addCache puts what is known of a cache into the report; of several platforms the worst counts.
+func (e *examiner) addCache(k Cache) {
+	for n, old := range e.r.Caches {
+		if old.Path == k.Path {
+			if old.State == CacheNamed || old.State == CacheValid || old.State == CacheUnchecked {
+				e.r.Caches[n] = k
+			}
+			return
+		}
+	}
+	e.r.Caches = append(e.r.Caches, k)
+}

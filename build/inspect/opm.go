@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve/opmcache"
+)
+
+// opmCache checks a cache of opm's: whether opm would take it, and, of an image that was built here, whether it is what would
+// be made of the catalog.
+func (c *imageCheck) opmCache(ctx context.Context, v *view, dir string, k *Cache) (err error) {
+	configs := clean(c.image.Config.Config.Labels[build.ConfigsLabel])
+	tree, err := c.image.Extract(ctx, []string{configs, dir}, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
+	if err != nil && (!errors.Is(err, images.ErrInvalid) || ctx.Err() != nil) {
+		return err
+	}
+	if err != nil {
+		c.badCache(k, dir, err.Error())
+		return nil
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	k.State = CacheValid
+	r, err := opmcache.Check(ctx, modeFS{tree, v, configs}, modeFS{tree, v, dir})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		c.badCache(k, dir, err.Error())
+	case !r.Valid():
+		c.badCache(k, dir, fmt.Sprintf("its digest is %.40q, and opm computes %q", r.Digest, r.Computed))
+	}
+	if !c.ours() {
+		return nil
+	}
+	return c.opmTop(ctx, v, tree, k)
+}
+
+func (c *imageCheck) badCache(k *Cache, dir, why string) {
+	k.State, k.Why = CacheInvalid, why
+	c.tell(AboutCache, dir, "%s", why)
+}
+
+// opmTop makes the layer of the cache again, from the files of all packages.
+func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *Cache) (err error) {
+	at := slices.IndexFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
+	if at < 0 {
+		c.badCache(k, clean(k.Path), "no layer is said to hold it")
+		return nil
+	}
+	all := map[string][]layers.Entry{}
+	for _, f := range c.of {
+		for pkg, names := range f.filesOf {
+			for _, name := range names {
+				n := v.find(name)
+				if n == nil {
+					return nil // told already
+				}
+				all[pkg] = append(all[pkg], layers.Entry{Name: name, Mode: modeFS{tree, v, "."}.mode(name), Size: n.e.size, Open: func() (io.ReadCloser, error) {
+					return tree.Open(name)
+				}})
+			}
+		}
+	}
+	var packages []opmcache.Package
+	for _, pkg := range slices.Sorted(maps.Keys(all)) {
+		slices.SortFunc(all[pkg], func(a, b layers.Entry) int {
+			return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
+		})
+		packages = append(packages, opmcache.Package{Name: pkg, Files: all[pkg]})
+	}
+	work, err := images.NewWorkspace(ctx, nil, c.o.Temp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	top := opmcache.JSONTop
+	if k.Format == PogrebCache {
+		top = opmcache.PogrebTop
+	}
+	l := layers.Layer{Name: "cache " + k.Path}
+	if l.Entries, err = top(ctx, work.Dir(), packages); err == nil {
+		got, derr := diffID(ctx, l)
+		if err = derr; err == nil && got != c.image.Config.RootFS.DiffIDs[at] {
+			c.badCache(k, clean(k.Path), "made again of the catalog it has other bytes")
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		c.badCache(k, clean(k.Path), "it cannot be made again: "+err.Error())
+	}
+	return nil
+}
+
+// jsonCache is what images have of opm's format json in the layers of packages.
+func jsonCache() build.ExtraCache {
+	return build.ExtraCache{ID: opmcache.JSONID, Dir: opmcache.Dir, Package: func(p build.PackageCatalog) ([]layers.Entry, error) {
+		return opmcache.JSONEntries(p.Catalog)
+	}}
+}

@@ -1,0 +1,185 @@
+package inspect
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/layers"
+	"github.com/operator-bindery/bindery/serve"
+	"github.com/operator-bindery/bindery/serve/opmcache"
+)
+
+// The directories of images that are built here.
+const (
+	configsDir = "configs"
+	nativeDir  = "cache"
+)
+
+// packages validates the packages of a layer, and builds the layer again from their files.
+func (l *layerCheck) packages(ctx context.Context) error {
+	files := map[string][]layers.Entry{}
+	catalogs := map[string]*declcfg.Catalog{}
+	natives := map[string]entry{}
+	cached, extra, whole, read := false, false, true, 0
+	l.f.filesOf = map[string][]string{}
+	for _, x := range l.c.entries {
+		switch top, _, _ := strings.Cut(x.name, "/"); {
+		case x.kind == tar.TypeDir:
+			cached, extra = cached || x.name == nativeDir, extra || x.name == opmcache.Dir
+			if x.mode != 0o755 && top != "tmp" {
+				l.tell(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
+			}
+		case x.kind != tar.TypeReg: // told already
+		case top == configsDir:
+			if x.mode != 0o644 && x.mode != 0o755 {
+				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+			}
+			read++
+			pkg, ok, err := l.file(ctx, x, catalogs)
+			if err != nil {
+				return err
+			}
+			if whole = whole && ok; ok {
+				y, err := l.c.asIs(x)
+				if err != nil {
+					return err
+				}
+				y.Mode = layers.Normalize(y.Mode)
+				files[pkg] = append(files[pkg], y)
+				l.f.filesOf[pkg] = append(l.f.filesOf[pkg], x.name)
+			}
+		case path.Dir(x.name) == nativeDir:
+			natives[path.Base(x.name)] = x
+			if x.mode != 0o644 {
+				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+			}
+		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with what is made of the packages
+		default:
+			l.tell(AboutLayer, "", x.name, "it does not belong into a layer of packages")
+		}
+	}
+	l.countFiles(l.want, read)
+	l.valid(catalogs)
+	if !whole {
+		return nil // what could be built would be another layer for sure
+	}
+	clear(catalogs)
+	var o build.Options
+	if cached {
+		o.CacheID = serve.CacheID()
+		o.Cache = func(p build.PackageCatalog) (build.CacheFile, error) { return l.cache(p, natives) }
+	}
+	if extra {
+		o.Extra = append(o.Extra, jsonCache())
+	}
+	built, err := build.PackagesLayer(files, o)
+	if err != nil {
+		l.tell(AboutLayer, "", "", "it cannot be built again: %v", err)
+		return nil
+	}
+	if err := l.compare(ctx, built); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(natives)) {
+		l.tell(AboutCache, "", path.Join(nativeDir, name), "it is the cache of no package of the layer")
+	}
+	return nil
+}
+
+// file reads a file of the catalog and adds it to the catalog of its package. It is false for a file that no image built
+// here has.
+func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*declcfg.Catalog) (pkg string, ok bool, err error) {
+	r, err := l.c.open(x)
+	if err != nil {
+		return "", false, err
+	}
+	c, err := l.catalog.Read(ctx, r, strings.TrimPrefix(x.name, configsDir+"/"))
+	var invalid *declcfg.ValidationError
+	switch {
+	case ctx.Err() != nil:
+		return "", false, context.Cause(ctx)
+	case errors.As(err, &invalid):
+		l.tell(AboutCatalog, "", x.name, "%v", err)
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	parts := c.ByPackage()
+	names := slices.Sorted(maps.Keys(parts))
+	if len(names) != 1 {
+		l.tell(AboutCatalog, "", x.name, "it holds blobs of %d packages, and a file of an image built here those of one: %.200q", len(names), names)
+		return "", false, nil
+	}
+	pkg = names[0]
+	if pkg != "" && !strings.HasPrefix(x.name, path.Join(configsDir, pkg)+"/") {
+		l.tell(AboutCatalog, pkg, x.name, "it holds package %q, which belongs into /%s/%s", pkg, configsDir, pkg)
+		return pkg, false, nil
+	}
+	if catalogs[pkg] == nil {
+		catalogs[pkg] = &declcfg.Catalog{}
+	}
+	catalogs[pkg].Append(c)
+	return pkg, true, nil
+}
+
+// valid validates the packages of the layer, and compares them with what the image says is in it.
+func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
+	l.f.packages = []string{}
+	for _, pkg := range slices.Sorted(maps.Keys(catalogs)) {
+		if pkg != "" {
+			l.f.packages = append(l.f.packages, pkg)
+		}
+		if err := declcfg.Validate(catalogs[pkg]); err != nil {
+			l.tell(AboutCatalog, pkg, "", "%v", err)
+		}
+	}
+	if !slices.Equal(l.f.said.packages, l.f.packages) {
+		l.tell(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", l.f.said.packages, l.f.packages)
+	}
+}
+
+// cache makes the cache of a package and compares it with the layer's. Those that were compared are taken out of natives.
+func (l *layerCheck) cache(p build.PackageCatalog, natives map[string]entry) (build.CacheFile, error) {
+	sources := make([]serve.SourceFile, len(p.Sources))
+	for i, s := range p.Sources {
+		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
+	}
+	content, err := serve.EncodePackage(p.Catalog, sources...)
+	if err != nil {
+		return build.CacheFile{}, err
+	}
+	name := serve.CacheFileName(p.Package)
+	x, ok := natives[name]
+	delete(natives, name)
+	file := path.Join(nativeDir, name)
+	switch {
+	case !ok:
+		l.tell(AboutCache, p.Package, file, "it is missing")
+	case x.digest != sha256.Sum256(content):
+		l.tell(AboutCache, p.Package, file, "%s", l.why(x, sources))
+	}
+	return build.CacheFile{Name: name, Content: content}, nil
+}
+
+// why tells what is wrong with a cache file that is not what it should be.
+func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
+	p, err := serve.OpenPackage(io.NewSectionReader(l.c.spool, x.at, x.size), x.size)
+	if err != nil {
+		return err.Error()
+	}
+	was := slices.Clone(p.Sources())
+	slices.SortFunc(sources, func(a, b serve.SourceFile) int { return strings.Compare(a.Name, b.Name) })
+	if !slices.Equal(was, sources) {
+		return "it was made of other files than those in the image"
+	}
+	return "made again of the same files it has other bytes: other answers, or another version of the encoder"
+}

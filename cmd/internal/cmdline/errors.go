@@ -1,0 +1,161 @@
+package cmdline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+// Class says what kind of thing went wrong. It is part of the JSON form of an error and never the exit status of a
+// command.
+type Class int
+
+// The classes. Their numbers are a promise to scripts.
+const (
+	ClassUsage     Class = 2 // the command line itself
+	ClassInput     Class = 3 // a file, catalog, database or image that breaks a rule
+	ClassNetwork   Class = 4 // a registry, or the way to it
+	ClassIntegrity Class = 5 // content that is not what its digest, size or checksum says
+	ClassLimit     Class = 6 // more than a limit allows
+	ClassLocal     Class = 7 // the local machine: files, permissions, space, ports
+	ClassConflict  Class = 8 // something is not as it was expected to be: somebody else has changed it
+)
+
+// Classed is an error that knows its class. Packages that want to decide the class of their errors implement it.
+type Classed interface {
+	error
+	ErrorClass() int
+}
+
+// Error is an error with a class and with what helps the user further. Object is what the error is about (a path, a
+// reference, a flag); Hint is one sentence on what to do. Both may be empty.
+type Error struct {
+	Class  Class
+	Object string
+	Hint   string
+	Err    error
+}
+
+func (e *Error) Error() string   { return e.Err.Error() }
+func (e *Error) Unwrap() error   { return e.Err }
+func (e *Error) ErrorClass() int { return int(e.Class) }
+
+// Usagef returns an error of class [ClassUsage].
+func Usagef(format string, args ...any) *Error {
+	return &Error{Class: ClassUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// ExitStatus is an error that asks for an exit status other than 1. Err may be nil: then there is nothing to print.
+type ExitStatus struct {
+	Status int
+	Err    error
+}
+
+func (e *ExitStatus) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Status)
+	}
+	return e.Err.Error()
+}
+func (e *ExitStatus) Unwrap() error { return e.Err }
+
+// Classify finds the class of an error: its own where it has one, else what its cause tells.
+func Classify(err error) Class {
+	var c Classed
+	if errors.As(err, &c) && c.ErrorClass() != 0 {
+		return Class(c.ErrorClass())
+	}
+	var netErr net.Error
+	var path *fs.PathError
+	var link *os.LinkError
+	var sys *os.SyscallError
+	var op *net.OpError
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &op) && op.Op == "listen":
+		return ClassLocal
+	case errors.As(err, &op):
+		return ClassNetwork
+	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &sys), errors.As(err, &errno):
+		// These come before net.Error, which an error number of the system is as well.
+		return ClassLocal
+	case errors.As(err, &netErr) && !errors.Is(err, context.DeadlineExceeded):
+		return ClassNetwork
+	}
+	return ClassInput
+}
+
+// jsonError is the form of --error-format json.
+type jsonError struct {
+	Class   Class  `json:"class"`
+	Message string `json:"message"`
+	Object  string `json:"object"`
+	Hint    string `json:"hint"`
+}
+
+// WriteJSON writes err as one line of JSON with the keys class, message, object and hint. Characters that are not printable
+// are written as escapes: the line may well be read on a terminal.
+func WriteJSON(w io.Writer, err error) error {
+	out := jsonError{Class: Classify(err), Message: strings.ToValidUTF8(err.Error(), "\uFFFD"), Object: object(err)}
+	var e *Error
+	if errors.As(err, &e) {
+		out.Hint = e.Hint
+	}
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, r := range line.String() {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// object is what err is about: what its outermost [Error] says, else the path of a failed file operation.
+func object(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Object != "" {
+		return e.Object
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Path
+	}
+	return ""
+}
+
+// WriteText writes err as "error: ..." and its hint as "hint: ...". Lines after the first are indented, so that text
+// from outside never starts a line, and everything goes through [Clean].
+func WriteText(w io.Writer, err error) error {
+	_, werr := fmt.Fprintf(w, "error: %s\n", printable.Indent(printable.Text(err.Error())))
+	var e *Error
+	if errors.As(err, &e) && e.Hint != "" {
+		_, herr := fmt.Fprintf(w, "hint: %s\n", printable.Indent(printable.Text(e.Hint)))
+		werr = errors.Join(werr, herr)
+	}
+	return werr
+}

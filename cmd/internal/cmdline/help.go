@@ -1,0 +1,223 @@
+package cmdline
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Prepare turns off, in the whole tree, what the command library would do by itself: help and version flags, help
+// commands, printing of usage errors, ending the process, splitting of values at commas (see [List]).
+func Prepare(app *cli.App) {
+	usage := func(c *cli.Context, err error, _ bool) error { return valueError(c, err) }
+	app.HideHelp, app.HideHelpCommand, app.HideVersion = true, true, true
+	app.DisableSliceFlagSeparator = true
+	app.OnUsageError = usage
+	app.ExitErrHandler = func(*cli.Context, error) {}
+	var walk func([]*cli.Command)
+	walk = func(cmds []*cli.Command) {
+		for _, c := range cmds {
+			c.HideHelp, c.HideHelpCommand = true, true
+			c.OnUsageError = usage
+			walk(c.Subcommands)
+		}
+	}
+	walk(app.Commands)
+}
+
+var valuePattern = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
+
+// valueError says in the words of this program what the flag library says in its own.
+func valueError(c *cli.Context, err error) error {
+	m := valuePattern.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Usagef("%w", err)
+	}
+	flags := c.App.Flags
+	if c.Command != nil {
+		flags = append(slices.Clone(c.Command.Flags), flags...)
+	}
+	expected := ""
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag:
+			expected = ", expected a whole number"
+		case *cli.DurationFlag:
+			expected = ", expected a number with a unit, such as 90s or 10m"
+		case *cli.BoolFlag:
+			expected = ", expected true or false"
+		}
+		break
+	}
+	return Usagef("invalid --%s value %s%s", m[2], m[1], expected)
+}
+
+// Synopsis is the one usage line of the named command, such as "bindery validate [flags] DIR".
+func Synopsis(app *cli.App, l Line) string {
+	parts := []string{l.Name(app.HelpName)}
+	leaf := l.Leaf()
+	switch {
+	case leaf == nil || len(leaf.Subcommands) > 0:
+		parts = append(parts, "COMMAND")
+	case len(leaf.Flags) > 0:
+		parts = append(parts, "[flags]")
+	}
+	if leaf != nil && leaf.ArgsUsage != "" {
+		parts = append(parts, leaf.ArgsUsage)
+	}
+	return strings.Join(parts, " ")
+}
+
+// WriteHelp writes the help text of the named command: what it is for, its usage line, its commands or flags, and at
+// last the flags of the program.
+func WriteHelp(out io.Writer, app *cli.App, l Line) error {
+	w := bufio.NewWriter(out)
+	cmds, flags := app.Commands, app.Flags
+	name, usage, description := app.HelpName, app.Usage, app.Description
+	leaf := l.Leaf()
+	if leaf != nil {
+		cmds, flags = leaf.Subcommands, leaf.Flags
+		name, usage, description = l.Name(app.HelpName), leaf.Usage, leaf.Description
+	}
+	fmt.Fprintf(w, "%s - %s\n\nUsage:\n  %s\n", name, usage, Synopsis(app, l))
+	// Examples are written with the program's own name; it may have been started under another.
+	description = strings.ReplaceAll(description, "\n  bindery ", "\n  "+app.HelpName+" ")
+	if description != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(description))
+	}
+	writeCommands(w, cmds)
+	if leaf == nil {
+		writeFlags(w, "Flags of every command", flags)
+		fmt.Fprintf(w, "\n\"%s COMMAND --help\" tells more about a command.\n", app.HelpName)
+		return w.Flush()
+	}
+	for _, group := range categories(flags) {
+		title := "Flags"
+		if group != "" {
+			title += ": " + group
+		}
+		writeFlags(w, title, inCategory(flags, group))
+	}
+	if len(cmds) == 0 {
+		fmt.Fprintf(w, "\nFlags of every command are listed by \"%s --help\".\n", app.HelpName)
+	}
+	return w.Flush()
+}
+
+func writeCommands(w io.Writer, cmds []*cli.Command) {
+	width := 0
+	for _, c := range cmds {
+		if !c.Hidden {
+			width = max(width, len(c.Name))
+		}
+	}
+	if width == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nCommands:\n")
+	for _, c := range cmds {
+		if !c.Hidden {
+			fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Usage)
+		}
+	}
+}
+
+// categories lists the categories of the visible flags in the order in which they first appear, the flags of no category
+// first.
+func categories(flags []cli.Flag) []string {
+	var out []string
+	for _, f := range flags {
+		if c := category(f); visible(f) && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return min(len(a), 1) - min(len(b), 1) })
+	return out
+}
+
+func category(f cli.Flag) string {
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		return c.GetCategory()
+	}
+	return ""
+}
+
+func visible(f cli.Flag) bool {
+	v, ok := f.(cli.VisibleFlag)
+	return !ok || v.IsVisible()
+}
+
+func inCategory(flags []cli.Flag, group string) []cli.Flag {
+	var out []cli.Flag
+	for _, f := range flags {
+		if category(f) == group {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func writeFlags(w io.Writer, title string, flags []cli.Flag) {
+	first := true
+	for _, f := range flags {
+		if !visible(f) {
+			continue
+		}
+		if first {
+			fmt.Fprintf(w, "\n%s:\n", title)
+			first = false
+		}
+		label, text := flagText(f)
+		if len(label) > 30 {
+			fmt.Fprintf(w, "  %s\n  %-30s  %s\n", label, "", text)
+			continue
+		}
+		fmt.Fprintf(w, "  %-30s  %s\n", label, text)
+	}
+}
+
+// flagText is a flag as help shows it: "-o, --output FORMAT" and its meaning with default and environment variable. The
+// name of the value is the word in back quotes of the flag's usage text.
+func flagText(f cli.Flag) (label, text string) {
+	var long, short string
+	for _, n := range f.Names() {
+		if len(n) == 1 {
+			short = "-" + n + ", "
+		} else if long == "" {
+			long = "--" + n
+		}
+	}
+	if short == "" {
+		short = "    "
+	}
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return short + long, ""
+	}
+	text = d.GetUsage()
+	value := "VALUE"
+	if before, rest, ok := strings.Cut(text, "`"); ok {
+		if word, after, ok := strings.Cut(rest, "`"); ok {
+			value, text = word, before+word+after
+		}
+	}
+	label = short + long
+	if d.TakesValue() {
+		label += " " + value
+		if def := strings.Trim(d.GetDefaultText(), `"`); def != "" && def != "[]" && def != "0" && def != "0s" {
+			text += fmt.Sprintf(" (default %s)", def)
+		}
+	}
+	if env := d.GetEnvVars(); len(env) > 0 {
+		text += fmt.Sprintf(" [$%s]", env[0])
+	}
+	return label, text
+}

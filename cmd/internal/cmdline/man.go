@@ -1,0 +1,102 @@
+package cmdline
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/internal/printable"
+)
+
+// ManSection is a further section of the manual page.
+type ManSection struct {
+	Title string
+	// Items are terms and what they mean.
+	Items [][2]string
+}
+
+// WriteMan writes the manual page (section 1) of the whole tree, in roff with the man macros. The further sections come
+// after the commands.
+func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, ".TH %s 1 \"\" %s \"User Commands\"\n", strings.ToUpper(app.HelpName), roffArg(app.HelpName+" "+app.Version))
+	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(app.HelpName), roff(app.Usage))
+	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n%s\n", roff(app.HelpName), roff("COMMAND [flags] [arguments]"))
+	fmt.Fprintf(w, ".SH DESCRIPTION\n")
+	manText(w, app.Description)
+	fmt.Fprintf(w, ".SH FLAGS OF EVERY COMMAND\n")
+	manFlags(w, app.Flags)
+	fmt.Fprintf(w, ".SH COMMANDS\n")
+	manCommands(w, app, nil, app.Commands)
+	for _, s := range sections {
+		fmt.Fprintf(w, ".SH %s\n", roff(s.Title))
+		for _, item := range s.Items {
+			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(item[0]), roff(item[1]))
+		}
+	}
+	return w.Flush()
+}
+
+func manCommands(w io.Writer, app *cli.App, path, cmds []*cli.Command) {
+	for _, c := range cmds {
+		if c.Hidden {
+			continue
+		}
+		l := Line{Path: append(append([]*cli.Command(nil), path...), c)}
+		if len(c.Subcommands) > 0 {
+			manCommands(w, app, l.Path, c.Subcommands)
+			continue
+		}
+		fmt.Fprintf(w, ".SS %s\n%s.\n.PP\n", roffArg(Synopsis(app, l)), roff(c.Usage))
+		manText(w, c.Description)
+		manFlags(w, c.Flags)
+	}
+}
+
+// manText writes paragraphs; lines that start with two spaces are shown as they are.
+func manText(w io.Writer, text string) {
+	literal := false
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if shown := strings.HasPrefix(line, "  "); shown != literal {
+			literal = shown
+			if literal {
+				fmt.Fprintf(w, ".PP\n.nf\n")
+			} else {
+				fmt.Fprintf(w, ".fi\n")
+			}
+		}
+		if line == "" {
+			fmt.Fprintf(w, ".PP\n")
+			continue
+		}
+		fmt.Fprintf(w, "%s\n", roff(line))
+	}
+	if literal {
+		fmt.Fprintf(w, ".fi\n")
+	}
+}
+
+func manFlags(w io.Writer, flags []cli.Flag) {
+	for _, f := range flags {
+		if !visible(f) {
+			continue
+		}
+		label, text := flagText(f)
+		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(label)), roff(text))
+	}
+}
+
+// roff escapes text for the body of a page.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(printable.Cell(s))
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}
+
+// roffArg is roff text as one argument of a macro.
+func roffArg(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `\(dq`) + `"` }

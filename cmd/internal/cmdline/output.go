@@ -1,0 +1,25 @@
+package cmdline
+
+import (
+	"errors"
+	"io"
+	"syscall"
+)
+
+// Pipe is a writer, such as standard output, that remembers whether its reader has gone away.
+type Pipe struct {
+	W      io.Writer
+	broken bool
+}
+
+// Write writes to the underlying writer.
+func (p *Pipe) Write(b []byte) (int, error) {
+	n, err := p.W.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		p.broken = true
+	}
+	return n, err
+}
+
+// Broken is true once a write has failed because nobody reads any more.
+func (p *Pipe) Broken() bool { return p.broken }

@@ -1,0 +1,72 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/dockerfile"
+)
+
+// DatabaseFile is where the Dockerfile of an index database expects the database, relative to the build context, and where
+// the image has it, below its root.
+const DatabaseFile = "database/index.db"
+
+// databaseLabel tells consumers of an index image where its database is.
+const databaseLabel = "operators.operatorframework.io.index.database.v1"
+
+// DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile], byte for byte as opm writes it. The
+// binary image is the one that serves. Further labels of the image follow that of the index.
+func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, error) {
+	if err := dockerfile.CheckImage("binary image", binaryImage); err != nil {
+		return "", err
+	}
+	further, err := labelLines(labels)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("FROM %s\nLABEL %s=/%s\n%sADD %s /%s\nEXPOSE 50051\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"registry\", \"serve\", \"--database\", \"/%s\"]\n",
+		binaryImage, databaseLabel, DatabaseFile, further, DatabaseFile, DatabaseFile, DatabaseFile), nil
+}
+
+// ErrNotGenerated is about a file that is in the place of a Dockerfile and is no Dockerfile of an index.
+var ErrNotGenerated = errors.New("is not a Dockerfile of an index, and is not replaced")
+
+// CheckDockerfile returns the error with which [ReplaceDockerfile] would fail at once, if any.
+func CheckDockerfile(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return atomicfs.CheckFile(path)
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "write", Path: path, Err: ErrNotGenerated}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if !bytes.Contains(text, []byte(databaseLabel)) && !bytes.Contains(text, []byte(configsLabel)) {
+		return &fs.PathError{Op: "write", Path: path, Err: ErrNotGenerated}
+	}
+	return atomicfs.CheckFile(path)
+}
+
+// ReplaceDockerfile writes a Dockerfile of an index, in place of one that was there: a file that has neither of the labels
+// of indexes in it is left alone.
+func ReplaceDockerfile(path, text string) error {
+	if err := CheckDockerfile(path); err != nil {
+		return err
+	}
+	return atomicfs.WriteFile(path, []byte(text), 0o666)
+}

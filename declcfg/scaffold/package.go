@@ -1,0 +1,88 @@
+package scaffold
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
+
+// MaxFileSize is the greatest size, in bytes, of a description or icon file. A package that is larger does not fit into
+// one message of the catalog's API, whose clients take 4 MiB.
+const MaxFileSize = 4 << 20
+
+// LimitError is a file that is larger than a limit.
+type LimitError struct {
+	Path        string
+	Size, Limit int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%q: %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
+}
+
+// ErrorClass marks the error as one of a limit.
+func (e *LimitError) ErrorClass() int { return 6 }
+
+// PackageOptions are the optional parts of a package.
+type PackageOptions struct {
+	DefaultChannel  string
+	DescriptionFile string // path of a text file, usually Markdown; its text is taken as it is
+	IconFile        string // path of a picture
+}
+
+// Package returns the olm.package blob of a new package. The name is not judged: validating a catalog does that.
+//
+// Errors tell which of the files could not be read, or that the icon is not a picture.
+func Package(name string, o PackageOptions) (*declcfg.Package, error) {
+	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
+	if o.DescriptionFile != "" {
+		text, err := readFile("description", o.DescriptionFile)
+		if err != nil {
+			return nil, err
+		}
+		p.Description = string(text)
+	}
+	if o.IconFile != "" {
+		data, err := readFile("icon", o.IconFile)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == 0 {
+			return nil, fmt.Errorf("detect icon mediatype: %q is an empty file", o.IconFile)
+		}
+		mediaType := ImageType(data)
+		if mediaType == "" {
+			return nil, fmt.Errorf("detected invalid type %q: not an image", mediaType)
+		}
+		p.Icon = &declcfg.Icon{Data: data, MediaType: mediaType}
+	}
+	return p, nil
+}
+
+// readFile reads a regular file; what says in errors which one it is.
+func readFile(what, path string) ([]byte, error) {
+	// O_NONBLOCK: opening a FIFO must not wait for a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s file: %w", what, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %q is not a regular file", what, path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	if len(data) > MaxFileSize {
+		return nil, fmt.Errorf("read %s: %w", what, &LimitError{Path: path, Size: max(info.Size(), int64(len(data))), Limit: MaxFileSize})
+	}
+	return data, nil
+}

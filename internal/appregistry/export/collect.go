@@ -1,0 +1,173 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/render"
+	"github.com/operator-bindery/bindery/sqlite"
+)
+
+// packageOf is a package of the catalog.
+type packageOf struct {
+	name           string
+	defaultChannel string
+	channels       []declcfg.Channel
+	catalog        declcfg.Catalog // without manifests
+}
+
+// bundleOf is a bundle of the catalog.
+type bundleOf struct {
+	pkg, name, image string
+	// dir is what its directory is called.
+	dir string
+	// wish and warnings are there once its manifests have been seen.
+	wish     *appregistry.Wish
+	warnings []string
+}
+
+// collector reads a catalog. Bundles that have their manifests in it are written at once, so that they need not be kept.
+type collector struct {
+	ctx    context.Context
+	w      *appregistry.Writer
+	wanted []string
+
+	packages []*packageOf
+	bundles  []bundleOf
+	known    []string
+	dirs     map[string]bool
+	broken   map[string]error // packages that were left out, and why
+}
+
+// collect reads the catalog and checks that it has what is wanted. Where packages are named, others may be broken.
+func (c *collector) collect(ref string, o render.Options) error {
+	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, len(c.wanted) > 0, nil, false
+	c.broken = map[string]error{}
+	o.Quarantined = func(pkg string, reason error) { c.broken[pkg] = reason }
+	o.Database = func(_ context.Context, db *sqlite.DB) error {
+		for _, f := range db.Findings() {
+			if f.Kind == sqlite.Quarantined {
+				c.broken[f.Package] = errors.New(f.Reason)
+			}
+		}
+		return nil
+	}
+	blobs, err := render.Reference(c.ctx, ref, o)
+	if err != nil {
+		return err
+	}
+	c.dirs = map[string]bool{}
+	for blob, err := range blobs {
+		if err != nil {
+			return err
+		}
+		if err := c.add(blob); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, name := range c.wanted {
+		if reason := c.broken[name]; reason != nil {
+			errs = append(errs, &render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", quote(name), reason)})
+		} else if !slices.ContainsFunc(c.packages, func(p *packageOf) bool { return p.name == name }) {
+			errs = append(errs, &declcfg.NotFoundError{Kind: "package", Name: name, Known: c.known})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	valid := declcfg.Validate
+	if o.Compat == sqlite.CompatOPM {
+		valid = declcfg.ValidateAnyImages
+	}
+	for _, p := range c.packages {
+		errs = append(errs, valid(&p.catalog))
+	}
+	return errors.Join(errs...)
+}
+
+// add takes a blob. Packages come before what is in them.
+func (c *collector) add(blob declcfg.Blob) error {
+	if p, ok := blob.(*declcfg.Package); ok {
+		c.known = append(c.known, p.Name)
+		if len(c.wanted) == 0 || slices.Contains(c.wanted, p.Name) {
+			of := &packageOf{name: p.Name, defaultChannel: p.DefaultChannel}
+			of.catalog.Packages = []declcfg.Package{*p}
+			c.packages = append(c.packages, of)
+		}
+		return nil
+	}
+	if len(c.packages) == 0 || c.packages[len(c.packages)-1].name != blob.BlobPackage() {
+		return nil
+	}
+	p := c.packages[len(c.packages)-1]
+	switch b := blob.(type) {
+	case *declcfg.Channel:
+		p.channels = append(p.channels, *b)
+		p.catalog.Channels = append(p.catalog.Channels, *b)
+	case *declcfg.Bundle:
+		of, err := c.bundle(b)
+		if err != nil {
+			return fmt.Errorf("bundle %s of package %s: %w", quote(b.Name), quote(b.Package), err)
+		}
+		c.bundles = append(c.bundles, of)
+		b.Reduce()
+		p.catalog.Bundles = append(p.catalog.Bundles, *b)
+	}
+	return nil
+}
+
+// bundle chooses the directory of a bundle, which is its version, or its name where another bundle has the same version,
+// and writes it if its manifests are in the catalog.
+func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
+	property, err := b.PackageProperty()
+	if err != nil {
+		return bundleOf{}, err
+	}
+	of := bundleOf{pkg: b.Package, name: b.Name, image: b.Image, dir: property.Version}
+	if of.dir == "" || c.dirs[b.Package+"/"+of.dir] {
+		of.dir = b.Name
+	}
+	c.dirs[b.Package+"/"+of.dir] = true
+	if b.Image != "" {
+		return of, nil
+	}
+	objects, csv, err := b.Manifests()
+	if err != nil {
+		return of, err
+	}
+	if csv == nil {
+		return of, fmt.Errorf("%w: it has no image, and its manifests are not in the catalog", appregistry.ErrInvalid)
+	}
+	files, err := appregistry.Objects(objects)
+	if err != nil {
+		return of, err
+	}
+	wish := appregistry.WishOf(csv)
+	of.wish = &wish
+	return of, c.w.Bundle(c.ctx, of.pkg, of.dir, files)
+}
+
+// manifest is the file of a package: its channels by name, with their heads.
+func (p *packageOf) manifest() (appregistry.Manifest, error) {
+	m := appregistry.Manifest{Package: p.name, DefaultChannel: p.defaultChannel}
+	g, err := declcfg.NewGraphAnyImages(&p.catalog) // images are checked
+	if err != nil {
+		return m, err
+	}
+	for _, pkg := range g.Packages {
+		for _, c := range pkg.Channels {
+			head, err := c.Head()
+			if err != nil {
+				return m, fmt.Errorf("package %s: %w", quote(p.name), err)
+			}
+			m.Channels = append(m.Channels, appregistry.ManifestChannel{Name: c.Name, CurrentCSV: head.Name})
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,253 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Options say what is exported and how.
+type Options struct {
+	// Render says how the catalog and its bundles are read. Level, KeepGoing and ImageTemplate have no meaning here.
+	Render render.Options
+	// Packages are those that are exported; none means all.
+	Packages []string
+	// Warn, unless nil, is told what package manifests do not hold of a package. Calls do not overlap.
+	Warn func(pkg, message string)
+	// Progress, unless nil, is told of every bundle that has been written. Calls do not overlap.
+	Progress func(done, total int, bundle string)
+	// Ready, unless nil, is told of each package when all of it has been fetched, before anything appears in the folder.
+	Ready func(pkg string)
+}
+
+// Result is what was exported.
+type Result struct {
+	// Packages are the names of the packages, sorted, and Bundles is how many they have together.
+	Packages []string
+	Bundles  int
+	// Written are the parts of the folder that are new.
+	Written appregistry.Written
+}
+
+// fetches is how many bundles are fetched at once; opm fetches ten.
+const fetches = 8
+
+// Run exports packages of the catalog that ref names into a folder. Packages that are in the folder already are added to,
+// see [appregistry.Writer].
+//
+// The error joins all packages that the catalog does not have, as *[declcfg.NotFoundError], or all bundles that could not
+// be fetched; the folder is then as it was.
+func Run(ctx context.Context, ref, folder string, o Options) (_ *Result, err error) {
+	w, err := appregistry.NewWriter(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	c := &collector{ctx: ctx, w: w, wanted: o.Packages}
+	if err := c.collect(ref, o.Render); err != nil {
+		return nil, err
+	}
+	e := &exporter{Options: o, collector: c}
+	if err := e.fetch(ctx); err != nil {
+		return nil, err
+	}
+	r := &Result{Bundles: len(c.bundles)}
+	for _, p := range c.packages {
+		m, err := p.manifest()
+		if err != nil {
+			return nil, err
+		}
+		e.tellOf(p, m)
+		if err := w.Package(m); err != nil {
+			return nil, err
+		}
+		r.Packages = append(r.Packages, p.name)
+		if o.Ready != nil {
+			o.Ready(p.name)
+		}
+	}
+	r.Written, err = w.Commit(ctx)
+	return r, err
+}
+
+// exporter fetches the bundles of a catalog that has been read.
+type exporter struct {
+	Options
+	*collector
+
+	mu   sync.Mutex
+	done int
+}
+
+// fetch writes the bundles that have an image, several at once.
+func (e *exporter) fetch(ctx context.Context) error {
+	bound := e.Render.Fetches
+	if bound <= 0 {
+		bound = fetches
+	}
+	o := e.Render
+	o.Allow = []render.Kind{render.BundleImage}
+	o.ImageTemplate, o.ResolveDigests = nil, false
+	if tell := o.Pulled; tell != nil {
+		o.Pulled = func(p render.Pulled) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			tell(p)
+		}
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, bound)
+	errs := make([]error, len(e.bundles))
+	const enough = 20 // failures after which no further bundle is begun
+	failed := 0
+	for i := range e.bundles {
+		b := &e.bundles[i]
+		if b.image == "" {
+			e.tell(b)
+			continue
+		}
+		slots <- struct{}{}
+		e.mu.Lock()
+		stop := failed >= enough
+		e.mu.Unlock()
+		if stop || ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = e.one(ctx, b, o); errs[i] != nil {
+				e.mu.Lock()
+				failed++
+				e.mu.Unlock()
+				return
+			}
+			e.tell(b)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// tell counts a bundle that is written.
+func (e *exporter) tell(b *bundleOf) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.done++
+	if e.Progress != nil {
+		e.Progress(e.done, len(e.bundles), b.name)
+	}
+}
+
+func (e *exporter) warn(pkg, message string) {
+	if e.Warn != nil {
+		e.Warn(pkg, message)
+	}
+}
+
+// warn notes what is to be told of a bundle, in its turn.
+func (b *bundleOf) warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// one fetches a bundle and writes its manifests.
+func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error {
+	return render.BundleFiles(ctx, b.image, o, func(f render.FetchedBundle, files fs.FS) error {
+		got := f.Bundle
+		if got.CSV == nil {
+			return fmt.Errorf("%w: there is no ClusterServiceVersion in it", appregistry.ErrInvalid)
+		}
+		if got.CSV.Name != b.name {
+			b.warn("bundle %s: its image %s holds a bundle called %s", quote(b.name), b.image, quote(got.CSV.Name))
+		}
+		for _, lost := range []struct {
+			what string
+			n    int
+		}{{"dependencies", len(got.Dependencies)}, {"properties", len(got.Properties)}} {
+			if lost.n > 0 {
+				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", quote(b.name), lost.n, lost.what)
+			}
+		}
+		b.wish = &appregistry.Wish{Replaces: got.CSV.Replaces, Skips: got.CSV.Skips, SkipRange: got.CSV.SkipRange}
+		sub, err := fs.Sub(files, got.ManifestsDir)
+		if err != nil {
+			return err
+		}
+		return e.w.Bundle(ctx, b.pkg, b.dir, sub)
+	})
+}
+
+// tellOf warns of what package manifests do not hold of a package, and where the upgrade graph that the manifests wish for is not that of the catalog: package manifests have no
+// place for any other.
+func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
+	wishes := map[string]appregistry.Wish{}
+	for _, b := range e.bundles {
+		if b.pkg != p.name {
+			continue
+		}
+		for _, message := range b.warnings {
+			e.warn(p.name, message)
+		}
+		if b.wish != nil {
+			wishes[b.name] = *b.wish
+		}
+	}
+	channels, problems := m.Graph(wishes)
+	for _, problem := range problems {
+		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", quote(p.name), problem.Message))
+	}
+	there := map[string]declcfg.Channel{}
+	for _, c := range channels {
+		there[c.Name] = c
+	}
+	for _, c := range p.channels {
+		got, ok := there[c.Name]
+		if !ok {
+			continue // a problem has said why
+		}
+		if n, first := differences(c.Entries, got.Entries); n > 0 {
+			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",
+				quote(c.Name), quote(p.name), n, quote(first)))
+		}
+	}
+}
+
+// differences counts the bundles that have other edges in one channel than in another, and names the first.
+func differences(a, b []declcfg.ChannelEntry) (n int, first string) {
+	other := map[string]declcfg.ChannelEntry{}
+	for _, e := range b {
+		other[e.Name] = e
+	}
+	for _, e := range a {
+		o, ok := other[e.Name]
+		delete(other, e.Name)
+		if ok && e.Replaces == o.Replaces && e.SkipRange == o.SkipRange && slices.Equal(sorted(e.Skips), sorted(o.Skips)) {
+			continue
+		}
+		if n++; first == "" || e.Name < first {
+			first = e.Name
+		}
+	}
+	for name := range other {
+		if n++; first == "" || name < first {
+			first = name
+		}
+	}
+	return n, first
+}
+
+func sorted(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// quote quotes outside text for a message.
+func quote(s string) string { return fmt.Sprintf("%.200q", s) }

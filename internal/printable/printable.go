@@ -1,0 +1,60 @@
+// Package printable prepares text from outside for terminals and tables.
+package printable
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s with everything that could steer a terminal made visible: control characters other than newline and
+// tab, invalid UTF-8, and characters that are not printable, such as the ones that reverse the reading direction, become
+// Go escapes (\x1b, \u202e).
+func Text(s string) string {
+	if printable(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case Rune(r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func printable(s string) bool {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || !Rune(r) {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// Rune reports whether a character can be shown as it is: it is printable, a newline or a tab.
+func Rune(r rune) bool { return r == '\n' || r == '\t' || unicode.IsPrint(r) }
+
+// Cell returns s cleaned for one cell of a table: a newline or tab in a name must not break the columns.
+func Cell(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
+}
+
+// Indent puts two spaces before every line of s but the first.
+func Indent(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}
