@@ -139,7 +139,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 	only := img.Platforms[0]
 	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
 	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.annotations(o.KeptAnnotations))
+		text, err := index(o.Format, img.Platforms, sizes, o.indexAnnotations())
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (i *Image) addPlatform(o *Options, p v1.Platform, b *base, ls []Layer, size
 	if err != nil {
 		return err
 	}
-	text, err := imageManifest(o.Format, config, ls, o.annotations(o.kept(p).Annotations))
+	text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p))
 	if err != nil {
 		return err
 	}

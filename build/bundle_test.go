@@ -260,7 +260,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
+		r, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

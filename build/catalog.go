@@ -34,11 +34,15 @@ type CatalogInput struct {
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
 	var s *spool
+	given := o
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {
 		return nil, err
 	}
 	img, err := serveImage(ctx, &o, "", content)
+	if err == nil {
+		img.rebuilds(given, func(ctx context.Context, o Options) (*Image, error) { return Catalog(ctx, in, o) })
+	}
 	switch {
 	case s == nil:
 	case err == nil && img.NeedsInput():

@@ -32,8 +32,8 @@ type Reference struct {
 	// Stack, unless nil, are its layers, and NoStack says why it is nil.
 	Stack   *Stack
 	NoStack error
-	// Read gives the catalog, validated. It is called at most once, where layers cannot be stacked; what it returns is closed
-	// before that of all references is read. It may be called concurrently for different references.
+	// Read gives the catalog, validated. It is called at most once in a build, where layers cannot be stacked; what it returns
+	// is closed before that of all references is read. It may be called concurrently for different references.
 	Read func(context.Context) (OpenedCatalog, error)
 }
 
@@ -62,6 +62,7 @@ type Composed struct {
 // Where there are more packages than layers, those are packed together that [Catalog] would put together, and only these
 // are read. The caller must close the image, and keep o.Dir and the images of the stacks until it has been copied.
 func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
+	given := o
 	c, err := newComposer(in, &o)
 	if err != nil {
 		return nil, err
@@ -74,6 +75,7 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	img.closers = append(img.closers, c)
 	c.unproved(img)
 	img.Composed = c.account()
+	img.rebuilds(given, func(ctx context.Context, o Options) (*Image, error) { return Compose(ctx, in, o) })
 	return img, nil
 }
 

@@ -58,7 +58,7 @@ func published(t testing.TB, in CatalogInput, o Options) Reference {
 
 func openedImage(t testing.TB, name string, img *Image) Reference {
 	t.Helper()
-	src, err := img.Reference().NewImageSource(t.Context(), nil)
+	src, err := img.NewImageSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestStackedLayersAreNotRead(t *testing.T) {
 			t.Errorf("layer %v was written", l.Packages)
 		}
 	}
-	if _, _, err := (source{ref{got}}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
+	if _, _, err := (source{got}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
 		t.Error("a layer that is not there can be opened")
 	}
 }

@@ -95,7 +95,8 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	c.Created = &created
 	c.Platform = p
 	c.Config.WorkingDir = "/"
-	c.Config.Labels = withLabels(c.Config.Labels, o.kept(p).Labels)
+	labels, _ := o.inherited(p)
+	c.Config.Labels = withLabels(c.Config.Labels, labels)
 	o.purpose.configure(&c.Config, o, b)
 	c.Config.Labels = withLabels(c.Config.Labels, o.Labels)
 	c.RootFS = v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}

@@ -91,7 +91,7 @@ func TestDamagedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err == nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}
 	if _, err := os.Lstat(out); err == nil {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -19,7 +20,8 @@ const (
 )
 
 // Image is an assembled image: its manifests and configurations in memory, its own layers as files or in the cache, the
-// layers of its base wherever that is. It does not change any more and is safe for concurrent use. Close it when it has been copied.
+// layers of its base wherever that is. It is a [types.ImageReference], which the containers image library can read any number
+// of times, and is safe for concurrent use but for [Image.Copy]. Close it when it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -48,7 +50,13 @@ type Image struct {
 	lent      map[digest.Digest]*lent
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
+	work      io.Closer // has the files of the layers; nil if they are the caller's
+	rebuild   func(context.Context) (*Image, error)
+	warn      func(string)
 }
+
+// It is what images.Copy takes.
+var _ types.ImageReference = (*Image)(nil)
 
 // PlatformImage is the image of one platform.
 type PlatformImage struct {
@@ -113,14 +121,22 @@ type Totals struct {
 	Uncompressed int64 `json:"uncompressed"`
 }
 
-// Reference is the image as a source of the containers image library. It can be opened any number of times.
-func (i *Image) Reference() types.ImageReference { return ref{i} }
-
 // Manifest is the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image, and what layers might still have been made from. The files of the layers stay.
+// Close releases the base image, and what layers might still have been written from. The files of the layers stay if their
+// directory is the caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
 func (i *Image) Close() error {
+	err := i.release()
+	if i.work != nil {
+		err = errors.Join(err, i.work.Close())
+		i.work = nil
+	}
+	return err
+}
+
+// release closes all that the image has open.
+func (i *Image) release() error {
 	var errs []error
 	for _, c := range i.closers {
 		errs = append(errs, c.Close())

@@ -205,7 +205,7 @@ func TestWrongNotes(t *testing.T) {
 	other := digest.FromString("another layer")
 	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
 	lied, _ := build1(t, sampleFS(), o)
-	_, err := images.Copy(t.Context(), lied.Reference(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	_, err := images.Copy(t.Context(), lied, []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
 	var stale *StaleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
@@ -236,7 +236,7 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 		if again.Digest != img.Digest || (remembered(again) > 0) != trusted {
 			t.Errorf("trusted %v: %s, %d layers from before", trusted, again.Digest, remembered(again))
 		}
-		src, err := again.Reference().NewImageSource(t.Context(), nil)
+		src, err := again.NewImageSource(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }

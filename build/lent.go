@@ -5,9 +5,6 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
-	"go.podman.io/image/v5/docker"
-
-	"github.com/operator-bindery/bindery/images"
 )
 
 // maxLenders is how many repositories are remembered of a layer.
@@ -28,34 +25,6 @@ func (k *Known) lenders(d digest.Digest) []string {
 		return nil
 	}
 	return repositories
-}
-
-// Pushed remembers, for the images of later builds, which repositories have the layers now: another repository of the
-// same registry can have them by a mount.
-func (i *Image) Pushed(results []images.Result) {
-	if i.known == nil {
-		return
-	}
-	layer := map[digest.Digest]bool{}
-	for _, l := range i.Layers {
-		layer[l.Digest] = true
-	}
-	for _, r := range results {
-		at, err := images.Parse(r.Destination)
-		if err != nil || at.Transport != images.Docker {
-			continue
-		}
-		ref, err := docker.ParseReference("//" + at.Name)
-		if err != nil {
-			continue
-		}
-		repository := repositoryOf(ref)
-		for _, b := range r.Blobs {
-			if layer[b.Digest] {
-				i.known.lent(b.Digest, repository)
-			}
-		}
-	}
 }
 
 // lent puts a repository first among those of a layer.

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -41,11 +42,10 @@ type Options struct {
 	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
 	Labels      map[string]string
 	Annotations map[string]string
-	// Kept, unless nil, tells what the image of a platform takes over of the image that it is made from, and KeptAnnotations
-	// are what the index takes over. These win over the base; what the image says of its catalog, Labels and Annotations
-	// win over them.
-	Kept            func(v1.Platform) Kept
-	KeptAnnotations map[string]string
+	// Source, unless nil, describes the image that this one is built from. Its labels, and the annotations that stay true, are
+	// inherited, those of each platform by the image for that platform. They win over the base's; what the image says of its
+	// catalog, Labels and Annotations win over them.
+	Source *images.Description
 	// Previous, unless nil, is what an earlier image tells. Its division of the packages into layers is kept as far as it
 	// fits, and a registry can lend its layers.
 	Previous *Previous

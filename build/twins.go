@@ -55,7 +55,7 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 	}
 	index := v1.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
-		Annotations: o.annotations(o.KeptAnnotations),
+		Annotations: o.indexAnnotations(),
 	}
 	for _, twin := range []*Image{plain, dense} {
 		for _, p := range twin.Platforms {
