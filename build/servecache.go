@@ -65,9 +65,6 @@ func JSONCache() ExtraCache {
 	}}
 }
 
-// PogrebEntries are the files of [ServeCachePogreb] for a whole catalog.
-func PogrebEntries(ctx context.Context, w WholeCatalog) ([]layers.Entry, error) { return opmTop(opmcache.PogrebTop)(ctx, w) }
-
 // opmTop fits a function of package opmcache into [ExtraCache].
 func opmTop(top func(context.Context, string, []opmcache.Package) ([]layers.Entry, error)) func(context.Context, WholeCatalog) ([]layers.Entry, error) {
 	return func(ctx context.Context, w WholeCatalog) ([]layers.Entry, error) {

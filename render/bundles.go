@@ -34,15 +34,19 @@ func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, er
 
 // BundlesAs is [Bundles] for callers that keep something else of a bundle than all of it: as is called for every bundle
 // when it has been read, by several goroutines at once. An error of it is one of the reference.
-func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) ([]T, error) {
-	o.onePulledAtATime()
+func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) (_ []T, err error) {
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, done) }()
 	most := maxFailures
 	if o.KeepGoing {
 		most = len(refs)
 	}
 	kept := make([][]T, len(refs))
-	err := fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
-		return eachBundle(ctx, refs[i], &o, func(b FetchedBundle) error {
+	err = fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
+		return eachBundle(ctx, refs[i], prepared, func(b FetchedBundle) error {
 			v, err := as(b)
 			if err == nil {
 				kept[i] = append(kept[i], v)
@@ -58,18 +62,6 @@ func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(Fet
 		out = append(out, of...)
 	}
 	return out, err
-}
-
-// onePulledAtATime keeps several goroutines from telling of images at once.
-func (o *Options) onePulledAtATime() {
-	if tell := o.Pulled; tell != nil {
-		var mu sync.Mutex
-		o.Pulled = func(p Pulled) {
-			mu.Lock()
-			defer mu.Unlock()
-			tell(p)
-		}
-	}
 }
 
 // fetches is how many images are fetched at once.
@@ -128,7 +120,12 @@ func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBun
 // BundleFiles reads one bundle as [Bundles] does, and calls use with it and the file system that it was read from, the
 // root of the bundle, which is there only during the call.
 func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
-	if _, err := fetchBundle(ctx, ref, &o, use); err != nil {
+	prepared, done, err := o.prepare()
+	if err == nil {
+		_, err = fetchBundle(ctx, ref, prepared, use)
+		err = closing(err, done)
+	}
+	if err != nil {
 		return &ReferenceError{ref, err}
 	}
 	return nil
@@ -160,9 +157,7 @@ func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBu
 		return FetchedBundle{}, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	if o.Pulled != nil {
-		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
-	}
+	o.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
 	if kind != BundleImage {
 		return FetchedBundle{}, notBundle(kind)
 	}

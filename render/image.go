@@ -100,9 +100,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 		return content{}, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	if o.Pulled != nil {
-		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
-	}
+	o.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
 	switch kind {
 	case DatabaseImage:
 		return databaseImage(ctx, img, dir, o)
@@ -111,7 +109,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 		if err != nil {
 			return content{}, err
 		}
-		return content{blobs: catalog(ctx, configs, "", *o), done: tree.Close}, nil
+		return content{blobs: catalog(ctx, configs, "", o), done: tree.Close}, nil
 	}
 	b, err := bundleImage(ctx, img, ref, o)
 	return content{bundle: b, done: nothing}, err
@@ -147,7 +145,7 @@ func databaseImage(ctx context.Context, img *images.Image, name string, o *Optio
 	if err != nil {
 		return content{}, err
 	}
-	return content{blobs: database(ctx, at, *o), done: done}, nil
+	return content{blobs: database(ctx, at, o), done: done}, nil
 }
 
 // CatalogFiles are the files of a catalog image. Close it after use.
@@ -159,16 +157,26 @@ type CatalogFiles struct {
 	Digest string
 
 	tree *images.Tree
+	done func() error // closes the client
 }
 
 // Close releases the files.
-func (c *CatalogFiles) Close() error { return c.tree.Close() }
+func (c *CatalogFiles) Close() error { return errors.Join(c.tree.Close(), c.done()) }
 
 // OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The cache
 // directories of other servers, below /tmp, are left where they are.
 func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
 	o.Allow = []Kind{CatalogImage}
-	img, _, dir, err := openImage(ctx, ref, &o)
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = closing(err, done)
+		}
+	}()
+	img, _, dir, err := openImage(ctx, ref, prepared)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +189,8 @@ func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFil
 			}
 		}
 	}
-	files := &CatalogFiles{Labels: img.Config.Config.Labels, Digest: img.Reference()}
-	if files.tree, files.Configs, err = extract(ctx, img, &o, dir, caches...); err != nil {
+	files := &CatalogFiles{done: done, Labels: img.Config.Config.Labels, Digest: img.Reference()}
+	if files.tree, files.Configs, err = extract(ctx, img, prepared, dir, caches...); err != nil {
 		return nil, err
 	}
 	for _, at := range caches {

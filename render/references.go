@@ -32,8 +32,14 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 		}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		f := newFetcher(&o, len(refs))
-		err := f.all(ctx, refs, kinds)
+		prepared, done, err := o.prepare()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		f := newFetcher(prepared, len(refs))
+		f.client = done
+		err = f.all(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
 		}
@@ -52,6 +58,7 @@ type fetcher struct {
 	o       *Options
 	spool   spool
 	streams []stream
+	client  func() error // closes it
 }
 
 // stream is what a reference has given: one finished bundle, or the blobs of a catalog.
@@ -65,7 +72,6 @@ type stream struct {
 func newFetcher(o *Options, n int) *fetcher {
 	f := &fetcher{o: o, streams: make([]stream, n)}
 	f.spool.dir = o.TempDir
-	o.onePulledAtATime()
 	return f
 }
 
@@ -76,8 +82,8 @@ func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	}
 	err := fetchEach(ctx, refs, f.o.fetches(), maxFailures, func(i int) (err error) {
 		if kinds[i] != Image && kinds[i] != BundleDirectory {
-			f.streams[i].blobs, err = reference(ctx, refs[i], *f.o)
-			return err
+			f.streams[i].blobs = reference(ctx, refs[i], kinds[i], f.o)
+			return nil
 		}
 		return f.fetch(ctx, &f.streams[i], kinds[i])
 	})
@@ -211,5 +217,5 @@ func (f *fetcher) close() error {
 			err = errors.Join(err, s.done())
 		}
 	}
-	return err
+	return closing(err, f.client)
 }

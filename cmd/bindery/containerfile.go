@@ -240,7 +240,6 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
 		return client.OpenPlatform(ctx, name, platform)
 	}
-	eo.Cache = p.fillCache(o.Dir)
 	start := time.Now()
 	e, err := containerfile.NewEvaluator(b.file, eo)
 	if err != nil {

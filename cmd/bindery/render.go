@@ -85,7 +85,7 @@ func (p *program) render(c *cli.Context) (err error) {
 
 // renderOptions reads the flags that say how a reference is read.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err

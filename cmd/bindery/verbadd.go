@@ -158,7 +158,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 
 // bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled, ResolveDigests: c.Bool("resolve-digests")}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err
