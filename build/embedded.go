@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -24,7 +25,45 @@ type Embedded struct {
 	found map[string]Server
 }
 
-// Server is the server for a platform, for [Options.ServerOf]. The error is [ErrNoServer] where there is none.
+// ServerError is the error about a server that cannot be put into the image.
+type ServerError struct {
+	Platform v1.Platform // zero where the error is about several
+	Err      error
+}
+
+func (e *ServerError) Error() string { return e.Err.Error() }
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// What serves, for [Options.SetServer].
+const (
+	ServerEmbedded = "embedded" // the server inside this program
+	ServerBase     = "base"     // /bin/opm of the base image
+	ServerNone     = "none"     // nothing
+)
+
+// SetServer says what serves on each of the platforms: one of the values above, the static program in a file, or, if the choice
+// is empty, the base if its configuration starts a server, and the embedded server otherwise. A file is for one platform only.
+func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
+	o.Platforms, o.Servers, o.ServerOf, o.BaseServer = of, nil, nil, false
+	switch {
+	case choice == ServerBase:
+		o.BaseServer = true
+	case choice == ServerNone:
+	case choice == "" && o.Base != nil:
+		o.ServerOf = e.Server
+	case choice == "" || choice == ServerEmbedded:
+		o.Servers, err = e.Servers(of)
+	case len(of) > 1:
+		return &ServerError{Err: errors.New("--server is for an image of one platform")}
+	default:
+		var s Server
+		s, err = ServerFile(choice, of[0])
+		o.Servers = []Server{s}
+	}
+	return err
+}
+
+// Server is the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] where there is none.
 func (e *Embedded) Server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,11 +97,11 @@ func (e *Embedded) Servers(of []v1.Platform) ([]Server, error) {
 func (e *Embedded) find(p v1.Platform) (Server, error) {
 	found, err := serverbin.Find(p.OS, p.Architecture)
 	if err != nil {
-		return Server{}, err
+		return Server{}, &ServerError{p, err}
 	}
 	if found.Self {
 		if e.Self == nil {
-			return Server{}, fmt.Errorf("%w for %s/%s: this program was built without it", ErrNoServer, p.OS, p.Architecture)
+			return Server{}, &ServerError{p, fmt.Errorf("%w for %s/%s: this program was built without it", ErrNoServer, p.OS, p.Architecture)}
 		}
 		e.Self()
 		path, err := os.Executable()

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,6 +12,25 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
+
+// ReadPrevious reads what an image says about its layers, for all platforms and in all compressions: a registry can lend the
+// layers of each. It is nil if there is no such image.
+func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
+	found, err := client.Survey(ctx, name)
+	if err != nil {
+		// The first build of all has no previous one, and no reason to fail.
+		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
+			return nil, nil
+		}
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	all := make([]*images.Image, len(found.Images))
+	for i, img := range found.Images {
+		all[i] = img.Image
+	}
+	return PreviousOf(all...), nil
+}
 
 // PreviousOf reads what an image tells about its layers: the same image for several platforms and in several compressions, as
 // many as are of interest.

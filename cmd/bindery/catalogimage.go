@@ -53,19 +53,19 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 
 // catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before anything is
 // fetched.
-func (p *program) catalogEdit(c *cli.Context, make func() (change.Edit, error)) error {
+func (p *program) catalogEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	ref := c.Args().First()
 	image, err := p.isCatalogImage(c, ref)
 	if err != nil {
 		return err
 	}
 	if image {
-		return p.editImage(c, imageEdit{from: ref, takeOver: true, edit: make})
+		return p.editImage(c, imageEdit{from: ref, inherit: true, edit: prepare})
 	}
 	if err := p.checkCatalog(c, ref); err != nil {
 		return err
 	}
-	e, err := make()
+	e, err := prepare()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/compose"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/version"
 )
 
 func (p *program) buildComposeCommand() *cli.Command {
@@ -152,8 +153,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 	if err != nil {
 		return nil, err
 	}
-	o.Platform = of[0]
-	if o.Servers, err = p.servers(c, of); err != nil {
+	if err := p.setServer(c, o); err != nil {
 		return nil, err
 	}
 	ro, err := p.renderOptions(c)
@@ -161,7 +161,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: validator(), Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
 // composeHint tells what helps against references that hold something else than they should.

@@ -28,18 +28,10 @@ import (
 
 // buildContainerfileCommand is "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
-	flags := append(destinationFlags(),
-		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"})
-	flags = append(append(flags, containerfileFlags()...),
-		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index (default linux and this machine's)", Category: "what"},
-		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
-		inCategory(jobsFlag(), "work"),
-	)
+	all := flags(destinationFlags(), []cli.Flag{
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"},
+	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's")}, formFlags("what"),
+		[]cli.Flag{maxLayersFlag("what"), dryRunFlag(), inCategory(jobsFlag(), "work")})
 	return &cli.Command{
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
@@ -55,7 +47,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
-		Flags:  append(append(flags, resultFlags()...), imageFlags()...),
+		Flags:  flags(all, resultFlags(), imageFlags()),
 		Action: exactly(1, p.buildContainerfile),
 	}
 }

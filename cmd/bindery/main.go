@@ -67,6 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// These have been parts of opm, and answer as it does.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
+	p.embedded.Self = p.servesItself
 	p.tellLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)

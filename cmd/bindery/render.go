@@ -114,8 +114,8 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
 }
 
-// pulled tells of an image that has been opened.
-func (p *program) pulled(i render.Pulled) {
+// opened reports an image that has been opened.
+func (p *program) opened(i render.OpenedImage) {
 	if p.opm {
 		return
 	}

@@ -73,12 +73,22 @@ func (p *program) warnOnce(text string) {
 	}
 }
 
+// copyOptions say how images are copied.
+func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
+	return images.CopyOptions{
+		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
+		Platform: storedPlatform(c), Events: p.warnEvent,
+	}
+}
+
 // checkPush finds out whether registries can be written to, before there is an image to write.
 func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) (*images.PushCheck, error) {
-	check, err := images.CheckPush(ctx, dests, images.CopyOptions{
-		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
-		Events: p.warnEvent,
-	})
+	return p.pushCheck(ctx, dests, p.copyOptions(c))
+}
+
+// pushCheck is checkPush with options.
+func (p *program) pushCheck(ctx context.Context, dests []images.Destination, o images.CopyOptions) (*images.PushCheck, error) {
+	check, err := images.CheckPush(ctx, dests, o)
 	if err != nil {
 		return nil, err
 	}
@@ -121,38 +131,33 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 }
 
 // copyImage carries the image to its destinations.
-func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
 	if len(dests) == 0 {
 		return nil, nil
 	}
 	progress := cmdline.NewProgress(p.stderr, p.bars)
 	defer progress.Close()
-	results, err := images.Copy(ctx, image.Reference(), dests, images.CopyOptions{
-		Registry: registry,
-		Retries:  c.Int("retries"),
-		Timeout:  c.Duration("timeout"),
-		IfDigest: c.String("if-digest"),
-		Platform: storedPlatform(c),
-		Checked:  check,
-		Events: func(e images.Event) {
-			id := e.Destination + " " + string(e.Blob)
-			switch e.Kind {
-			case images.EventBlobStart:
-				progress.Add("copying", e.Size)
-			case images.EventBlobProgress:
-				progress.Set(id, e.Done)
-			case images.EventBlobDone:
-				progress.Set(id, e.Size)
-				p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
-			case images.EventBlobReused:
-				p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-			case images.EventBlobMounted:
-				p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-			default:
-				p.warnEvent(e)
-			}
-		},
-	})
+	o := p.copyOptions(c)
+	o.Checked = check
+	o.Events = func(e images.Event) {
+		id := e.Destination + " " + string(e.Blob)
+		switch e.Kind {
+		case images.EventBlobStart:
+			progress.Add("copying", e.Size)
+		case images.EventBlobProgress:
+			progress.Set(id, e.Done)
+		case images.EventBlobDone:
+			progress.Set(id, e.Size)
+			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
+		case images.EventBlobReused:
+			p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+		case images.EventBlobMounted:
+			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+		default:
+			p.warnEvent(e)
+		}
+	}
+	results, err := image.Copy(ctx, dests, o)
 	for _, r := range results {
 		text := "wrote " + r.Destination
 		if r.Traffic != nil {

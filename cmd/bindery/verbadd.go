@@ -58,7 +58,7 @@ func addedLevel(c *cli.Context) (string, error) {
 func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	mode, err := edit.ParseMode(c.String("mode"))
 	if err != nil {
-		return change.Edit{}, p.modeError(c.String("mode"), err)
+		return change.Edit{}, p.modeError(c.String("mode"))
 	}
 	level, err := addedLevel(c)
 	if err != nil {
@@ -110,13 +110,12 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 }
 
 // modeError is the error about --mode.
-func (p *program) modeError(mode string, err error) error {
+func (p *program) modeError(mode string) error {
 	if p.opm {
 		return cmdline.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
 	}
 	e := cmdline.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
 	e.Object, e.Hint = mode, ""
-	_ = err
 	return e
 }
 
