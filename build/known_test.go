@@ -371,3 +371,26 @@ func TestKnownExtraCaches(t *testing.T) {
 		}
 	}
 }
+
+// An image whose layer is not what the cache remembers is built again without the cache when it is copied.
+func TestCopyRebuildsAStaleImage(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	o := Options{Known: k}
+	img, _ := build1(t, sampleFS(), o)
+	l := img.Layers[0]
+	other := digest.FromString("another layer")
+	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	stale, _ := build1(t, sampleFS(), o)
+	if stale.Digest == img.Digest {
+		t.Fatal("the note was not read")
+	}
+	warned := ""
+	stale.warn = func(text string) { warned += text }
+	results, err := stale.Copy(t.Context(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned, "is not what the cache remembers") {
+		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)
+	}
+	if err := stale.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"runtime"
-	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
@@ -169,13 +168,9 @@ func platforms(c *cli.Context) ([]v1.Platform, error) {
 }
 
 func parsePlatform(text string) (v1.Platform, error) {
-	parts := strings.Split(text, "/")
-	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
-		return v1.Platform{}, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
-	}
-	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
-	if len(parts) == 3 {
-		p.Variant = parts[2]
+	p, err := build.ParsePlatform(text)
+	if err != nil {
+		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
 	}
 	return p, nil
 }
