@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Graph is a catalog seen as packages, channels and upgrade edges. Its nodes point into the catalog that it was made
@@ -162,13 +164,13 @@ func (c *ChannelNode) cycle() string {
 		name = above[name].from.Name
 	}
 	var b strings.Builder
-	b.WriteString("cycle: " + clipped(way[len(way)-1]))
+	b.WriteString("cycle: " + fault.Quote(way[len(way)-1]))
 	for i := len(way) - 2; i >= 0; i-- {
 		if told := len(way) - 2 - i; told == maxNames && i > 1 {
 			fmt.Fprintf(&b, " ... (%d more)", i)
 			i = 0
 		}
-		b.WriteString(" " + verbs[i] + " " + clipped(way[i]))
+		b.WriteString(" " + verbs[i] + " " + fault.Quote(way[i]))
 	}
 	return b.String()
 }

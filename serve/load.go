@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // LoadOptions say how a store is made of a source.
@@ -39,7 +40,7 @@ type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) er
 // Errors of [Load] that a caller tells apart.
 var (
 	// ErrIntegrity is a cache that does not match its catalog, where that is not allowed.
-	ErrIntegrity = errors.New("integrity check failed")
+	ErrIntegrity = fault.New(fault.Integrity, "integrity check failed")
 	// ErrNoCacheDir is integrity asked for without a cache.
 	ErrNoCacheDir = errors.New("--cache-dir must be specified")
 )
