@@ -71,7 +71,6 @@ type cacheDir struct {
 	bad      map[string]error    // cache files that cannot be used, by file name
 	foreign  []string            // whatever else is there, sorted
 	unusable error               // why the directory cannot be read at all
-	opm      error               // why opm's cache in it cannot be used
 }
 
 // readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
@@ -152,9 +151,10 @@ func (d *cacheDir) unwritable() error {
 	switch {
 	case d.unusable != nil:
 		return fmt.Errorf("cache directory: %w", d.unusable)
-	case d.opm != nil:
-		return d.opm
 	case len(d.foreign) > 0:
+		if format := opmFormat(d.fsys); format != "" {
+			return fmt.Errorf("cache directory holds a cache of opm's (%s), which is neither read nor changed", format)
+		}
 		return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
 	}
 	return nil
