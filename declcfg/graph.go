@@ -85,9 +85,6 @@ func (g *Graph) Package(name string) *PackageNode { return g.byName[name] }
 // Channel returns a channel by name; nil if there is none.
 func (p *PackageNode) Channel(name string) *ChannelNode { return p.channels[name] }
 
-// Bundle returns a bundle by name; nil if there is none.
-func (p *PackageNode) Bundle(name string) *BundleNode { return p.bundles[name] }
-
 // Default returns the default channel; nil if there is none of that name.
 func (p *PackageNode) Default() *ChannelNode { return p.channels[p.DefaultChannel] }
 
