@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 const (
@@ -44,7 +45,7 @@ func (r *reader) manifests(ctx context.Context) error {
 		key := strings.ToLower(name)
 		if other, ok := folded[key]; ok {
 			r.fatal(Problem{Rule: RuleName, File: path.Join(b.ManifestsDir, name),
-				Message: fmt.Sprintf("%s and %s differ only by case: rename one", quote(other), quote(name))})
+				Message: fmt.Sprintf("%s and %s differ only by case: rename one", fault.Quote(other), fault.Quote(name))})
 		}
 		folded[key] = name
 	}
@@ -213,7 +214,7 @@ func (o *Object) head(json []byte) string {
 	return ""
 }
 
-func (o *Object) title() string { return o.Kind + " " + quote(o.Name) }
+func (o *Object) title() string { return o.Kind + " " + fault.Quote(o.Name) }
 
 func jsonType(json []byte) string {
 	switch json[0] {
@@ -249,7 +250,7 @@ func (r *reader) objects() error {
 			continue
 		}
 		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
-			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", quote(o.Name), b.Objects[first].File)})
+			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name), b.Objects[first].File)})
 	}
 	if all != 1 && !plain {
 		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleCSVMissing, File: b.ManifestsDir,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Read reads the bundle whose root is fsys: a directory, or the tree of an image. It takes what opm and the Operator
@@ -156,16 +157,16 @@ func (r *reader) directory(key, named, usual string) string {
 	case named == "":
 		return usual
 	case path.Clean("/"+usual) == clean:
-		at.Message = fmt.Sprintf("%s is absolute: write %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s is absolute: write %q", fault.Quote(named), usual+"/")
 		r.warn(at)
 		return usual
 	case path.IsAbs(named):
-		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
 	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"), func(s string) bool { return badName(s) != "" }):
-		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
 	default:
 		if info, err := fs.Stat(r.fsys, clean); clean != usual && (err != nil || !info.IsDir()) {
-			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", quote(named), usual)
+			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual)
 			r.wrong(at)
 			return usual
 		}
@@ -190,7 +191,7 @@ func (r *reader) mediaType() {
 		}
 	default:
 		r.wrong(Problem{Rule: RuleMediaType, File: b.AnnotationsFile, Field: AnnotationMediaType,
-			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
+			Message: fmt.Sprintf("unknown media type %s: write %q", fault.Quote(string(b.MediaType)), RegistryV1)})
 		b.MediaType = RegistryV1
 	}
 }

@@ -107,7 +107,9 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	}
 	k := keyWriter{sha256.New()}
 	k.text(keyFormat, codec)
-	k.number(int64(o.UID), int64(o.GID), o.time().Unix())
+	// The owner and time of all entries, which once could be chosen. They stay in the key, so that keys of published layers
+	// do not change.
+	k.number(0, 0, 0)
 	k.text(l.MoreID)
 	k.number(int64(len(entries)))
 	for _, e := range entries {

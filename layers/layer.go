@@ -8,7 +8,6 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -54,10 +53,6 @@ func (l Layer) Size() int64 {
 // Options are what a layer's bytes depend on besides its entries.
 type Options struct {
 	Compression Compression
-	// Time is the modification time of every entry. The zero value means 1970-01-01T00:00:00Z.
-	Time time.Time
-	// UID and GID own every entry.
-	UID, GID int
 }
 
 // Blob is a written layer. Sizes are in bytes.
@@ -101,7 +96,7 @@ func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob,
 	packed := newMeter(w)
 	c.Reset(packed)
 	plain := newMeter(c)
-	if err := writeTar(ctx, plain, entries, o); err != nil {
+	if err := writeTar(ctx, plain, entries); err != nil {
 		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
 	}
 	if err := c.Close(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The layout of a cache file. docs/cache-format.md describes it; a change of any byte of it needs a new formatVersion.
@@ -31,7 +33,7 @@ func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encode
 // Errors of a cache file that cannot be used. [errors.Is] tells them apart.
 var (
 	// ErrCorrupt is a cache file whose bytes are not those that were written.
-	ErrCorrupt = errors.New("cache file is corrupt")
+	ErrCorrupt = fault.New(fault.Integrity, "cache file is corrupt")
 	// ErrVersion is a cache file of another format, or of another version of this one.
 	ErrVersion = errors.New("cache file has another format version")
 	// ErrTooLarge is a catalog that has more than a cache file can say.

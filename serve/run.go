@@ -33,7 +33,7 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is that of [LoadOptions].
+	// Refresh is called for CacheOnly where CacheDir holds a cache of opm's. Nil refuses such a directory.
 	Refresh RefreshFunc
 	// TerminationLog is a file that gets the error with which Run ends. Empty means none.
 	TerminationLog string
@@ -221,7 +221,17 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 	if o.CacheDir == "" {
 		return ErrNoCacheDir
 	}
-	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Refresh: o.Refresh, Log: o.Log})
+	if o.Refresh != nil && !o.EnforceIntegrity && src.fsys != nil {
+		// opm's own server may need this cache, and opm keeps the format that it finds.
+		if format := opmFormat(os.DirFS(o.CacheDir)); format != "" {
+			o.Log.Info("refreshing opm's cache", "configs", src.name, "cache", o.CacheDir, "backend", format)
+			if err := o.Refresh(ctx, src.without(o.CacheDir).fsys, o.CacheDir, format); err != nil {
+				return loadError(fmt.Errorf("cache directory: %w", err))
+			}
+			return nil
+		}
+	}
+	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Log: o.Log})
 	if err != nil {
 		return loadError(err)
 	}

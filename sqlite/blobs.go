@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Blobs loads the database and yields the catalog, in opm's writing order. Everything is checked before the first blob
@@ -120,7 +121,7 @@ func (db *DB) produce(s *stream, packages []*assembled) (err error) {
 			b.RelatedImages = slices.Clone(b.RelatedImages)
 			buf, err := db.addObjects(s, conn, &b, a.rows[i])
 			if err != nil {
-				return fmt.Errorf("bundle %s: %w", quote(b.Name), err)
+				return fmt.Errorf("bundle %s: %w", fault.Quote(b.Name), err)
 			}
 			if !s.send(item{blob: &b, buf: buf}) {
 				return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // WriteOptions say how a database is written. The zero value is useful.
@@ -54,7 +55,7 @@ type Written struct {
 }
 
 // ErrLoss is the kind of a *[LossError].
-var ErrLoss = errors.New("an index database cannot hold the whole catalog")
+var ErrLoss = fault.New(fault.Input, "an index database cannot hold the whole catalog")
 
 // LossError is the error for a catalog that a database cannot hold without loss.
 type LossError struct {
@@ -75,15 +76,15 @@ func (e *LossError) Error() string {
 	return text
 }
 
-// Is reports whether the target is [ErrLoss].
-func (e *LossError) Is(target error) bool { return target == ErrLoss }
+// Unwrap returns [ErrLoss].
+func (e *LossError) Unwrap() error { return ErrLoss }
 
 // text is a finding in one line.
 func (f Finding) text() string {
 	text := ""
 	for _, part := range []struct{ label, value string }{{"package", f.Package}, {"channel", f.Channel}, {"bundle", f.Bundle}, {"field", f.Field}} {
 		if part.value != "" {
-			text += part.label + " " + quote(part.value) + ", "
+			text += part.label + " " + fault.Quote(part.value) + ", "
 		}
 	}
 	if text == "" {
@@ -108,7 +109,7 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 	o = o.withDefaults()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("write database %s: %w", quote(path), err)
+			err = fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 		}
 	}()
 	lock, err := lockForWriting(ctx, path, o.Wait)
@@ -135,7 +136,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 	write = write.withDefaults()
 	lock, err := lockForWriting(ctx, path, write.Wait)
 	if err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	var db *DB
@@ -147,7 +148,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	if err := lock.keepOut(ctx); err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	blobs, err := change(ctx, db)
 	if err != nil || blobs == nil {
@@ -155,7 +156,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 	}
 	written, err := writeFile(ctx, path, lock, blobs, write)
 	if err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	return written, nil
 }

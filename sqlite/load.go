@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // loadOnce keeps the result of loading.
@@ -94,7 +95,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 		case db.options.KeepGoing:
 			db.findings.add(Finding{Kind: Quarantined, Package: name, Reason: err.Error()})
 		default:
-			broken.Add(func() error { return fmt.Errorf("package %s: %w", quote(name), err) })
+			broken.Add(func() error { return fmt.Errorf("package %s: %w", fault.Quote(name), err) })
 		}
 	}
 	for _, name := range sortedKeys(g.bundles) {

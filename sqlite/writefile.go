@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // writeFile writes a database under a temporary name, checks it, and gives it its own name.
@@ -93,7 +94,7 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if problem != "" {
-		return fmt.Errorf("%w: what was written is damaged: %s", ErrWrite, quote(problem))
+		return fmt.Errorf("%w: what was written is damaged: %s", ErrWrite, fault.Quote(problem))
 	}
 	rows, err := conn.QueryContext(ctx, "PRAGMA foreign_key_check")
 	if err != nil {

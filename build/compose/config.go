@@ -14,11 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // ErrInvalid is the class of errors about configuration files that break a rule.
-var ErrInvalid = errors.New("invalid")
+var ErrInvalid = fault.ErrInvalid
 
 // Limits of a configuration file.
 const (
@@ -69,8 +70,8 @@ func (p *Problem) Error() string {
 	return where + ": " + p.Text
 }
 
-// Is says that problems are of the class [ErrInvalid].
-func (p *Problem) Is(target error) bool { return target == ErrInvalid }
+// Unwrap returns [ErrInvalid].
+func (p *Problem) Unwrap() error { return ErrInvalid }
 
 // Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
 // be passed over. The problems are told, up to a

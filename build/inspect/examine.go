@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Options say how an image is examined. The zero value is useful.
@@ -100,9 +101,7 @@ type facts struct {
 // tell adds a difference. It is safe for concurrent use.
 func (e *examiner) tell(d Difference) {
 	const most = 4000
-	if len(d.Message) > most {
-		d.Message = strings.ToValidUTF8(d.Message[:most], "") + "..."
-	}
+	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.found) == 4*MaxDifferences {

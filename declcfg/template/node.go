@@ -130,15 +130,6 @@ func lookup(members []member, name string) []member {
 	return out
 }
 
-// clip shortens text from outside for a message.
-func clip(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return s
-}
-
 // lookupPath is the path of the first member of that name; nil if there is none.
 func lookupPath(members []member, name string) []any {
 	if found := lookup(members, name); len(found) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
@@ -141,7 +142,7 @@ type parser struct {
 
 // unknownField notes a field that opm passes over because nothing takes it.
 func (p *parser) unknownField(m member, known []field, where string) {
-	p.lenient(m.path, "unknown field %q%s%s", clip(m.key), where, suggestion(m, known))
+	p.lenient(m.path, "unknown field %q%s%s", fault.Short(m.key), where, suggestion(m, known))
 }
 
 // suggestion names the field that was perhaps meant.

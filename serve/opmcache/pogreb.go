@@ -81,7 +81,7 @@ type pogrebHash struct {
 // put adds a package to the database and its text to the digest.
 func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index packageIndex) error {
 	c, err := p.load(ctx, func(file string, m *declcfg.Meta) error {
-		text, err := opmformat.AppendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
+		text, err := appendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -167,14 +168,14 @@ func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error
 			return fmt.Errorf("%w: there is no ClusterServiceVersion in it", appregistry.ErrInvalid)
 		}
 		if got.CSV.Name != b.name {
-			b.warn("bundle %s: its image %s holds a bundle called %s", quote(b.name), b.image, quote(got.CSV.Name))
+			b.warn("bundle %s: its image %s holds a bundle called %s", fault.Quote(b.name), b.image, fault.Quote(got.CSV.Name))
 		}
 		for _, lost := range []struct {
 			what string
 			n    int
 		}{{"dependencies", len(got.Dependencies)}, {"properties", len(got.Properties)}} {
 			if lost.n > 0 {
-				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", quote(b.name), lost.n, lost.what)
+				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", fault.Quote(b.name), lost.n, lost.what)
 			}
 		}
 		b.wish = &appregistry.Wish{Replaces: got.CSV.Replaces, Skips: got.CSV.Skips, SkipRange: got.CSV.SkipRange}
@@ -203,7 +204,7 @@ func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
 	}
 	channels, problems := m.Graph(wishes)
 	for _, problem := range problems {
-		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", quote(p.name), problem.Message))
+		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", fault.Quote(p.name), problem.Message))
 	}
 	there := map[string]declcfg.Channel{}
 	for _, c := range channels {
@@ -216,7 +217,7 @@ func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
 		}
 		if n, first := differences(c.Entries, got.Entries); n > 0 {
 			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",
-				quote(c.Name), quote(p.name), n, quote(first)))
+				fault.Quote(c.Name), fault.Quote(p.name), n, fault.Quote(first)))
 		}
 	}
 }
@@ -248,6 +249,3 @@ func differences(a, b []declcfg.ChannelEntry) (n int, first string) {
 func sorted(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
-
-// quote quotes outside text for a message.
-func quote(s string) string { return fmt.Sprintf("%.200q", s) }
