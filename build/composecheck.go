@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ReferenceError is what is wrong with one reference of a composition.
@@ -22,7 +23,7 @@ func (e *ReferenceError) Error() string {
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
 // ErrPackages is the class of errors about references that do not hold the packages that they should.
-var ErrPackages = errors.New("packages")
+var ErrPackages = fault.New(fault.Input, "packages")
 
 // check refuses references that do not hold what they are named for, and packages that several hold.
 func (c *composer) check() error {
@@ -63,8 +64,8 @@ func (c *composer) check() error {
 // packagesError is a text of the class [ErrPackages].
 type packagesError struct{ text string }
 
-func (e packagesError) Error() string        { return e.text }
-func (e packagesError) Is(target error) bool { return target == ErrPackages }
+func (e packagesError) Error() string { return e.text }
+func (e packagesError) Unwrap() error { return ErrPackages }
 
 // some is a list of names for a message.
 func some(names []string) string {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ConfigsLabel is the label that tells where in an image the catalog is.
@@ -26,7 +28,7 @@ type purpose struct {
 }
 
 // ErrLabel is that a label of [Options.Labels] contradicts what the image holds.
-var ErrLabel = errors.New("the label contradicts the image")
+var ErrLabel = fault.New(fault.Usage, "the label contradicts the image")
 
 // checkLabels refuses labels that contradict what the image holds: no client could read it.
 func (o *Options) checkLabels() error {

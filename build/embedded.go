@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -33,6 +34,9 @@ type ServerError struct {
 
 func (e *ServerError) Error() string { return e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
+
+// ErrorClass says that the platform or the server has to be another one.
+func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
 
 // What serves, for [Options.SetServer].
 const (

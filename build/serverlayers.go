@@ -42,7 +42,7 @@ func (s *ServerLayers) put(ctx context.Context, l layers.Layer, o layers.Options
 func (s *ServerLayers) layer(ctx context.Context, l layers.Layer, o layers.Options) (layers.Blob, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := fmt.Sprint(l.Name, " ", l.Size(), " ", o.Compression, " ", o.Time.Unix())
+	key := fmt.Sprint(l.Name, " ", l.Size(), " ", o.Compression)
 	if b, ok := s.written[key]; ok {
 		return b, nil
 	}

@@ -3,6 +3,8 @@ package bundle
 import (
 	"fmt"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // apis finds out which APIs the bundle provides: those of the CRDs among its manifests, which may be more than the
@@ -42,7 +44,7 @@ func (a API) String() string {
 }
 
 func cut(s string) string {
-	q := quote(s)
+	q := fault.Quote(s)
 	return q[1 : len(q)-1]
 }
 
@@ -62,7 +64,7 @@ func names(apis []API) string {
 func (r *reader) crd(o *Object) {
 	if o.APIVersion != "apiextensions.k8s.io/v1" && o.APIVersion != "apiextensions.k8s.io/v1beta1" {
 		r.wrong(Problem{Rule: RuleCRD, File: o.File, Line: o.Line, Field: "apiVersion", Message: fmt.Sprintf(
-			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", quote(o.APIVersion))})
+			"%s: a CustomResourceDefinition is of apiextensions.k8s.io/v1 or v1beta1", fault.Quote(o.APIVersion))})
 	}
 	_, version, found := strings.Cut(o.APIVersion, "/")
 	if !found || version != "v1" && version != "v1beta1" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Blob makes the olm.bundle blob of the bundle, in opm's bytes: its properties sorted by type and value, behind them its
@@ -112,7 +113,7 @@ type propertyWriter struct {
 
 func (w *propertyWriter) decode(p declcfg.Property, into any) {
 	if err := json.Unmarshal(p.Value, into); err != nil && w.err == nil {
-		w.err = fmt.Errorf("%w: value of the type %s: %s", ErrInvalid, quote(p.Type), clip(err.Error()))
+		w.err = fmt.Errorf("%w: value of the type %s: %s", ErrInvalid, fault.Quote(p.Type), fault.Clip(err.Error(), maxReason))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The annotations of a ClusterServiceVersion that have a meaning for catalogs.
@@ -122,7 +123,7 @@ func (p *csvReader) text(field string, value []byte, report func(field, message 
 
 func (p *csvReader) decode(field string, value []byte, into any, report func(field, message string)) {
 	if err := json.Unmarshal(value, into); err != nil {
-		report(field, "cannot be read: "+clip(err.Error()))
+		report(field, "cannot be read: "+fault.Clip(err.Error(), maxReason))
 	}
 }
 
@@ -183,7 +184,7 @@ func (p *csvReader) crds(value []byte) {
 		for i, d := range list {
 			plural, group, ok := strings.Cut(d.Name, ".")
 			if !ok {
-				p.fatal(fmt.Sprintf("%s.%s[%d].name", field, which, i), "couldn't parse plural.group from crd name: "+quote(d.Name))
+				p.fatal(fmt.Sprintf("%s.%s[%d].name", field, which, i), "couldn't parse plural.group from crd name: "+fault.Quote(d.Name))
 				continue
 			}
 			*into = append(*into, API{group, d.Version, d.Kind, plural})
@@ -215,7 +216,7 @@ func (p *csvReader) images(install []byte) {
 		return
 	}
 	if strategy := textAt(install, "strategy"); strategy != "deployment" {
-		p.fatal("spec.install.strategy", fmt.Sprintf("must be %q, not %s", "deployment", quote(strategy)))
+		p.fatal("spec.install.strategy", fmt.Sprintf("must be %q, not %s", "deployment", fault.Quote(strategy)))
 		return
 	}
 	n := 0
@@ -252,7 +253,7 @@ func (p *csvReader) properties(annotation string) []declcfg.Property {
 		Value stdjson.RawMessage `json:"value"`
 	}
 	if err := stdjson.Unmarshal([]byte(annotation), &list); err != nil {
-		p.wrong(field, "no list of properties in JSON, it is ignored: "+clip(err.Error()))
+		p.wrong(field, "no list of properties in JSON, it is ignored: "+fault.Clip(err.Error(), maxReason))
 		return nil
 	}
 	var out []declcfg.Property
@@ -265,13 +266,4 @@ func (p *csvReader) properties(annotation string) []declcfg.Property {
 		out = append(out, declcfg.Property{Type: item.Type, Value: stdjson.RawMessage(value)})
 	}
 	return out
-}
-
-// clip keeps an error from quoting much of the input.
-func clip(message string) string {
-	const most = 160
-	if len(message) > most {
-		message = strings.ToValidUTF8(message[:most], "") + "..."
-	}
-	return message
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // maxConstraint is the limit of the API for the value of an olm.constraint, in bytes.
@@ -41,7 +42,7 @@ func (r *reader) dependency(at Problem, d declcfg.Property) bool {
 		}
 		r.constraint(at, d.Value)
 	default:
-		wrong("unsupported dependency type %s: it is passed over; the types are %q, %q, %q and %q", quote(d.Type),
+		wrong("unsupported dependency type %s: it is passed over; the types are %q, %q, %q and %q", fault.Quote(d.Type),
 			declcfg.PropertyPackage, declcfg.PropertyGVK, declcfg.PropertyConstraint, declcfg.PropertyLabel)
 		return false
 	}

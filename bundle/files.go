@@ -13,15 +13,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 const (
 	maxFileName = 255
-	maxQuoted   = 80 // bytes of outside text in a message
+	maxReason   = 160 // bytes of another library's error in a message
 )
 
 // list returns the names of the regular files in a directory, sorted, and those of its directories. What is neither, or
-// has a name that nobody should have to deal with, is fatal. A link counts as what it leads to within the bundle.
+// has a name that could mislead its readers, is fatal. A link counts as what it leads to within the bundle.
 func (r *reader) list(dir string) (files, dirs []string, err error) {
 	entries, err := fs.ReadDir(r.fsys, dir)
 	if err != nil {
@@ -33,7 +34,7 @@ func (r *reader) list(dir string) (files, dirs []string, err error) {
 		}
 		name := e.Name()
 		if why := badName(name); why != "" {
-			r.fatal(Problem{Rule: RuleName, File: dir, Message: fmt.Sprintf("invalid file name %s: %s", quote(name), why)})
+			r.fatal(Problem{Rule: RuleName, File: dir, Message: fmt.Sprintf("invalid file name %s: %s", fault.Quote(name), why)})
 			continue
 		}
 		mode := e.Type()
@@ -120,20 +121,8 @@ func (r *reader) checkIdentifier(what, name string, at Problem) {
 	default:
 		return
 	}
-	at.Rule, at.Message = RuleName, fmt.Sprintf("invalid name %s of the %s: %s", quote(name), what, why)
+	at.Rule, at.Message = RuleName, fmt.Sprintf("invalid name %s of the %s: %s", fault.Quote(name), what, why)
 	r.fatal(at)
-}
-
-// quote quotes outside text for a message.
-func quote(s string) string {
-	if len(s) > maxQuoted {
-		cut := maxQuoted
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "..."
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // reason is the text of an error without the name of the file, which its message has already.
@@ -145,7 +134,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// syntaxLine tells a document's error with the line counted from the start of the file.
+// syntaxLine returns a document's error with the line counted from the start of the file.
 func syntaxLine(err error, first int) (line int, message string, limit bool) {
 	var syntax *canon.SyntaxError
 	var l *canon.LimitError

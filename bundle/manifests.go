@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 const (
@@ -44,7 +45,7 @@ func (r *reader) manifests(ctx context.Context) error {
 		key := strings.ToLower(name)
 		if other, ok := folded[key]; ok {
 			r.fatal(Problem{Rule: RuleName, File: path.Join(b.ManifestsDir, name),
-				Message: fmt.Sprintf("%s and %s differ only by case: rename one", quote(other), quote(name))})
+				Message: fmt.Sprintf("%s and %s differ only by case: rename one", fault.Quote(other), fault.Quote(name))})
 		}
 		folded[key] = name
 	}
@@ -78,7 +79,7 @@ func (r *reader) failed(name string, err error) error {
 	return errStop
 }
 
-// ofMachine tells an error that says something about the machine, such as too many open files, from those that links and
+// ofMachine reports whether an error is about the machine, such as too many open files, and not one that links and
 // names of a bundle can bring about.
 func ofMachine(err error) bool {
 	var number syscall.Errno
@@ -156,7 +157,7 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 	}
 }
 
-// hasEmptyStart tells whether what stands above the line at which the first document with content begins is a document to
+// hasEmptyStart reports whether what stands above the line at which the first document with content begins is a document to
 // others: that is so if a separator is there that is not the first line.
 func hasEmptyStart(raw []byte, line int) bool {
 	for n := 1; n < line; n++ {
@@ -191,7 +192,7 @@ func (r *reader) undecodable(file string, first int, err error) error {
 	return nil
 }
 
-// head fills what identifies the object. It returns why a document is no object.
+// head fills what identifies the object. It returns the reason why a document is not an object.
 func (o *Object) head(json []byte) string {
 	if json[0] != '{' {
 		return "not a Kubernetes object, but a " + jsonType(json)
@@ -213,7 +214,7 @@ func (o *Object) head(json []byte) string {
 	return ""
 }
 
-func (o *Object) title() string { return o.Kind + " " + quote(o.Name) }
+func (o *Object) title() string { return o.Kind + " " + fault.Quote(o.Name) }
 
 func jsonType(json []byte) string {
 	switch json[0] {
@@ -249,7 +250,7 @@ func (r *reader) objects() error {
 			continue
 		}
 		r.wrong(Problem{Rule: RuleCSVSecond, File: o.File, Line: o.Line, Message: fmt.Sprintf(
-			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", quote(o.Name), b.Objects[first].File)})
+			"two csvs found in one bundle: %s is passed over, because %s comes first; remove one", fault.Quote(o.Name), b.Objects[first].File)})
 	}
 	if all != 1 && !plain {
 		b.strict = append(b.strict, Problem{Severity: SeverityError, Rule: RuleCSVMissing, File: b.ManifestsDir,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // AnnotationsName is the name that a bundle's file of annotations should have: opm takes any, others only this one.
@@ -90,7 +91,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 		name, _ := text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
 		s, isText := text(value)
 		if !isText && string(value) != "null" {
-			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
+			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
 			// opm only minds this of the annotations that it knows.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
 			return true
@@ -122,7 +123,7 @@ func (r *reader) identity() {
 	}
 	for _, c := range append(slices.Clone(b.Channels), b.DefaultChannel) {
 		if why := badName(c); why != "" {
-			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels, Message: fmt.Sprintf("invalid name %s of a channel: %s", quote(c), why)})
+			r.fatal(Problem{Rule: RuleName, File: b.AnnotationsFile, Field: AnnotationChannels, Message: fmt.Sprintf("invalid name %s of a channel: %s", fault.Quote(c), why)})
 		}
 	}
 }
@@ -184,7 +185,7 @@ func (r *reader) typed(file, field string, list []byte, keep func(at Problem, p 
 		case item[0] != '{' || !isText || typ == "":
 			at.Message = "type must be set: it is passed over"
 		case value == nil:
-			at.Message = fmt.Sprintf("value of the type %s must be set: it is passed over", quote(typ))
+			at.Message = fmt.Sprintf("value of the type %s must be set: it is passed over", fault.Quote(typ))
 		default:
 			p := declcfg.Property{Type: typ, Value: slices.Clone(value)}
 			if keep(at, p) {

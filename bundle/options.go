@@ -1,15 +1,17 @@
 package bundle
 
 import (
-	"errors"
+	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 var (
 	// ErrInvalid is the class of errors about bundles that break a rule of their format.
-	ErrInvalid = errors.New("invalid bundle")
+	ErrInvalid = fault.New(fault.Input, "invalid bundle")
 	// ErrLimit is the class of errors about bundles that are larger, deeper or longer than they may be.
-	ErrLimit = errors.New("limit exceeded")
+	ErrLimit = fault.ErrLimit
 )
 
 // ReadOptions say what is known of a bundle beforehand, and what reading it may cost. The zero value is useful.
@@ -20,7 +22,7 @@ type ReadOptions struct {
 	MediaType MediaType
 	// Limits bound what is read.
 	Limits Limits
-	// Warn, if not nil, is told each problem as it is found, but for those that are in the error.
+	// Warn, if not nil, is called with each problem as it is found, except those in the error.
 	Warn func(Problem)
 }
 
@@ -69,11 +71,10 @@ func (e *ReadError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Is reports whether target is [ErrLimit] and a limit is among the problems, or [ErrInvalid] and none is.
-func (e *ReadError) Is(target error) bool {
-	limit := false
-	for _, p := range e.Problems {
-		limit = limit || p.Rule == RuleLimit
+// Unwrap returns [ErrLimit] if a limit is among the problems, else [ErrInvalid].
+func (e *ReadError) Unwrap() error {
+	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleLimit }) {
+		return ErrLimit
 	}
-	return target == ErrLimit && limit || target == ErrInvalid && !limit
+	return ErrInvalid
 }

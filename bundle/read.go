@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Read reads the bundle whose root is fsys: a directory, or the tree of an image. It takes what opm and the Operator
@@ -80,7 +81,7 @@ func (r *reader) wrong(p Problem) {
 	r.tell(p)
 }
 
-// Of one bundle so many problems are told: what has more is made to have them.
+// The most problems reported of one bundle: only a crafted bundle has more.
 const (
 	mostProblems = 1000
 	mostFatal    = 100
@@ -156,16 +157,16 @@ func (r *reader) directory(key, named, usual string) string {
 	case named == "":
 		return usual
 	case path.Clean("/"+usual) == clean:
-		at.Message = fmt.Sprintf("%s is absolute: write %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s is absolute: write %q", fault.Quote(named), usual+"/")
 		r.warn(at)
 		return usual
 	case path.IsAbs(named):
-		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s is an absolute path: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
 	case !fs.ValidPath(clean) || strings.ContainsRune(named, '\\') || slices.ContainsFunc(strings.Split(clean, "/"), func(s string) bool { return badName(s) != "" }):
-		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", quote(named), usual+"/")
+		at.Message = fmt.Sprintf("%s leaves the bundle: name a directory of the bundle, such as %q", fault.Quote(named), usual+"/")
 	default:
 		if info, err := fs.Stat(r.fsys, clean); clean != usual && (err != nil || !info.IsDir()) {
-			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", quote(named), usual)
+			at.Message = fmt.Sprintf("%s is not a directory of the bundle; %q is read", fault.Quote(named), usual)
 			r.wrong(at)
 			return usual
 		}
@@ -190,7 +191,7 @@ func (r *reader) mediaType() {
 		}
 	default:
 		r.wrong(Problem{Rule: RuleMediaType, File: b.AnnotationsFile, Field: AnnotationMediaType,
-			Message: fmt.Sprintf("unknown media type %s: write %q", quote(string(b.MediaType)), RegistryV1)})
+			Message: fmt.Sprintf("unknown media type %s: write %q", fault.Quote(string(b.MediaType)), RegistryV1)})
 		b.MediaType = RegistryV1
 	}
 }
@@ -204,7 +205,7 @@ func (r *reader) isFlat() bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 }
 
-// isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
+// isChart reports whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
 func (r *reader) isChart() bool {
 	for _, dir := range []string{".", r.b.ManifestsDir} {
 		if info, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil && info.Mode().IsRegular() {

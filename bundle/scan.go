@@ -7,7 +7,7 @@ import (
 )
 
 // The functions of this file look into canonical JSON: compact, valid, keys sorted. Nothing is decoded that is not asked
-// for, since most of a bundle is schemas that nobody asks for.
+// for, since most of a bundle is schemas that no caller reads.
 
 // members calls f with the key, as it is written between its quotes, and the value of each member of an object, until
 // f returns false. Other values have no members.
@@ -55,7 +55,7 @@ func member(object []byte, path ...string) []byte {
 	return object
 }
 
-// text returns the string that a value is; false if it is no string.
+// text returns the string that a value is; false if it is not a string.
 func text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false

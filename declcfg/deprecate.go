@@ -3,6 +3,8 @@ package declcfg
 import (
 	"errors"
 	"fmt"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // deprecate attaches the deprecations of the catalog to the nodes that they name.
@@ -46,18 +48,18 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 	case SchemaBundle:
 		bundle := pkg.bundles[ref.Name]
 		if bundle == nil {
-			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", clip(ref.Name), pkg.Name)
+			return fmt.Sprintf("cannot deprecate bundle %q for package %q: bundle not found", fault.Short(ref.Name), pkg.Name)
 		}
 		bundle.Deprecation = &e.Message
 	case SchemaChannel:
 		channel := pkg.channels[ref.Name]
 		if channel == nil {
-			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", clip(ref.Name), pkg.Name)
+			return fmt.Sprintf("cannot deprecate channel %q for package %q: channel not found", fault.Short(ref.Name), pkg.Name)
 		}
 		channel.Deprecation = &e.Message
 	case SchemaPackage:
 		if ref.Name != "" {
-			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name, clip(ref.Name))
+			return fmt.Sprintf("package name must be empty for deprecated package %q (specified %q)", pkg.Name, fault.Short(ref.Name))
 		}
 		pkg.Deprecation = &e.Message
 	default:
@@ -68,5 +70,5 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 
 // referenceText is the text that scripts know from opm's messages.
 func referenceText(r Reference) string {
-	return fmt.Sprintf("declcfg.PackageScopedReference{Schema:%q, Name:%q}", clip(r.Schema), clip(r.Name))
+	return fmt.Sprintf("declcfg.PackageScopedReference{Schema:%q, Name:%q}", fault.Short(r.Schema), fault.Short(r.Name))
 }

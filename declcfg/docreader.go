@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // fileReader ends in an error where a file has more bytes than its limit, whatever its size was when it was opened.
@@ -91,7 +92,7 @@ func (d *docReader) document() (canon.Doc, error) {
 	d.count++
 	doc, err := d.split.Next()
 	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
-		// A file of comments only is no empty file: it is some text that is no catalog.
+		// A file of comments only is not empty, but holds no catalog either.
 		return canon.Doc{}, errNoObject
 	}
 	d.line = doc.Line
@@ -235,7 +236,7 @@ func (d *docReader) problem(err error) error {
 	if errors.As(err, &pathErr) || errors.Is(err, context.Canceled) || errors.Is(err, ErrIrregular) || errors.As(err, &read) && !errors.As(err, &limit) {
 		return fmt.Errorf("%s: %w", d.pos(0), err)
 	}
-	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: clipTo(err.Error(), maxMessage)}
+	p := Problem{Position: d.pos(d.line), Rule: RuleSyntax, Message: fault.Clip(err.Error(), maxMessage)}
 	// The converter counts lines from the start of the document.
 	var syntax *canon.SyntaxError
 	switch {

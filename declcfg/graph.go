@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Graph is a catalog seen as packages, channels and upgrade edges. Its nodes point into the catalog that it was made
@@ -83,9 +85,6 @@ func (g *Graph) Package(name string) *PackageNode { return g.byName[name] }
 // Channel returns a channel by name; nil if there is none.
 func (p *PackageNode) Channel(name string) *ChannelNode { return p.channels[name] }
 
-// Bundle returns a bundle by name; nil if there is none.
-func (p *PackageNode) Bundle(name string) *BundleNode { return p.bundles[name] }
-
 // Default returns the default channel; nil if there is none of that name.
 func (p *PackageNode) Default() *ChannelNode { return p.channels[p.DefaultChannel] }
 
@@ -162,19 +161,19 @@ func (c *ChannelNode) cycle() string {
 		name = above[name].from.Name
 	}
 	var b strings.Builder
-	b.WriteString("cycle: " + clipped(way[len(way)-1]))
+	b.WriteString("cycle: " + fault.Quote(way[len(way)-1]))
 	for i := len(way) - 2; i >= 0; i-- {
 		if told := len(way) - 2 - i; told == maxNames && i > 1 {
 			fmt.Fprintf(&b, " ... (%d more)", i)
 			i = 0
 		}
-		b.WriteString(" " + verbs[i] + " " + clipped(way[i]))
+		b.WriteString(" " + verbs[i] + " " + fault.Quote(way[i]))
 	}
 	return b.String()
 }
 
 // checkChain checks that from the head every entry is reached along replaces, or skipped by some entry, and that
-// replaces makes no cycle. The walk ends at an edge to a bundle that is skipped: nobody upgrades from it along there.
+// replaces makes no cycle. The walk ends at an edge to a bundle that is skipped: no upgrade goes that way.
 // It takes time linear in the number of edges.
 func (c *ChannelNode) checkChain() error {
 	cur, err := c.Head()

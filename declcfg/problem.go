@@ -2,9 +2,10 @@ package declcfg
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The rules that a problem can be about.
@@ -25,13 +26,13 @@ const (
 	RuleEmpty          = "empty"           // a package without channels, a channel without bundles
 	RuleGraph          = "graph"           // heads, cycles, stranded bundles
 	RuleReplaces       = "replaces"        // a replaced bundle that the channel has no entry for; a note, not an error
-	RuleSkipRange      = "skip-range"      // a skipRange that is no version range
+	RuleSkipRange      = "skip-range"      // a skipRange that cannot be parsed
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )
 
 // ErrLimit is what a [ValidationError] is, by errors.Is, if one of its problems is that something is larger, deeper or
 // longer than a limit allows.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = fault.ErrLimit
 
 type stage int
 
@@ -73,7 +74,7 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 		Channel string `json:"channel,omitempty"`
 		Bundle  string `json:"bundle,omitempty"`
 		Position
-	}{p.Rule, p.Text(), clip(p.Package), clip(p.Channel), clip(p.Bundle), p.Position})
+	}{p.Rule, p.Text(), fault.Short(p.Package), fault.Short(p.Channel), fault.Short(p.Bundle), p.Position})
 }
 
 // ValidationError is the problems of a catalog, in the order in which they were found: files by path, then blobs in
@@ -89,7 +90,15 @@ func (e *ValidationError) Error() string { return e.tree(e.Problems, true) }
 
 // Is reports whether target is [ErrLimit] and a limit is among the problems.
 func (e *ValidationError) Is(target error) bool {
-	return target == ErrLimit && slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleLimit })
+	return target == ErrLimit && e.ErrorClass() == fault.Limit
+}
+
+// ErrorClass is that of a limit if one is among the problems, else of input.
+func (e *ValidationError) ErrorClass() fault.Class {
+	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleLimit }) {
+		return fault.Limit
+	}
+	return fault.Input
 }
 
 // OpmMessage returns the message that opm gives for the catalog: it knows one problem only, until the graph is
@@ -139,12 +148,12 @@ func (e *ValidationError) tree(problems []Problem, positions bool) string {
 		p := &problems[i]
 		at := root
 		if p.stage == stageGraph {
-			at = at.child("invalid package " + clipped(p.Package))
+			at = at.child("invalid package " + fault.Quote(p.Package))
 			if p.Channel != "" {
-				at = at.child("invalid channel " + clipped(p.Channel))
+				at = at.child("invalid channel " + fault.Quote(p.Channel))
 			}
 			if p.Bundle != "" {
-				at = at.child("invalid bundle " + clipped(p.Bundle))
+				at = at.child("invalid bundle " + fault.Quote(p.Bundle))
 			}
 		}
 		text := p.Message

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // MaxProblems is how many problems of one rule a [ValidationError] holds.
@@ -30,9 +32,9 @@ func (l *problemList) report(p Problem, format string, args ...any) {
 	for i := range args {
 		switch arg := args[i].(type) {
 		case string:
-			args[i] = clip(arg)
+			args[i] = fault.Short(arg)
 		case error:
-			args[i] = clipTo(arg.Error(), maxMessage)
+			args[i] = fault.Clip(arg.Error(), maxMessage)
 		}
 	}
 	p.Message = fmt.Sprintf(format, args...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
@@ -76,10 +77,10 @@ func (d *docReader) reportUnknown(m *Meta) {
 		if near, ok := nearest.Name(name, sortedNames(in)); ok {
 			hint = fmt.Sprintf(": did you mean %q?", near)
 		}
-		report(path, "unknown field %s in %s%s %s%s", clipped(name), where, m.Schema, clipped(m.Name), hint)
+		report(path, "unknown field %s in %s%s %s%s", fault.Quote(name), where, m.Schema, fault.Quote(m.Name), hint)
 	})
 	if count > maxUnknown {
-		report(nil, "%d more unknown fields in %s %s", count-maxUnknown, m.Schema, clipped(m.Name))
+		report(nil, "%d more unknown fields in %s %s", count-maxUnknown, m.Schema, fault.Quote(m.Name))
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// maxSkipRange bounds the length of a skipRange in bytes: what is longer is no range that a person or a tool wrote.
+// maxSkipRange bounds the length of a skipRange in bytes: no author writes a longer one.
 const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
@@ -79,7 +81,7 @@ func (v *validator) pkg(pkg *PackageNode) {
 	if defaultMissing {
 		missing := at
 		missing.Channel = pkg.DefaultChannel
-		missing.detail = fmt.Sprintf("default channel %s not found in channels list", clipped(pkg.DefaultChannel))
+		missing.detail = fmt.Sprintf("default channel %s not found in channels list", fault.Quote(pkg.DefaultChannel))
 		missing.path = []any{"defaultChannel"}
 		// A default channel that is not there is one without bundles, to opm; the message says both.
 		v.report(missing, RuleDefaultChannel, "channel must contain at least one bundle")
@@ -126,7 +128,7 @@ func (v *validator) dangling(at Problem, e *Entry) {
 	}
 	at.Bundle, at.Rule, at.stage, at.path = e.Name, RuleReplaces, stageGraph, []any{"entries", e.index, "replaces"}
 	at.Message = fmt.Sprintf("entry %s of channel %s of package %s replaces %s, which has no entry in the channel",
-		clipped(e.Name), clipped(e.Channel.Name), clipped(e.Channel.Package.Name), clipped(e.Replaces))
+		fault.Quote(e.Name), fault.Quote(e.Channel.Name), fault.Quote(e.Channel.Package.Name), fault.Quote(e.Replaces))
 	v.notes = append(v.notes, at)
 }
 

@@ -1,18 +1,19 @@
 package images
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ErrInvalid is the class of errors about input that breaks a rule of its format.
-var ErrInvalid = errors.New("invalid")
+var ErrInvalid = fault.ErrInvalid
 
 // ErrLimit is the class of errors about input that is bigger than it may be.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = fault.ErrLimit
 
 // ErrIntegrity is the class of errors about content that is not what its digest or size says.
-var ErrIntegrity = errors.New("integrity")
+var ErrIntegrity = fault.New(fault.Integrity, "integrity")
 
 // Limits that are no option: no real image comes near them.
 const (
@@ -89,8 +90,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: %s (limit %d, %s)", ErrLimit, e.Seen, e.Value, e.Limit)
 }
 
-// Is makes it one of the class [ErrLimit].
-func (e *LimitError) Is(target error) bool { return target == ErrLimit }
+// Unwrap returns [ErrLimit].
+func (e *LimitError) Unwrap() error { return ErrLimit }
 
 func limitf(l Limit, value int64, seen string, args ...any) error {
 	return &LimitError{Limit: l, Value: value, Seen: fmt.Sprintf(seen, args...)}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // IfNone is the value of [CopyOptions.IfDigest] for names that must not be taken.
@@ -31,6 +33,9 @@ func (e *ConflictError) Error() string {
 	}
 	return fmt.Sprintf("%s stands for %s and not for %s: it was not changed", e.Name, show(e.Got), show(e.Want))
 }
+
+// ErrorClass is that of a conflict.
+func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
 // CheckIfDigest checks the text of [CopyOptions.IfDigest].
 func CheckIfDigest(text string) error {

@@ -34,7 +34,7 @@ type Entry struct {
 	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize]. Files that are taken over as they are
 	// may have all three special bits.
 	Mode fs.FileMode
-	// UID and GID own the entry, if it is not to belong to those of [Options].
+	// UID and GID own the entry.
 	UID, GID int
 	// Xattrs are extended attributes by their names, for entries that are taken over as they are.
 	Xattrs map[string]string

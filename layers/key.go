@@ -22,7 +22,7 @@ const keyFormat = "bindery layer 1"
 
 // Generations of what the compressors write. The number of a codec is raised with every change of its bytes, be it by a
 // level, a window, or a new version of the library: keys would otherwise stand for layers that are no longer made. The
-// golden digests of the tests tell when that is due.
+// golden digests of the tests show when that is due.
 const (
 	gzipGeneration = 1
 	zstdGeneration = 1
@@ -107,7 +107,9 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	}
 	k := keyWriter{sha256.New()}
 	k.text(keyFormat, codec)
-	k.number(int64(o.UID), int64(o.GID), o.time().Unix())
+	// The owner and time of all entries, which once could be chosen. They stay in the key, so that keys of published layers
+	// do not change.
+	k.number(0, 0, 0)
 	k.text(l.MoreID)
 	k.number(int64(len(entries)))
 	for _, e := range entries {

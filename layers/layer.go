@@ -8,7 +8,6 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -20,15 +19,15 @@ var ErrChanged = errors.New("the file changed while it was read")
 
 // Layer is what goes into one layer of an image.
 type Layer struct {
-	// Name tells layers apart in errors and progress; it is not part of the content.
+	// Name identifies the layer in errors and progress; it is not part of the content.
 	Name string
 	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
 	Work    int64
 	Entries []Entry
 	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
 	More func(context.Context) ([]Entry, error)
-	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
-	// which form, and what it was told. Without it a layer that has More has no key.
+	// MoreID identifies all that the entries of More depend on besides Entries and their contents: which program made them, in
+	// which form, and with which options. Without it a layer that has More has no key.
 	MoreID string
 	// Finished are what writing the layer with nothing but a compression gave before. The bytes of one are copied where the options
 	// are the same.
@@ -54,10 +53,6 @@ func (l Layer) Size() int64 {
 // Options are what a layer's bytes depend on besides its entries.
 type Options struct {
 	Compression Compression
-	// Time is the modification time of every entry. The zero value means 1970-01-01T00:00:00Z.
-	Time time.Time
-	// UID and GID own every entry.
-	UID, GID int
 }
 
 // Blob is a written layer. Sizes are in bytes.
@@ -101,7 +96,7 @@ func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob,
 	packed := newMeter(w)
 	c.Reset(packed)
 	plain := newMeter(c)
-	if err := writeTar(ctx, plain, entries, o); err != nil {
+	if err := writeTar(ctx, plain, entries); err != nil {
 		return Blob{}, fmt.Errorf("layer %s: %w", l.Name, err)
 	}
 	if err := c.Close(); err != nil {

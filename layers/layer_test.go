@@ -104,8 +104,7 @@ func unpack(t *testing.T, c Compression, r io.Reader) []byte {
 
 func TestTarHeaders(t *testing.T) {
 	var out bytes.Buffer
-	when := time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.FixedZone("x", 3600))
-	_, err := Write(t.Context(), &out, sample(), Options{Compression: Uncompressed, Time: when, UID: 1001, GID: 0})
+	_, err := Write(t.Context(), &out, sample(), Options{Compression: Uncompressed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func TestTarHeaders(t *testing.T) {
 			line += ">" + h.Linkname
 		}
 		got = append(got, line)
-		if h.Uid != 1001 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || !h.ModTime.Equal(when.Truncate(time.Second)) {
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("%s: uid %d gid %d %q %q time %v", h.Name, h.Uid, h.Gid, h.Uname, h.Gname, h.ModTime)
 		}
 		if pax := strings.HasPrefix(h.Name, "ddd"); h.Format == tar.FormatUSTAR == pax {

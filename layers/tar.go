@@ -2,7 +2,6 @@ package layers
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -19,14 +18,14 @@ const bufferSize = 128 << 10
 
 // writeTar writes the ordered entries as a tar archive. Headers are USTAR; a name that USTAR cannot hold gets one PAX
 // record, as does each extended attribute, and nothing else does.
-func writeTar(ctx context.Context, w io.Writer, entries []Entry, o Options) error {
+func writeTar(ctx context.Context, w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
 	buf := make([]byte, bufferSize)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := tw.WriteHeader(e.header(o)); err != nil {
+		if err := tw.WriteHeader(e.header()); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 		if e.Kind != KindFile {
@@ -42,13 +41,13 @@ func writeTar(ctx context.Context, w io.Writer, entries []Entry, o Options) erro
 // specialBits are the modes that are no permissions, as archives have them.
 var specialBits = map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
 
-func (e Entry) header(o Options) *tar.Header {
+func (e Entry) header() *tar.Header {
 	h := &tar.Header{
 		Name:    e.Name,
 		Mode:    int64(e.Mode.Perm()),
-		Uid:     cmp.Or(e.UID, o.UID),
-		Gid:     cmp.Or(e.GID, o.GID),
-		ModTime: o.time(),
+		Uid:     e.UID,
+		Gid:     e.GID,
+		ModTime: time.Unix(0, 0),
 	}
 	for bit, as := range specialBits {
 		if e.Mode&bit != 0 {
@@ -122,12 +121,4 @@ func (e Entry) copyContent(ctx context.Context, w io.Writer, buf []byte) (err er
 		return fmt.Errorf("%w: it has other bytes", ErrChanged)
 	}
 	return nil
-}
-
-// time is the modification time of every entry; whole seconds, as USTAR has no finer ones.
-func (o Options) time() time.Time {
-	if o.Time.IsZero() {
-		return time.Unix(0, 0)
-	}
-	return o.Time.Truncate(time.Second)
 }

@@ -8,6 +8,7 @@ import (
 	dockerref "go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // NameError is about a reference that names nothing on the disk and is no full name of an image either. Most are
@@ -29,6 +30,9 @@ func (e *NameError) OpmMessage() string {
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
+
+// ErrorClass is that of the local machine: most such references are misspelled paths.
+func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
 // checkName refuses references to images that have neither a transport nor a registry.
 func checkName(ref string) error {

@@ -13,10 +13,11 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ErrPlatformsDiffer is returned for an image whose platforms do not hold the same.
-var ErrPlatformsDiffer = errors.New("the platforms of the image hold different catalogs")
+var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image hold different catalogs")
 
 // SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read for
 // one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].

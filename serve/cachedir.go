@@ -44,26 +44,6 @@ func CacheFileName(pkg string) string {
 	return b.String() + CacheFileExtension
 }
 
-// OpenCache opens all cache files of a directory and checks every byte of them. It does not ask whether they match a
-// catalog. Any file that cannot be used is an error, and so is a directory without cache files.
-func OpenCache(ctx context.Context, fsys fs.FS) (Store, error) {
-	dir, err := readCacheDir(ctx, fsys)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(dir.errors()...); err != nil {
-		return nil, errors.Join(err, dir.close())
-	}
-	if len(dir.packages) == 0 {
-		return nil, errors.New("no cache files found")
-	}
-	packages := make([]*Package, 0, len(dir.packages))
-	for _, name := range sortedNames(dir.packages) {
-		packages = append(packages, dir.packages[name])
-	}
-	return NewStore(packages), nil
-}
-
 // cacheDir is what was found in a cache directory.
 type cacheDir struct {
 	fsys     fs.FS               // nil if there is no directory
@@ -71,7 +51,6 @@ type cacheDir struct {
 	bad      map[string]error    // cache files that cannot be used, by file name
 	foreign  []string            // whatever else is there, sorted
 	unusable error               // why the directory cannot be read at all
-	opm      error               // why opm's cache in it cannot be used
 }
 
 // readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
@@ -152,9 +131,10 @@ func (d *cacheDir) unwritable() error {
 	switch {
 	case d.unusable != nil:
 		return fmt.Errorf("cache directory: %w", d.unusable)
-	case d.opm != nil:
-		return d.opm
 	case len(d.foreign) > 0:
+		if format := opmFormat(d.fsys); format != "" {
+			return fmt.Errorf("cache directory holds a cache of opm's (%s), which is neither read nor changed", format)
+		}
 		return fmt.Errorf("cache directory has unexpected contents: %s", strings.Join(d.foreign, ","))
 	}
 	return nil

@@ -16,7 +16,6 @@ var (
 	TarFS        = tarFS
 	OracleDir    = oracleDir
 	ReadTestFile = readFile
-	ReadOPM      = readOPM
 )
 
 // SampleFiles are a catalog with everything that a cache can hold.

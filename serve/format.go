@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The layout of a cache file. docs/cache-format.md describes it; a change of any byte of it needs a new formatVersion.
@@ -17,7 +19,7 @@ const (
 	formatMagic   = "BINDERY\x00"
 	formatVersion = 1
 	// encoderGeneration is raised when the encoder writes other bytes for the same catalog, in a form that readers of this
-	// version take all the same: layers with older caches are made anew then.
+	// version take all the same: layers with older caches are rebuilt then.
 	encoderGeneration = 2
 	headerSize        = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
 
@@ -25,13 +27,13 @@ const (
 	maxIndexSize = 256 << 20
 )
 
-// CacheID tells all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
+// CacheID identifies all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
 func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
 
-// Errors of a cache file that cannot be used. [errors.Is] tells them apart.
+// Errors of a cache file that cannot be used. Test for them with [errors.Is].
 var (
 	// ErrCorrupt is a cache file whose bytes are not those that were written.
-	ErrCorrupt = errors.New("cache file is corrupt")
+	ErrCorrupt = fault.New(fault.Integrity, "cache file is corrupt")
 	// ErrVersion is a cache file of another format, or of another version of this one.
 	ErrVersion = errors.New("cache file has another format version")
 	// ErrTooLarge is a catalog that has more than a cache file can say.

@@ -13,33 +13,27 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // LoadOptions say how a store is made of a source.
 type LoadOptions struct {
 	// CacheDir is a directory of cache files. What matches the catalog is used, the rest is built: in that directory
-	// where it can be written, in a temporary file otherwise. A directory with a cache of opm's is read if that matches
-	// as a whole, and is never changed but by Refresh; one with anything else but cache files in it is left alone. Empty
-	// means that the catalog's own cache is used, if it has one.
+	// where it can be written, in a temporary file otherwise. A directory with anything but cache files in it, such as a
+	// cache of opm's, is neither read nor changed. Empty means that the catalog's own cache is used, if it has one.
 	CacheDir string
 	// EnforceIntegrity makes it an error when the cache does not match the catalog as a whole.
 	EnforceIntegrity bool
 	// MustWrite makes it an error when CacheDir cannot be written.
 	MustWrite bool
-	// Refresh makes the cache of opm's in a directory anew, in the same format: [FormatPogreb] or [FormatJSON]. It is called
-	// where MustWrite asks for a cache that matches. Nil refuses that.
-	Refresh RefreshFunc
-	// Log is told what is done with the cache and what is odd in the catalog. Nil drops it.
+	// Log receives what is done with the cache and what is odd in the catalog. Nil drops it.
 	Log *slog.Logger
 }
 
-// RefreshFunc writes the cache of a catalog into a directory in a format of opm's.
-type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) error
-
-// Errors of [Load] that a caller tells apart.
+// Errors of [Load] that a caller can test for.
 var (
 	// ErrIntegrity is a cache that does not match its catalog, where that is not allowed.
-	ErrIntegrity = errors.New("integrity check failed")
+	ErrIntegrity = fault.New(fault.Integrity, "integrity check failed")
 	// ErrNoCacheDir is integrity asked for without a cache.
 	ErrNoCacheDir = errors.New("--cache-dir must be specified")
 )
@@ -129,11 +123,6 @@ func (l *loader) fromFiles(ctx context.Context) (_ Store, err error) {
 	cache, err := l.openCache(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if format := cache.opmFormat(); format != "" {
-		if s, err := l.fromOPM(ctx, cache, format); s != nil || err != nil {
-			return s, err
-		}
 	}
 	s := &store{}
 	defer func() {
@@ -251,7 +240,7 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	return nil
 }
 
-// tell logs why something has to be built.
+// log reports why something has to be built.
 func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
 	log := l.Log.With("configs", l.src.name)
 	if l.CacheDir != "" {

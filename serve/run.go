@@ -19,7 +19,7 @@ import (
 // DefaultPort is the port on which clients expect a catalog.
 const DefaultPort = 50051
 
-// DefaultReloadEvery is how often commands look for changes when nothing else is said.
+// DefaultReloadEvery is how often commands look for changes by default.
 const DefaultReloadEvery = 10 * time.Second
 
 // Options say how [Run] serves. The zero value serves on a free port with the catalog's own cache.
@@ -33,7 +33,7 @@ type Options struct {
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is that of [LoadOptions].
+	// Refresh is called for CacheOnly where CacheDir holds a cache of opm's. Nil refuses such a directory.
 	Refresh RefreshFunc
 	// TerminationLog is a file that gets the error with which Run ends. Empty means none.
 	TerminationLog string
@@ -157,7 +157,7 @@ func (r *running) serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() {
 		err := r.server.Serve(stop, r.listener)
-		// Without a listener there is no use in loading.
+		// Loading is of no use without a listener.
 		cancel()
 		served <- err
 	}()
@@ -221,7 +221,17 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 	if o.CacheDir == "" {
 		return ErrNoCacheDir
 	}
-	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Refresh: o.Refresh, Log: o.Log})
+	if o.Refresh != nil && !o.EnforceIntegrity && src.fsys != nil {
+		// opm's own server may need this cache, and opm keeps the format that it finds.
+		if format := opmFormat(os.DirFS(o.CacheDir)); format != "" {
+			o.Log.Info("refreshing opm's cache", "configs", src.name, "cache", o.CacheDir, "backend", format)
+			if err := o.Refresh(ctx, src.without(o.CacheDir).fsys, o.CacheDir, format); err != nil {
+				return loadError(fmt.Errorf("cache directory: %w", err))
+			}
+			return nil
+		}
+	}
+	store, err := Load(ctx, src, LoadOptions{CacheDir: o.CacheDir, EnforceIntegrity: o.EnforceIntegrity, MustWrite: true, Log: o.Log})
 	if err != nil {
 		return loadError(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // assemble makes the blobs of one package, but for the manifests. It returns nil for a package that is left out with a
@@ -84,7 +85,7 @@ func (db *DB) choose(g *graph, p *pkg) (included, deprecated map[string]bool, er
 			inChannel[e.bundle] = true
 		} else if !b.deprecated {
 			problems.Add(func() error {
-				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, quote(e.channel), quote(e.bundle))
+				return fmt.Errorf("%w: unknown channel %s for bundle %s", ErrInvalid, fault.Quote(e.channel), fault.Quote(e.bundle))
 			})
 		}
 	}
@@ -129,7 +130,7 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 		b := g.bundles[name]
 		blob, err := db.bundleBlob(p, b)
 		if err != nil {
-			problems.Add(func() error { return fmt.Errorf("bundle %s: %w", quote(name), err) })
+			problems.Add(func() error { return fmt.Errorf("bundle %s: %w", fault.Quote(name), err) })
 			continue
 		}
 		a.catalog.Bundles = append(a.catalog.Bundles, blob)
@@ -149,7 +150,7 @@ func (db *DB) build(g *graph, p *pkg, edges map[node]*edges, names map[string]bo
 		a.iconOf = g.bundles[c.head]
 		if db.options.Compat == CompatOPM && a.iconOf != nil && !a.iconOf.hasCSV {
 			problems.Add(func() error {
-				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, quote(c.head))
+				return fmt.Errorf("%w: unmarshal CSV json for bundle %s: there is none", ErrInvalid, fault.Quote(c.head))
 			})
 		}
 	}
@@ -203,7 +204,7 @@ func (db *DB) bundleBlob(p *pkg, b *bundle) (declcfg.Bundle, error) {
 		return declcfg.Bundle{}, b.problem
 	}
 	if _, err := semver.Parse(b.version.s); err != nil {
-		return declcfg.Bundle{}, fmt.Errorf("%w: parse version %s: %w", ErrInvalid, quote(b.version.s), err)
+		return declcfg.Bundle{}, fmt.Errorf("%w: parse version %s: %w", ErrInvalid, fault.Quote(b.version.s), err)
 	}
 	properties, err := db.propertiesOf(p, b)
 	if err != nil {

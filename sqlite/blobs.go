@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Blobs loads the database and yields the catalog, in opm's writing order. Everything is checked before the first blob
@@ -40,7 +41,7 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 				s.send(item{err: db.wrap(classify(ctx, err))})
 			}
 		}()
-		// Whoever leaves the iteration may close the database: nobody reads it any more then.
+		// After the iteration has ended the caller may close the database: nothing reads it then.
 		defer func() {
 			cancel()
 			for range s.items {
@@ -120,7 +121,7 @@ func (db *DB) produce(s *stream, packages []*assembled) (err error) {
 			b.RelatedImages = slices.Clone(b.RelatedImages)
 			buf, err := db.addObjects(s, conn, &b, a.rows[i])
 			if err != nil {
-				return fmt.Errorf("bundle %s: %w", quote(b.Name), err)
+				return fmt.Errorf("bundle %s: %w", fault.Quote(b.Name), err)
 			}
 			if !s.send(item{blob: &b, buf: buf}) {
 				return nil

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // scanned is a row of operatorbundle on its way from the database to a parser.
@@ -54,7 +56,7 @@ func (db *DB) readBundles(r *reader) (map[string]*bundle, error) {
 		}
 		b.name = name.s
 		if bundles[b.name] != nil {
-			return fmt.Errorf("%w: bundle %s appears twice", ErrInvalid, quote(b.name))
+			return fmt.Errorf("%w: bundle %s appears twice", ErrInvalid, fault.Quote(b.name))
 		}
 		bundles[b.name] = b
 		if err := db.readOwn(r, b, columns[7:], row[7:]); err != nil {

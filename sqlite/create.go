@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // WriteOptions say how a database is written. The zero value is useful.
@@ -16,7 +17,7 @@ type WriteOptions struct {
 	// Lossy writes a catalog of which a database cannot hold everything. What it cannot hold is left out, and each piece
 	// is a finding of kind Lost. Without it such a catalog is refused with a *[LossError].
 	Lossy bool
-	// Origins, unless nil, tells what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
+	// Origins, unless nil, returns what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
 	// their channels and their ClusterServiceVersions do.
 	Origins func(pkg, bundle string) (Origin, bool)
 	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others:
@@ -49,12 +50,12 @@ type Written struct {
 	Entries int `json:"entries"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
-	// Findings tell what the database says otherwise than the catalog (kind Changed) or not at all (kind Lost), sorted.
+	// Findings list what the database says differently from the catalog (kind Changed) or not at all (kind Lost), sorted.
 	Findings []Finding `json:"findings"`
 }
 
 // ErrLoss is the kind of a *[LossError].
-var ErrLoss = errors.New("an index database cannot hold the whole catalog")
+var ErrLoss = fault.New(fault.Input, "an index database cannot hold the whole catalog")
 
 // LossError is the error for a catalog that a database cannot hold without loss.
 type LossError struct {
@@ -75,15 +76,15 @@ func (e *LossError) Error() string {
 	return text
 }
 
-// Is reports whether the target is [ErrLoss].
-func (e *LossError) Is(target error) bool { return target == ErrLoss }
+// Unwrap returns [ErrLoss].
+func (e *LossError) Unwrap() error { return ErrLoss }
 
 // text is a finding in one line.
 func (f Finding) text() string {
 	text := ""
 	for _, part := range []struct{ label, value string }{{"package", f.Package}, {"channel", f.Channel}, {"bundle", f.Bundle}, {"field", f.Field}} {
 		if part.value != "" {
-			text += part.label + " " + quote(part.value) + ", "
+			text += part.label + " " + fault.Quote(part.value) + ", "
 		}
 	}
 	if text == "" {
@@ -108,7 +109,7 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 	o = o.withDefaults()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("write database %s: %w", quote(path), err)
+			err = fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 		}
 	}()
 	lock, err := lockForWriting(ctx, path, o.Wait)
@@ -122,7 +123,7 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 	return writeFile(ctx, path, lock, blobs, o)
 }
 
-// Replace changes a database: change is given the open database, and returns the blobs of what it shall be, for which it
+// Replace changes a database: change is given the open database, and returns the blobs of its new content, for which it
 // may read the database until the last blob has been taken. Other writers are kept out in between. If change returns
 // neither blobs nor an error the file stays as it is, and Written is nil.
 //
@@ -130,12 +131,12 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 // for the first, and is given what that made.
 //
 // What the database has and its catalog does not, such as bundles in no channel, is not in the new file: [DB.Findings]
-// tells of it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
+// names it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
 func Replace(ctx context.Context, path string, read Options, write WriteOptions, change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
 	write = write.withDefaults()
 	lock, err := lockForWriting(ctx, path, write.Wait)
 	if err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	var db *DB
@@ -147,7 +148,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	if err := lock.keepOut(ctx); err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	blobs, err := change(ctx, db)
 	if err != nil || blobs == nil {
@@ -155,7 +156,7 @@ func Replace(ctx context.Context, path string, read Options, write WriteOptions,
 	}
 	written, err := writeFile(ctx, path, lock, blobs, write)
 	if err != nil {
-		return nil, fmt.Errorf("write database %s: %w", quote(path), err)
+		return nil, fmt.Errorf("write database %s: %w", fault.Quote(path), err)
 	}
 	return written, nil
 }

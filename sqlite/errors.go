@@ -4,31 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"syscall"
 
 	driver "modernc.org/sqlite"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The kinds of errors that a caller may want to tell apart, for use with [errors.Is].
+// The kinds of errors that a caller may want to distinguish, for use with [errors.Is].
 var (
 	// ErrNotDatabase is returned for a file that is not a SQLite database.
-	ErrNotDatabase = errors.New("not a SQLite database")
+	ErrNotDatabase = fault.New(fault.Input, "not a SQLite database")
 	// ErrDamaged is returned for a database whose structure is broken.
-	ErrDamaged = errors.New("database is damaged")
+	ErrDamaged = fault.New(fault.Integrity, "database is damaged")
 	// ErrUnsupported is returned for a database that is intact but not an index database, or that holds objects which
 	// an index database never has.
-	ErrUnsupported = errors.New("not an index database")
+	ErrUnsupported = fault.New(fault.Input, "not an index database")
 	// ErrLocked is returned when another process is writing to the database and does not stop.
-	ErrLocked = errors.New("database is locked by another process")
+	ErrLocked = fault.New(fault.Local, "database is locked by another process")
 	// ErrIO is returned when the system fails to open or read the file.
-	ErrIO = errors.New("cannot be read")
+	ErrIO = fault.New(fault.Local, "cannot be read")
 	// ErrWrite is returned when the system fails to write the file, as on a full disk.
-	ErrWrite = errors.New("cannot be written")
+	ErrWrite = fault.New(fault.Local, "cannot be written")
 	// ErrLimit is returned when a limit of [Limits] is exceeded.
-	ErrLimit = errors.New("limit exceeded")
+	ErrLimit = fault.ErrLimit
 	// ErrInvalid is returned for rows that make no sense: broken JSON, a version that does not parse, and the like.
-	ErrInvalid = errors.New("invalid data")
+	ErrInvalid = fault.New(fault.Input, "invalid data")
 )
 
 // Primary result codes of SQLite, see https://www.sqlite.org/rescode.html.
@@ -90,13 +91,4 @@ func classifyWrite(ctx context.Context, err error) error {
 func damaged(err error) bool {
 	var se *driver.Error
 	return errors.As(err, &se) && (se.Code()&0xff == codeCorrupt || se.Code()&0xff == codeNotADB)
-}
-
-// quote quotes text from a database for an error message, and cuts it at 80 bytes.
-func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "..."
-	}
-	return strconv.Quote(s)
 }

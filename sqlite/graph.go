@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // none is the entry id that stands for NULL.
@@ -117,7 +119,7 @@ func (db *DB) readPackages(r *reader, g *graph) error {
 		}
 		p := g.pkg(name.s)
 		if p.declared {
-			return fmt.Errorf("%w: package %s appears twice", ErrInvalid, quote(name.s))
+			return fmt.Errorf("%w: package %s appears twice", ErrInvalid, fault.Quote(name.s))
 		}
 		p.declared = true
 		p.defaultChannel = channel.s
@@ -138,7 +140,7 @@ func (db *DB) readChannels(r *reader, g *graph) error {
 		}
 		p := g.pkg(pkg.s)
 		if p.channels[name.s] != nil {
-			return fmt.Errorf("%w: channel %s of package %s appears twice", ErrInvalid, quote(name.s), quote(pkg.s))
+			return fmt.Errorf("%w: channel %s of package %s appears twice", ErrInvalid, fault.Quote(name.s), fault.Quote(pkg.s))
 		}
 		p.channels[name.s] = &channel{name: name.s, head: head.s}
 		return nil

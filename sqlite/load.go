@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // loadOnce keeps the result of loading.
@@ -35,7 +36,7 @@ func (db *DB) Load(ctx context.Context) error {
 	return db.wrap(err)
 }
 
-// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects tells of those. The
+// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects says which bundles have some. The
 // catalog is in opm's writing order and shares memory with the database; it is not to be modified.
 func (db *DB) Skeleton(ctx context.Context) (*declcfg.Catalog, error) {
 	packages, err := db.loaded(ctx)
@@ -94,7 +95,7 @@ func (db *DB) readAll(ctx context.Context) ([]*assembled, error) {
 		case db.options.KeepGoing:
 			db.findings.add(Finding{Kind: Quarantined, Package: name, Reason: err.Error()})
 		default:
-			broken.Add(func() error { return fmt.Errorf("package %s: %w", quote(name), err) })
+			broken.Add(func() error { return fmt.Errorf("package %s: %w", fault.Quote(name), err) })
 		}
 	}
 	for _, name := range sortedKeys(g.bundles) {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // span is where a value lies in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
@@ -100,7 +101,7 @@ func (s span) of(column []byte) []byte { return column[s.start:s.end] }
 // shorten keeps an error of the JSON library from quoting much of the input.
 func shorten(err error) error {
 	if text := err.Error(); len(text) > 160 {
-		return errors.New(text[:160] + "...")
+		return errors.New(fault.Clip(text, 160))
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 
 	driver "modernc.org/sqlite"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // DB is an open index database. It is safe for concurrent use; the database is loaded once.
@@ -88,7 +90,7 @@ func (db *DB) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("database %s: %w", quote(db.path), err)
+	return fmt.Errorf("database %s: %w", fault.Quote(db.path), err)
 }
 
 // deadline bounds the time of one step, such as opening or loading.
@@ -140,7 +142,7 @@ func (db *DB) quickCheck(ctx context.Context) error {
 	if err != nil || problem == "" {
 		return err
 	}
-	repaired := Finding{Kind: Repaired, Reason: "the file is damaged, but not in the tables that are read: " + quote(problem)}
+	repaired := Finding{Kind: Repaired, Reason: "the file is damaged, but not in the tables that are read: " + fault.Quote(problem)}
 	for _, table := range db.schema.tables() {
 		here, err := firstProblem(ctx, db.base, fmt.Sprintf("PRAGMA quick_check(%q)", table))
 		if err != nil {
@@ -150,11 +152,11 @@ func (db *DB) quickCheck(ctx context.Context) error {
 			continue
 		}
 		if again := spareTables[table]; again == "" || !db.schema.has(again) {
-			return fmt.Errorf("%w: table %q: %s", ErrDamaged, table, quote(here))
+			return fmt.Errorf("%w: table %q: %s", ErrDamaged, table, fault.Quote(here))
 		}
 		delete(db.schema.columns, table)
 		repaired.Field = table
-		repaired.Reason = "the table is damaged; what it holds was taken from other tables and the ClusterServiceVersions: " + quote(here)
+		repaired.Reason = "the table is damaged; what it holds was taken from other tables and the ClusterServiceVersions: " + fault.Quote(here)
 	}
 	db.findings.add(repaired)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // plan is what the channels of a package say about one bundle, and a database keeps in the bundle's own row.
@@ -50,7 +51,7 @@ func (p *packageWriter) plan() {
 			}
 			if e.SkipRange != b.skipRange {
 				p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skipRange",
-					Reason: "a bundle has one range in all of its channels in a database, and another one in channel " + quote(first[e.Name])})
+					Reason: "a bundle has one range in all of its channels in a database, and another one in channel " + fault.Quote(first[e.Name])})
 			}
 			if e.Replaces != "" && !slices.Contains(b.replaced, e.Replaces) {
 				b.replaced = append(b.replaced, e.Replaces)
@@ -60,7 +61,7 @@ func (p *packageWriter) plan() {
 					b.skips = append(b.skips, skip)
 				}
 				if strings.Contains(skip, ",") {
-					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips", Reason: "names of skipped bundles are joined by commas in a database, and this one has a comma: " + quote(skip)})
+					p.lost(Finding{Channel: c.Name, Bundle: e.Name, Field: "skips", Reason: "names of skipped bundles are joined by commas in a database, and this one has a comma: " + fault.Quote(skip)})
 				}
 			}
 		}
@@ -107,7 +108,7 @@ func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, e
 }
 
 // replaces is what a bundle replaces in all of its channels. Readers have the edges from table channel_entry; this is for
-// opm when it adds bundles to the package, and makes the channels anew.
+// opm when it adds bundles to the package, and computes the channels again.
 func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	ofCSV := ""
 	if c != nil {
@@ -129,6 +130,6 @@ func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 		chosen = ofCSV
 	}
 	p.changed(Finding{Bundle: b.Name, Field: "replaces",
-		Reason: "the bundle replaces several bundles, each in another channel; where opm adds to the package it takes for all of them " + quote(chosen)})
+		Reason: "the bundle replaces several bundles, each in another channel; where opm adds to the package it takes for all of them " + fault.Quote(chosen)})
 	return chosen
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // propertiesOf makes the properties of a bundle, but for its manifests, sorted as opm sorts them: by type, then by
@@ -75,7 +76,7 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 			return err
 		}
 		if api.Kind == "" && !compat {
-			dropped("a dependency of type olm.gvk names no kind: " + quote(row.value))
+			dropped("a dependency of type olm.gvk names no kind: " + fault.Quote(row.value))
 			return nil
 		}
 		w.required[gvk{api.Group, api.Version, api.Kind}] = true
@@ -85,7 +86,7 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 			return err
 		}
 		if required.PackageName == "" && !compat {
-			dropped("a dependency of type olm.package names no package: " + quote(row.value))
+			dropped("a dependency of type olm.package names no package: " + fault.Quote(row.value))
 			return nil
 		}
 		w.value(declcfg.PropertyPackageRequired, declcfg.PackageRequiredProperty{PackageName: required.PackageName, VersionRange: required.Version})
@@ -96,14 +97,14 @@ func (db *DB) dependency(w *propertyWriter, p *pkg, b *bundle, row property) err
 		}
 		return w.raw(row)
 	default:
-		dropped("a dependency of unknown type " + quote(row.typ))
+		dropped("a dependency of unknown type " + fault.Quote(row.typ))
 	}
 	return nil
 }
 
 func decode(row property, into any) error {
 	if err := json.Unmarshal([]byte(row.value), into); err != nil {
-		return fmt.Errorf("%w: value of type %s: %w", ErrInvalid, quote(row.typ), shorten(err))
+		return fmt.Errorf("%w: value of type %s: %w", ErrInvalid, fault.Quote(row.typ), shorten(err))
 	}
 	return nil
 }
@@ -127,10 +128,10 @@ func (w *propertyWriter) value(typ string, value any) {
 func (w *propertyWriter) raw(row property) error {
 	value := jsontext.Value(row.value)
 	if row.typ == "" || !value.IsValid() {
-		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, quote(row.typ), quote(row.value))
+		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(row.typ), fault.Quote(row.value))
 	}
 	if err := value.Compact(); err != nil {
-		return fmt.Errorf("%w: property of type %s: %w", ErrInvalid, quote(row.typ), shorten(err))
+		return fmt.Errorf("%w: property of type %s: %w", ErrInvalid, fault.Quote(row.typ), shorten(err))
 	}
 	w.out = append(w.out, declcfg.Property{Type: row.typ, Value: []byte(value)})
 	return nil

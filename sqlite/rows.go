@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// text is a value of a text column; null tells NULL from the empty string.
+// text is a value of a text column; null distinguishes NULL from the empty string.
 type text struct {
 	s    string
 	null bool
@@ -80,10 +82,10 @@ func (r *reader) text(column string, raw sql.RawBytes) (text, error) {
 		return text{null: true}, nil
 	}
 	if !utf8.Valid(raw) {
-		return text{}, fmt.Errorf("%w: column %s is not UTF-8: %s", ErrInvalid, column, quote(string(raw)))
+		return text{}, fmt.Errorf("%w: column %s is not UTF-8: %s", ErrInvalid, column, fault.Quote(string(raw)))
 	}
 	if bytes.IndexByte(raw, 0) >= 0 {
-		return text{}, fmt.Errorf("%w: column %s holds a NUL: %s", ErrInvalid, column, quote(string(raw)))
+		return text{}, fmt.Errorf("%w: column %s holds a NUL: %s", ErrInvalid, column, fault.Quote(string(raw)))
 	}
 	if s, ok := r.names[string(raw)]; ok {
 		return text{s: s}, nil
@@ -115,7 +117,7 @@ func integer(column string, raw sql.RawBytes) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: column %s is not an integer: %s", ErrInvalid, column, quote(string(raw)))
+		return 0, fmt.Errorf("%w: column %s is not an integer: %s", ErrInvalid, column, fault.Quote(string(raw)))
 	}
 	return n, nil
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // maxSchemaVersion is the last version that was ever written.
 const maxSchemaVersion = 13
 
-// The tables of an index database, in all of its versions. The value tells whether the table is read.
+// The tables of an index database, in all of its versions. The value says whether the table is read.
 var indexTables = map[string]bool{
 	"schema_migrations": true,
 	"operatorbundle":    true,
@@ -127,7 +129,7 @@ func readObjects(ctx context.Context, c *sql.Conn) ([]object, error) {
 
 func checkObject(ctx context.Context, c *sql.Conn, o object) error {
 	refuse := func(what string) error {
-		return fmt.Errorf("%w: it has %s %s, which an index database never has", ErrUnsupported, what, quote(o.name))
+		return fmt.Errorf("%w: it has %s %s, which an index database never has", ErrUnsupported, what, fault.Quote(o.name))
 	}
 	switch o.kind {
 	case "table":
@@ -135,7 +137,7 @@ func checkObject(ctx context.Context, c *sql.Conn, o object) error {
 		var withoutRowID bool
 		err := c.QueryRowContext(ctx, "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", o.name).Scan(&kind, &withoutRowID)
 		if err != nil {
-			return fmt.Errorf("%w: table %s: %w", ErrDamaged, quote(o.name), err)
+			return fmt.Errorf("%w: table %s: %w", ErrDamaged, fault.Quote(o.name), err)
 		}
 		if kind != "table" {
 			return refuse("the " + kind + " table")
@@ -212,7 +214,7 @@ func (s *schema) readVersion(ctx context.Context, c *sql.Conn) error {
 		}
 		n, ok := version.(int64)
 		if !ok || n < 0 || n > maxSchemaVersion {
-			return fmt.Errorf("%w: schema version %s is unknown, 0 to %d are known", ErrUnsupported, quote(fmt.Sprint(version)), maxSchemaVersion)
+			return fmt.Errorf("%w: schema version %s is unknown, 0 to %d are known", ErrUnsupported, fault.Quote(fmt.Sprint(version)), maxSchemaVersion)
 		}
 		s.version, s.hasVersion = int(n), true
 	}

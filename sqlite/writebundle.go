@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // bundle writes the rows of one bundle.
@@ -16,7 +17,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	if other, ok := p.bundles[b.Name]; ok {
 		p.broken = true
 		if other != p.name { // else the package is invalid
-			p.problem(p.name, fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name", ErrInvalid, quote(other), quote(b.Name)))
+			p.problem(p.name, fmt.Errorf("%w: package %s has a bundle of the name %s too, and a database has only one of each name", ErrInvalid, fault.Quote(other), fault.Quote(b.Name)))
 		}
 		return nil
 	}
@@ -59,7 +60,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	return p.properties(ctx, b, property.Version, columns)
 }
 
-// release tells what becomes of a release: it stays in the property, but nobody who reads databases looks for it there.
+// release reports what becomes of a release: it stays in the property, where no reader of databases looks for it.
 func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackageProperty) {
 	if property.Release != "" {
 		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})
@@ -68,7 +69,7 @@ func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackagePrope
 		p.version = map[string]string{}
 	}
 	if other, ok := p.version[property.Version]; ok {
-		p.lost(Finding{Bundle: b.Name, Field: "version", Reason: "opm reads no releases from a database, where the bundle has the same version as " + quote(other)})
+		p.lost(Finding{Bundle: b.Name, Field: "version", Reason: "opm reads no releases from a database, where the bundle has the same version as " + fault.Quote(other)})
 	}
 	p.version[property.Version] = b.Name
 }
@@ -155,12 +156,12 @@ func (p *packageWriter) relatedImages(ctx context.Context, b *declcfg.Bundle, m 
 	want, have := sortedImages(b.RelatedImages), sortedImages(imagesOf(back, CompatNone))
 	for _, r := range want {
 		if !slices.Contains(have, r) {
-			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: fmt.Sprintf("the image %s has not the name %s in the ClusterServiceVersion, where a database has names", quote(r.Image), quote(r.Name))})
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: fmt.Sprintf("the image %s has not the name %s in the ClusterServiceVersion, where a database has names", fault.Quote(r.Image), fault.Quote(r.Name))})
 		}
 	}
 	for _, r := range have {
 		if !slices.Contains(want, r) && !slices.ContainsFunc(want, func(w declcfg.RelatedImage) bool { return w.Image == r.Image }) {
-			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: "the ClusterServiceVersion names an image that the catalog does not: " + quote(r.Image)})
+			p.lost(Finding{Bundle: b.Name, Field: "relatedImages", Reason: "the ClusterServiceVersion names an image that the catalog does not: " + fault.Quote(r.Image)})
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // writeFile writes a database under a temporary name, checks it, and gives it its own name.
@@ -93,7 +94,7 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if problem != "" {
-		return fmt.Errorf("%w: what was written is damaged: %s", ErrWrite, quote(problem))
+		return fmt.Errorf("%w: what was written is damaged: %s", ErrWrite, fault.Quote(problem))
 	}
 	rows, err := conn.QueryContext(ctx, "PRAGMA foreign_key_check")
 	if err != nil {
@@ -143,7 +144,7 @@ func fileURI(path string, params ...string) (string, error) {
 	return uri, nil
 }
 
-// sameFile tells whether a path still names the file that it named before; absent is a file too.
+// sameFile reports whether a path still names the file that it named before; absent is a file too.
 func sameFile(path string, before fs.FileInfo) (bool, error) {
 	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // properties writes what a bundle provides, requires, and says besides. Its manifests have been written.
@@ -45,7 +46,7 @@ func (w *rowWriter) property(p declcfg.Property) error {
 	}
 	value := string(p.Value)
 	if !jsontext.Value(value).IsValid() || p.Type == "" {
-		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, quote(p.Type), quote(value))
+		return fmt.Errorf("%w: property of type %s: its value is not valid JSON: %s", ErrInvalid, fault.Quote(p.Type), fault.Quote(value))
 	}
 	if w.seen[property{p.Type, value}] {
 		w.changed(Finding{Bundle: w.bundle.Name, Field: p.Type, Reason: "a property that is there twice is in the database once"})
@@ -81,7 +82,7 @@ func (w *rowWriter) api(p property) error {
 	}
 	w.more(p, "group", "kind", "version")
 	if p.typ == declcfg.PropertyGVKRequired && v.Kind == "" {
-		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no kind: " + quote(p.value)})
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no kind: " + fault.Quote(p.value)})
 		return nil
 	}
 	canonical, err := declcfg.NewProperty(declcfg.PropertyGVK, v)
@@ -134,7 +135,7 @@ func (w *rowWriter) packageRequired(p property) error {
 	}
 	w.more(p, "packageName", "versionRange")
 	if v.PackageName == "" {
-		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no package: " + quote(p.value)})
+		w.lost(Finding{Bundle: w.bundle.Name, Field: p.typ, Reason: "the property names no package: " + fault.Quote(p.value)})
 		return nil
 	}
 	canonical, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: v.PackageName, Version: v.VersionRange})
@@ -144,7 +145,7 @@ func (w *rowWriter) packageRequired(p property) error {
 	return w.row(insertDependency, canonical.Type, string(canonical.Value))
 }
 
-// more tells of fields of a value that its type does not have.
+// more reports fields of a value that its type does not have.
 func (w *rowWriter) more(p property, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/errlist"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // writer fills the tables from a stream of blobs.
@@ -54,7 +55,7 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 	for _, s := range w.strays {
 		if other, ok := w.bundles[s.bundle]; ok {
 			w.problem(s.pkg, fmt.Errorf("%w: channel %s leads to bundle %s of package %s, and a database would take it for a bundle of both packages",
-				ErrInvalid, quote(s.channel), quote(s.bundle), quote(other)))
+				ErrInvalid, fault.Quote(s.channel), fault.Quote(s.bundle), fault.Quote(other)))
 		}
 	}
 	if err := w.problems.Join("problems"); err != nil {
@@ -71,7 +72,7 @@ func (w *writer) all(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error]) 
 }
 
 func (w *writer) problem(pkg string, err error) {
-	w.problems.Add(func() error { return fmt.Errorf("package %s: %w", quote(pkg), err) })
+	w.problems.Add(func() error { return fmt.Errorf("package %s: %w", fault.Quote(pkg), err) })
 }
 
 // blob takes the next blob of the stream.
@@ -89,7 +90,7 @@ func (w *writer) blob(ctx context.Context, blob declcfg.Blob) error {
 	}
 	if w.pkg == nil {
 		if w.packages[name] {
-			return fmt.Errorf("%w: the blobs of package %s do not come together", ErrInvalid, quote(name))
+			return fmt.Errorf("%w: the blobs of package %s do not come together", ErrInvalid, fault.Quote(name))
 		}
 		w.packages[name] = true
 		w.pkg = &packageWriter{writer: w, name: name}
@@ -101,7 +102,7 @@ func quoteIf(s string) string {
 	if s == "" {
 		return ""
 	}
-	return quote(s)
+	return fault.Quote(s)
 }
 
 func (w *writer) finishPackage(ctx context.Context) error {
@@ -141,11 +142,11 @@ func (p *packageWriter) blob(ctx context.Context, blob declcfg.Blob) error {
 		p.pkg(b)
 	case *declcfg.Channel:
 		if p.plans != nil {
-			return fmt.Errorf("%w: channel %s of package %s comes after a bundle", ErrInvalid, quote(b.Name), quote(p.name))
+			return fmt.Errorf("%w: channel %s of package %s comes after a bundle", ErrInvalid, fault.Quote(b.Name), fault.Quote(p.name))
 		}
 		p.part.Channels = append(p.part.Channels, *b)
 		for _, property := range b.Properties {
-			p.lost(Finding{Channel: b.Name, Field: "properties", Reason: "channels have no properties in a database: " + quote(property.Type)})
+			p.lost(Finding{Channel: b.Name, Field: "properties", Reason: "channels have no properties in a database: " + fault.Quote(property.Type)})
 		}
 		p.unknown(Finding{Channel: b.Name}, b.Unknown)
 	case *declcfg.Bundle:
@@ -153,7 +154,7 @@ func (p *packageWriter) blob(ctx context.Context, blob declcfg.Blob) error {
 			p.plan()
 		}
 		if err := p.bundle(ctx, b); err != nil {
-			return fmt.Errorf("package %s: bundle %s: %w", quote(p.name), quote(b.Name), err)
+			return fmt.Errorf("package %s: bundle %s: %w", fault.Quote(p.name), fault.Quote(b.Name), err)
 		}
 		reduced := *b
 		reduced.Properties = slices.Clone(b.Properties)
@@ -173,12 +174,12 @@ func (p *packageWriter) pkg(b *declcfg.Package) {
 		p.lost(Finding{Field: "description", Reason: "packages have no description in a database"})
 	}
 	for _, property := range b.Properties {
-		p.lost(Finding{Field: "properties", Reason: "packages have no properties in a database: " + quote(property.Type)})
+		p.lost(Finding{Field: "properties", Reason: "packages have no properties in a database: " + fault.Quote(property.Type)})
 	}
 	p.unknown(Finding{}, b.Unknown)
 }
 
-// unknown tells of fields that their schema does not define.
+// unknown reports fields that their schema does not define.
 func (p *packageWriter) unknown(at Finding, fields []declcfg.Field) {
 	for _, f := range fields {
 		at := at
@@ -243,7 +244,7 @@ func (p *packageWriter) checkTexts() error {
 		}
 		for _, e := range c.Entries {
 			for _, s := range append([]string{e.Name, e.Replaces}, e.Skips...) {
-				if err := checkText("entry of channel "+quote(c.Name), s); err != nil {
+				if err := checkText("entry of channel "+fault.Quote(c.Name), s); err != nil {
 					return err
 				}
 			}
@@ -255,10 +256,10 @@ func (p *packageWriter) checkTexts() error {
 // checkText refuses text that a text column cannot hold.
 func checkText(what, s string) error {
 	if !utf8.ValidString(s) {
-		return fmt.Errorf("%w: %s is not UTF-8: %s", ErrInvalid, what, quote(s))
+		return fmt.Errorf("%w: %s is not UTF-8: %s", ErrInvalid, what, fault.Quote(s))
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return fmt.Errorf("%w: %s holds a NUL: %s", ErrInvalid, what, quote(s))
+		return fmt.Errorf("%w: %s holds a NUL: %s", ErrInvalid, what, fault.Quote(s))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Open func(ctx context.Context, name string, p v1.Platform) (*images.Image, error)
 	// Limits bound what is read of images and archives.
 	Limits images.Limits
-	// Warn, unless nil, is told of what is odd.
+	// Warn, unless nil, is called for what is odd.
 	Warn func(string)
 
 	// fill makes what a server writes with --cache-only: [build.FillServeCache] but in tests.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Options say how an image is examined. The zero value is useful.
@@ -97,12 +98,10 @@ type facts struct {
 	rebuilt      bool
 }
 
-// tell adds a difference. It is safe for concurrent use.
+// report adds a difference. It is safe for concurrent use.
 func (e *examiner) tell(d Difference) {
 	const most = 4000
-	if len(d.Message) > most {
-		d.Message = strings.ToValidUTF8(d.Message[:most], "") + "..."
-	}
+	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.found) == 4*MaxDifferences {
@@ -199,7 +198,7 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 	return f, nil
 }
 
-// relevant tells whether a name matters for what the image shows of its catalog and caches.
+// relevant reports whether a name matters for what the image shows of its catalog and caches.
 func (e *examiner) relevant(name string) bool {
 	if hidden, _, ok := (entry{name: name}).hidden(); ok {
 		name = hidden

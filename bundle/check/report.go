@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Report is what was found. It does not change any more.
@@ -20,7 +21,7 @@ type Report struct {
 	opm []string
 }
 
-// Failed tells whether there is an error among the problems.
+// Failed reports whether there is an error among the problems.
 func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Problems, func(p bundle.Problem) bool { return p.Severity == bundle.SeverityError })
 }
@@ -38,7 +39,7 @@ type finding struct {
 	place place
 }
 
-// place is a value in a document of the bundle. Its line is only looked up if there is something to tell about it.
+// place is a value in a document of the bundle. Its line is only looked up for a problem.
 type place struct {
 	file string
 	doc  int // of the documents of the file
@@ -80,10 +81,7 @@ const maxMessage, maxOpm = 600, 8 << 10
 // cut shortens a text and makes one line of it.
 func cut(text string, limit int) string {
 	text = strings.TrimSpace(text)
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' }), " ")
+	return strings.Join(strings.FieldsFunc(fault.Clip(text, limit), func(c rune) bool { return c == '\n' || c == '\r' }), " ")
 }
 
 // maxFindings bounds what one bundle can make the report grow to.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The annotations of the ConfigMap that are not the bundle's, and the value of the encoding.
@@ -31,13 +32,13 @@ const DefaultLimit = 1 << 20
 const annotationLimit = 262144
 
 // ErrLimit is the class of errors about a bundle that does not fit into a ConfigMap.
-var ErrLimit = bundlefs.ErrLimit
+var ErrLimit = fault.ErrLimit
 
 // tooLarge is an [ErrLimit] in opm's words, which say themselves that a limit is exceeded.
 type tooLarge string
 
-func (e tooLarge) Error() string        { return string(e) }
-func (e tooLarge) Is(target error) bool { return target == ErrLimit }
+func (e tooLarge) Error() string { return string(e) }
+func (e tooLarge) Unwrap() error { return ErrLimit }
 
 // ConfigMap is the content of a ConfigMap. Without gzip the files are in Data, with gzip in BinaryData: there they are
 // compressed and then base64, which Kubernetes' own JSON makes base64 once more.
@@ -46,7 +47,7 @@ type ConfigMap struct {
 	BinaryData map[string][]byte
 	// Annotations are those to be set.
 	Annotations map[string]string
-	// Reset tells that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
+	// Reset says that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
 	Reset bool
 }
 

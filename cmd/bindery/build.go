@@ -177,7 +177,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble
 		return denied
 	}
 	if err != nil {
-		return serverError(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
 	results, err := p.copyImage(c.Context, image, dests, c, check)

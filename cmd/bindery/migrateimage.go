@@ -77,7 +77,7 @@ func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, im
 			return m.spec.Migrated(c.Context, prepared, indeximage.Migrated{From: from, Work: work.Dir(), Jobs: c.Int("jobs"), Warn: p.warnAt, Events: o.Events})
 		})
 		if err != nil {
-			return nil, nil, serverError(withServerHint(err))
+			return nil, nil, withServerHint(err)
 		}
 		defer func() { err = errors.Join(err, copied.image.Close()) }()
 		p.reportAssembled(copied.image, start)

@@ -234,7 +234,7 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		p.Report.Output = t.Directory
 		image, err := l.m.spec.Migrated(ctx, p, indeximage.Migrated{From: t.Image, Work: work.Dir(), Jobs: l.inner, Warn: l.p.warnAt})
 		if err != nil {
-			return serverError(withServerHint(err))
+			return withServerHint(err)
 		}
 		defer func() { err = errors.Join(err, image.Close()) }()
 		if err := t.Prepared(ctx, p.Dir(), image.Digest.String(), p.Report); err != nil {

@@ -26,8 +26,8 @@ type faultyProxy struct {
 	seen map[string]int // requests of each kind
 }
 
-// A fault answers the n-th request of a kind, counted from 0, by itself, or leaves it to the registry by returning false.
-type fault func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool
+// A registryFault answers the n-th request of a kind, counted from 0, by itself, or leaves it to the registry by returning false.
+type registryFault func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool
 
 // The kinds of requests.
 const (
@@ -37,7 +37,7 @@ const (
 )
 
 // faulty starts a proxy whose fault meets requests of one kind. The configuration is the blob that is asked for first.
-func faulty(t *testing.T, r *realRegistry, kind string, f fault) *faultyProxy {
+func faulty(t *testing.T, r *realRegistry, kind string, f registryFault) *faultyProxy {
 	t.Helper()
 	forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(&url.URL{Scheme: "http", Host: r.host})
@@ -78,7 +78,7 @@ func (p *faultyProxy) count(kind string) int {
 }
 
 // answers is a fault that answers with a status the first times.
-func answers(status, times int, header ...string) fault {
+func answers(status, times int, header ...string) registryFault {
 	return func(w http.ResponseWriter, _ *http.Request, n int, _ http.Handler) bool {
 		if n >= times {
 			return false
@@ -94,7 +94,7 @@ func answers(status, times int, header ...string) fault {
 const always = 1 << 30
 
 // resets closes the connection in place of an answer.
-func resets(times int) fault {
+func resets(times int) registryFault {
 	return func(_ http.ResponseWriter, _ *http.Request, n int, _ http.Handler) bool {
 		if n < times {
 			panic(http.ErrAbortHandler)
@@ -120,7 +120,7 @@ func send(w http.ResponseWriter, rec *httptest.ResponseRecorder, body []byte) {
 }
 
 // cuts breaks the connection in the middle of the answer; without ranges the registry knows of no taking up again.
-func cuts(times int, ranges bool) fault {
+func cuts(times int, ranges bool) registryFault {
 	return func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool {
 		if !ranges {
 			r.Header.Del("Range")
@@ -137,7 +137,7 @@ func cuts(times int, ranges bool) fault {
 }
 
 // flips sends one wrong bit.
-func flips(times int) fault {
+func flips(times int) registryFault {
 	return func(w http.ResponseWriter, r *http.Request, n int, forward http.Handler) bool {
 		if n >= times {
 			return false
@@ -164,7 +164,7 @@ func TestRegistryFaults(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
 	want := r.run(t, dir, nil, "render", "cat").stdout
-	tooMany := func(times int, after string) fault {
+	tooMany := func(times int, after string) registryFault {
 		return answers(http.StatusTooManyRequests, times, "Retry-After", after)
 	}
 	type expected struct {
@@ -176,7 +176,7 @@ func TestRegistryFaults(t *testing.T) {
 	ok := expected{}
 	for name, c := range map[string]struct {
 		kind  string
-		fault fault
+		fault registryFault
 		args  []string
 		want  expected
 	}{
@@ -242,7 +242,7 @@ func TestFaultsAndCache(t *testing.T) {
 	r := startRegistry(t, registrySetup{})
 	dir := r.fill(t)
 	want := r.run(t, dir, nil, "render", "cat").stdout
-	for name, f := range map[string]fault{"a flipped bit": flips(1), "cut": cuts(1, false)} {
+	for name, f := range map[string]registryFault{"a flipped bit": flips(1), "cut": cuts(1, false)} {
 		t.Run(name, func(t *testing.T) {
 			p := faulty(t, r, kindLayer, f)
 			env := []string{"XDG_CACHE_HOME=" + t.TempDir()}

@@ -28,8 +28,8 @@ func (p *program) serveCommand() *cli.Command {
 			"A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog before is served;\n" +
 			"if it cannot be loaded, that one stays.\n\n" +
 			"With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not match the catalog is\n" +
-			"built anew, and one that cannot be written is replaced by a temporary one. A cache of opm's (pogreb.v1 or json)\n" +
-			"in that directory is read as it is; --cache-only brings it up to date in its own format." +
+			"rebuilt, and one that cannot be written is replaced by a temporary one. A cache of opm's (pogreb.v1 or json)\n" +
+			"in that directory is neither read nor changed; --cache-only brings it up to date in its own format, for opm." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",

@@ -67,7 +67,7 @@ func (p *program) setCaches(c *cli.Context, o *build.Options) error {
 		return err
 	}
 	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil && (s == "" || s == "embedded") {
-		p.log.Warn("the server in the image starts more slowly with --cache " + string(kinds[0]) + " than with its own: add --cache native, or have the image served by opm")
+		p.log.Warn("the server in the image does not read --cache " + string(kinds[0]) + " and builds its own cache at every start: add --cache native, or have the image served by opm")
 	}
 	if kinds[0] == cacheNone {
 		return nil

@@ -17,17 +17,8 @@ func (p *program) servesItself() {
 	p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")
 }
 
-// serverError gives the error about a server that an image cannot have its class.
-func serverError(err error) error {
-	var server *build.ServerError
-	var classed cmdline.Classed
-	if !errors.As(err, &server) || errors.As(err, &classed) {
-		return err
-	}
-	return &cmdline.Error{Class: cmdline.ClassUsage, Object: server.Platform.Architecture, Err: err}
-}
-
-// withServerHint adds to such an error what helps in the commands with [binaryImageFlags].
+// withServerHint adds to the error about a server that an image cannot have what helps in the commands with
+// [binaryImageFlags].
 func withServerHint(err error) error {
 	var server *build.ServerError
 	if !errors.As(err, &server) || server.Platform.Architecture == "" {

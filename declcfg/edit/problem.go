@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // The kinds of problems, for [errors.Is].
@@ -21,14 +23,14 @@ var (
 	ErrDefaultChannel = errors.New("no default channel")
 	// ErrAlpha is about features that have to be asked for.
 	ErrAlpha = errors.New("alpha feature is not enabled")
-	// ErrGraph is about upgrade edges: cycles, bundles that nothing leads to, heads that cannot be told.
+	// ErrGraph is about upgrade edges: cycles, bundles that nothing leads to, channels without one head.
 	ErrGraph = errors.New("invalid upgrade graph")
 	// ErrInvalid is about bundles and catalogs that break the rules of their format.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = fault.ErrInvalid
 	// ErrConflict is about two catalogs that do not go together.
 	ErrConflict = errors.New("conflict")
 	// ErrLimit is about input that is larger than any real one.
-	ErrLimit = errors.New("limit exceeded")
+	ErrLimit = fault.ErrLimit
 )
 
 // Problem is one reason why an edit, or a part of it, cannot be done. Fields that do not apply are empty.

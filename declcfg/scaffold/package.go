@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // MaxFileSize is the greatest size, in bytes, of a description or icon file. A package that is larger does not fit into
@@ -23,8 +24,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%q: %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
 }
 
-// ErrorClass marks the error as one of a limit.
-func (e *LimitError) ErrorClass() int { return 6 }
+// ErrorClass is that of a limit.
+func (e *LimitError) ErrorClass() fault.Class { return fault.Limit }
 
 // PackageOptions are the optional parts of a package.
 type PackageOptions struct {
@@ -35,7 +36,7 @@ type PackageOptions struct {
 
 // Package returns the olm.package blob of a new package. The name is not judged: validating a catalog does that.
 //
-// Errors tell which of the files could not be read, or that the icon is not a picture.
+// Errors name the file that could not be read, or say that the icon is not a picture.
 func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
 	if o.DescriptionFile != "" {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // basic is a template of the type Basic.
@@ -39,7 +40,7 @@ func (p *parser) basic(members []member, schema string) body {
 }
 
 func (p *parser) wrongSchema(members []member, opm, got, want string) {
-	p.add(lookupPath(members, "schema"), opm, "template has unknown schema (%q), should be %q", clip(got), want)
+	p.add(lookupPath(members, "schema"), opm, "template has unknown schema (%q), should be %q", fault.Short(got), want)
 }
 
 func isBundle(n node) bool {

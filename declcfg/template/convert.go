@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -18,7 +19,7 @@ type ConvertOptions struct {
 	// Type is Basic or Substitutes.
 	Type   Type
 	Format declcfg.Format
-	// Warn, unless nil, is told of what rendering the template will not bring back.
+	// Warn, unless nil, is called for what rendering the template will not restore.
 	Warn func(declcfg.Position, string)
 }
 
@@ -105,7 +106,7 @@ func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 		case len(b.Unknown) > 0 && o.Type == Basic && o.Warn != nil:
 			names := make([]string, len(b.Unknown))
 			for i, f := range b.Unknown {
-				names[i] = clip(f.Name)
+				names[i] = fault.Short(f.Name)
 			}
 			o.Warn(b.Pos, fmt.Sprintf("bundle %q has fields that its image will not bring back: %s", b.Name, strings.Join(names, ", ")))
 		}

@@ -57,7 +57,7 @@ func (n node) isZero() bool {
 // str is the value of a string.
 func (n node) str() string {
 	var s string
-	_ = json.Unmarshal(n.raw, &s) // what is no string is reported by who looks at the kind
+	_ = json.Unmarshal(n.raw, &s) // another type is reported where the kind is checked
 	return s
 }
 
@@ -128,15 +128,6 @@ func lookup(members []member, name string) []member {
 		}
 	}
 	return out
-}
-
-// clip shortens text from outside for a message.
-func clip(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return s
 }
 
 // lookupPath is the path of the first member of that name; nil if there is none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Problem is one thing that is wrong with a template.
@@ -94,16 +95,8 @@ func (r *report) addProblem(p problem) {
 		r.more++
 		return
 	}
-	p.Message, p.opm = cut(p.Message, 2<<10), cut(p.opm, 64<<10)
+	p.Message, p.opm = fault.Clip(p.Message, 2<<10), fault.Clip(p.opm, 64<<10)
 	r.problems = append(r.problems, p)
-}
-
-// cut ends a message that text from outside makes long.
-func cut(message string, most int) string {
-	if len(message) <= most {
-		return message
-	}
-	return strings.ToValidUTF8(message[:most], "") + "..."
 }
 
 // err returns the *[Error] of what was noted, nil if that is nothing.
@@ -160,7 +153,7 @@ func name(path []any) string {
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteString(clip(step))
+			b.WriteString(fault.Short(step))
 		}
 	}
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // archetype is how much the bundles of a channel are trusted. The names are in ascending order.
@@ -39,7 +40,7 @@ func (p *parser) semver(members []member, schema string) body {
 	t := &semverTemplate{}
 	preference, preferencePath := "", []any(nil)
 	unknown := func(m member, known []field) {
-		message := fmt.Sprintf("json: unknown field %q", clip(m.key))
+		message := fmt.Sprintf("json: unknown field %q", fault.Short(m.key))
 		p.addProblem(problem{Problem{Message: message + suggestion(m, known)}, m.path, opmDecode + message})
 	}
 	flag := func(kind channelKind) func(node) {
@@ -118,7 +119,7 @@ func (t *semverTemplate) prefer(p *parser, preference string, path []any) {
 			p.add(path, opmRead, mismatch, "minor", "Minor")
 		}
 	default:
-		p.add(path, opmRead, "unknown DefaultChannelTypePreference: %q\nValid values are 'major' or 'minor'", clip(preference))
+		p.add(path, opmRead, "unknown DefaultChannelTypePreference: %q\nValid values are 'major' or 'minor'", fault.Short(preference))
 	}
 }
 

@@ -1,6 +1,10 @@
 package template
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
 
 // Type is a kind of template, by the name that commands take.
 type Type string
@@ -52,5 +56,5 @@ func TypeOf(schema string) (Type, error) {
 			return t, nil
 		}
 	}
-	return "", fmt.Errorf("unknown template schema: %s", clip(schema))
+	return "", fmt.Errorf("unknown template schema: %s", fault.Short(schema))
 }

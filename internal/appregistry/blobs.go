@@ -9,16 +9,6 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Skeleton is the catalog without the manifests of bundles, in writing order. It shares memory with the tree and is not
-// to be modified.
-func (t *Tree) Skeleton() *declcfg.Catalog {
-	c := &declcfg.Catalog{}
-	for _, p := range t.packages {
-		c.Append(p.skeleton)
-	}
-	return c
-}
-
 // Blobs yields the catalog in writing order. The manifests of its bundles are in it, and unless [Options.Image] makes them
 // they have no image, as in an index database that was made of the same directory. One bundle is in memory at a time. The iteration ends after the
 // first error; it can be repeated.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Wish is what a ClusterServiceVersion wants its bundle to replace and skip.
@@ -59,7 +60,7 @@ func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel,
 			g.wrong("a channel has no name")
 			continue
 		case seen[c.Name]:
-			g.wrong("channel %s is there twice", quote(c.Name))
+			g.wrong("channel %s is there twice", fault.Quote(c.Name))
 			continue
 		}
 		seen[c.Name] = true
@@ -69,11 +70,11 @@ func (m Manifest) graph(bundles map[string]Wish, edges *int) ([]declcfg.Channel,
 	}
 	switch name := m.Default(); {
 	case len(m.Channels) == 0:
-		g.wrong("package %s has no channels", quote(m.Package))
+		g.wrong("package %s has no channels", fault.Quote(m.Package))
 	case name == "":
-		g.wrong("no default channel specified for %s", quote(m.Package))
+		g.wrong("no default channel specified for %s", fault.Quote(m.Package))
 	case !seen[name]:
-		g.wrong("the default channel %s of package %s is none of its channels", quote(name), quote(m.Package))
+		g.wrong("the default channel %s of package %s is none of its channels", fault.Quote(name), fault.Quote(m.Package))
 	}
 	slices.SortFunc(out, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
 	return out, g.problems
@@ -94,7 +95,7 @@ func (g *grapher) wrong(format string, args ...any) {
 // entries follows a channel from its head. It reports whether that led to an end.
 func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 	if _, ok := g.bundles[c.CurrentCSV]; !ok {
-		g.wrong("channel %s: its currentCSV %s is not among the manifests", quote(c.Name), quote(c.CurrentCSV))
+		g.wrong("channel %s: its currentCSV %s is not among the manifests", fault.Quote(c.Name), fault.Quote(c.CurrentCSV))
 		return nil, false
 	}
 	chain := map[string]declcfg.ChannelEntry{}
@@ -103,7 +104,7 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 		w := g.bundles[at]
 		if *g.edges += 1 + len(w.Skips); *g.edges > maxEdges {
 			g.problems = append(g.problems, Problem{Package: g.m.Package, Kind: ErrLimit,
-				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels", quote(c.Name), quote(g.m.Package), maxEdges)})
+				Message: fmt.Sprintf("channel %s of package %s: more than %d entries and skips in all channels", fault.Quote(c.Name), fault.Quote(g.m.Package), maxEdges)})
 			return nil, false
 		}
 		e := declcfg.ChannelEntry{Name: at, Replaces: w.Replaces, SkipRange: w.SkipRange}
@@ -119,11 +120,11 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 			break
 		}
 		if _, ok := chain[w.Replaces]; ok {
-			g.wrong("channel %s: Cycle detected, %s replaces %s", quote(c.Name), at, w.Replaces)
+			g.wrong("channel %s: Cycle detected, %s replaces %s", fault.Quote(c.Name), at, w.Replaces)
 			return nil, false
 		}
 		if _, ok := g.bundles[w.Replaces]; !ok {
-			g.wrong("channel %s: Invalid bundle %s, replaces nonexistent bundle %s", quote(c.Name), at, w.Replaces)
+			g.wrong("channel %s: Invalid bundle %s, replaces nonexistent bundle %s", fault.Quote(c.Name), at, w.Replaces)
 			return nil, false
 		}
 		at = w.Replaces

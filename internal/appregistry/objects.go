@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
@@ -25,7 +26,7 @@ func Objects(objects [][]byte) (fs.FS, error) {
 		}
 		text, err := yamlout.AppendYAML(nil, o)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, quote(name), err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, fault.Quote(name), err)
 		}
 		files[manifestsDir+"/"+name] = text
 	}

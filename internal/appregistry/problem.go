@@ -1,19 +1,19 @@
 package appregistry
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 var (
 	// ErrInvalid is the class of errors about package manifests that break a rule.
-	ErrInvalid = errors.New("invalid package manifests")
+	ErrInvalid = fault.New(fault.Input, "invalid package manifests")
 	// ErrLimit is the class of errors about package manifests that are larger, or of more parts, than they may be.
-	ErrLimit = errors.New("limit exceeded")
+	ErrLimit = fault.ErrLimit
 )
 
 // Problem is something that keeps a package, or all of them, from being read.
@@ -52,17 +52,10 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Is reports whether target is the kind of the error: [ErrLimit] if a limit is among the problems, else [ErrInvalid].
-func (e *Error) Is(target error) bool {
-	limit := slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Kind == ErrLimit })
-	return target == ErrLimit && limit || target == ErrInvalid && !limit
-}
-
-// quote quotes outside text for a message.
-func quote(s string) string {
-	const most = 120
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
+// Unwrap returns the kind of the error: [ErrLimit] if a limit is among the problems, else [ErrInvalid].
+func (e *Error) Unwrap() error {
+	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Kind == ErrLimit }) {
+		return ErrLimit
 	}
-	return fmt.Sprintf("%q", s)
+	return ErrInvalid
 }

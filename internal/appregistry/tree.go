@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Tree is a directory of package manifests that has been read and checked. It is safe for concurrent use; the files must
@@ -84,7 +85,7 @@ func (t *Tree) index(s *scanner) map[string]csvFile {
 	for _, c := range s.csvs {
 		t.hide(c.File)
 		if other, ok := bundles[c.name]; ok {
-			s.wrong(c.Position, "a second bundle called %s: the first is in %s", quote(c.name), other.File)
+			s.wrong(c.Position, "a second bundle called %s: the first is in %s", fault.Quote(c.name), other.File)
 			continue
 		}
 		bundles[c.name] = c
@@ -115,7 +116,7 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 	for _, m := range s.manifests {
 		if first := byName[m.Package]; first != nil {
 			first.problems = append(first.problems, Problem{Position: m.Position, Package: m.Package, Kind: ErrInvalid,
-				Message: fmt.Sprintf("a second file of package %s: the first is %s", quote(m.Package), first.File)})
+				Message: fmt.Sprintf("a second file of package %s: the first is %s", fault.Quote(m.Package), first.File)})
 			continue
 		}
 		p := &pkg{manifestFile: m, skeleton: &declcfg.Catalog{}}
@@ -136,7 +137,7 @@ func (t *Tree) graphs(s *scanner, bundles map[string]csvFile) {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if other, ok := owner[name]; ok {
 				p.problems = append(p.problems, Problem{Position: bundles[name].Position, Package: m.Package, Kind: ErrInvalid,
-					Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s", quote(name), quote(other), quote(m.Package))})
+					Message: fmt.Sprintf("bundle %s is in a channel of package %s and in one of package %s", fault.Quote(name), fault.Quote(other), fault.Quote(m.Package))})
 				continue
 			}
 			owner[name] = m.Package
@@ -167,7 +168,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if total.Load() > t.options.Limits.Total {
-					return // an earlier one has said so
+					return // an earlier one has reported it
 				}
 				b, err := t.read(ctx, p, c, t.warn)
 				r := &results[i]
@@ -223,7 +224,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 	return nil
 }
 
-// within counts the manifests of a bundle, and tells whether those of all are within the limit. Bundles in one directory
+// within counts the manifests of a bundle, and reports whether those of all are within the limit. Bundles in one directory
 // share what is in it, and it counts for each.
 func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 	n := int64(0)
@@ -307,7 +308,7 @@ func (t *Tree) settle(problems []Problem, bundles map[string]csvFile) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(bundles)) {
 		if !used[name] {
-			t.warn(bundles[name].Position, fmt.Sprintf("bundle %s is in no channel of any package: it is left out", quote(name)))
+			t.warn(bundles[name].Position, fmt.Sprintf("bundle %s is in no channel of any package: it is left out", fault.Quote(name)))
 		}
 	}
 	if t.options.KeepGoing {

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Writer writes package manifests into a folder, all or nothing: what is given to it lies in a directory of its own until
@@ -61,7 +62,7 @@ func (w *Writer) Abort() error { return errors.Join(w.root.Close(), w.stage.Abor
 // Package writes the file of a package.
 func (w *Writer) Package(m Manifest) error {
 	if err := checkName(m.Package); err != nil {
-		return fmt.Errorf("package %s: %w", quote(m.Package), err)
+		return fmt.Errorf("package %s: %w", fault.Quote(m.Package), err)
 	}
 	text, err := m.Text()
 	if err != nil {
@@ -73,7 +74,7 @@ func (w *Writer) Package(m Manifest) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.manifests[m.Package] != nil {
-		return fmt.Errorf("%w: package %s is there twice", ErrInvalid, quote(m.Package))
+		return fmt.Errorf("%w: package %s is there twice", ErrInvalid, fault.Quote(m.Package))
 	}
 	w.manifests[m.Package] = text
 	return w.file(filepath.Join(m.Package, ManifestName), bytes.NewReader(text))
@@ -84,7 +85,7 @@ func (w *Writer) Package(m Manifest) error {
 func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) error {
 	for _, name := range []string{pkg, version} {
 		if err := checkName(name); err != nil {
-			return fmt.Errorf("bundle %s of package %s: %w", quote(version), quote(pkg), err)
+			return fmt.Errorf("bundle %s of package %s: %w", fault.Quote(version), fault.Quote(pkg), err)
 		}
 	}
 	at := filepath.Join(pkg, version)
@@ -93,7 +94,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 	w.bundles[at] = true
 	w.mu.Unlock()
 	if twice {
-		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, quote(version), quote(pkg))
+		return fmt.Errorf("%w: version %s of package %s is there twice", ErrInvalid, fault.Quote(version), fault.Quote(pkg))
 	}
 	if err := w.mkdir(at); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 		}
 		local, err := filepath.Localize(name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", quote(name), err)
+			return fmt.Errorf("%s: %w", fault.Quote(name), err)
 		}
 		info, err := fs.Stat(fsys, name)
 		switch {
@@ -116,7 +117,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 		case info.IsDir() && d.IsDir():
 			return w.mkdir(filepath.Join(at, local))
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrInvalid, quote(name))
+			return fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrInvalid, fault.Quote(name))
 		}
 		f, err := fsys.Open(name)
 		if err != nil {
@@ -125,7 +126,7 @@ func (w *Writer) Bundle(ctx context.Context, pkg, version string, fsys fs.FS) er
 		return errors.Join(w.file(filepath.Join(at, local), f), f.Close())
 	})
 	if err != nil {
-		return fmt.Errorf("bundle %s of package %s: %w", quote(version), quote(pkg), err)
+		return fmt.Errorf("bundle %s of package %s: %w", fault.Quote(version), fault.Quote(pkg), err)
 	}
 	return nil
 }

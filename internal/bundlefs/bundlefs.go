@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // What a bundle may cost to be read.
@@ -23,7 +24,7 @@ const (
 )
 
 // ErrLimit is the class of errors about a bundle that is larger than it may be.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = fault.ErrLimit
 
 // OpenDir opens a directory so that no link leads out of it. Close it after use.
 func OpenDir(dir string) (*os.Root, error) {

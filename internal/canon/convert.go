@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Converter makes canonical JSON of documents and keeps its buffers from one to the next. The zero value is ready. It
@@ -100,6 +102,9 @@ func checkText(format string, doc []byte) error {
 	return &SyntaxError{Format: format, Line: lineAt(doc, at), Column: columnAt(doc, at), Msg: msg}
 }
 
+// maxShown is how many bytes of outside text a message has.
+const maxShown = 80
+
 // mostWarnings is the number of warnings about one document.
 const mostWarnings = 10
 
@@ -111,18 +116,5 @@ func (c *Converter) warn(line func() int, msg string) {
 }
 
 func duplicateKey(name string) string {
-	return fmt.Sprintf("duplicate key %q: the last one counts", clip(name))
-}
-
-// clip shortens outside text for messages.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "..."
+	return fmt.Sprintf("duplicate key %q: the last one counts", fault.Clip(name, maxShown))
 }

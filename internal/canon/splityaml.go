@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 var separator = []byte("\n---")
@@ -99,7 +101,7 @@ func (s *Splitter) separatorEnd(at int) (int, error) {
 		return 0, &SyntaxError{
 			Format: "yaml",
 			Line:   lineAt(s.window(), at),
-			Msg:    fmt.Sprintf("invalid Yaml document separator: %s", clip(string(bytes.ToValidUTF8(rest, []byte("?"))))),
+			Msg:    fmt.Sprintf("invalid Yaml document separator: %s", fault.Clip(string(bytes.ToValidUTF8(rest, []byte("?"))), maxShown)),
 		}
 	}
 	return from, nil

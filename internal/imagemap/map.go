@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // ErrInvalid is the class of errors about images and registries that cannot be mapped.
-var ErrInvalid = errors.New("invalid mapping")
+var ErrInvalid = fault.New(fault.Input, "invalid mapping")
 
 // Mapping says where an image goes.
 type Mapping struct {
@@ -45,7 +47,7 @@ func Map(images []string, o Options) ([]Mapping, error) {
 		return nil, err
 	}
 	if least := len(prefix.path) + 1; o.MaxComponents != 0 && o.MaxComponents < least {
-		return nil, fmt.Errorf("%w: %d parts of a path are too few: %s needs %d", ErrInvalid, o.MaxComponents, quote(o.To), least)
+		return nil, fmt.Errorf("%w: %d parts of a path are too few: %s needs %d", ErrInvalid, o.MaxComponents, fault.Quote(o.To), least)
 	}
 	out := []Mapping{}
 	var errs []error
@@ -84,7 +86,7 @@ func parsePlace(to string) (place, error) {
 	to = strings.TrimSuffix(strings.TrimPrefix(to, "docker://"), "/")
 	named, err := reference.ParseNamed(to + "/x")
 	if err != nil || to == "" || strings.Contains(to, "@") {
-		return place{}, fmt.Errorf("%w: %s is no registry: HOST[:PORT][/PATH] is needed, such as registry.example.com/mirror", ErrInvalid, quote(to))
+		return place{}, fmt.Errorf("%w: %s is no registry: HOST[:PORT][/PATH] is needed, such as registry.example.com/mirror", ErrInvalid, fault.Quote(to))
 	}
 	path := strings.Split(reference.Path(named), "/")
 	return place{reference.Domain(named), path[:len(path)-1]}, nil
@@ -94,7 +96,7 @@ func parsePlace(to string) (place, error) {
 func (p place) place(image string, o Options) (Mapping, error) {
 	named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(image, "docker://"))
 	if err != nil {
-		return Mapping{}, fmt.Errorf("%w: image %s: %w", ErrInvalid, quote(image), err)
+		return Mapping{}, fmt.Errorf("%w: image %s: %w", ErrInvalid, fault.Quote(image), err)
 	}
 	m := Mapping{from: named.Name()}
 	tag := "latest"
@@ -122,10 +124,7 @@ func (p place) place(image string, o Options) (Mapping, error) {
 	m.to = p.host + "/" + strings.Join(path, "/")
 	m.Destination = m.to + ":" + tag
 	if _, err := reference.ParseNamed(m.Destination); err != nil {
-		return Mapping{}, fmt.Errorf("%w: image %s would be %s: %w", ErrInvalid, quote(image), quote(m.Destination), err)
+		return Mapping{}, fmt.Errorf("%w: image %s would be %s: %w", ErrInvalid, fault.Quote(image), fault.Quote(m.Destination), err)
 	}
 	return m, nil
 }
-
-// quote quotes outside text for a message.
-func quote(s string) string { return fmt.Sprintf("%.200q", s) }

@@ -1,5 +1,5 @@
-// Package opmformat knows the two formats of opm's serve caches as far as both their writer (package opmcache) and the server
-// that reads them (package serve) have to: names, the digests, the index of packages, and the log of a pogreb database.
+// Package opmformat has the names of what opm keeps in a cache directory. Package serve recognizes such a directory by
+// them, package serve/opmcache writes one.
 //
 //	json        digest                  text of 16 hexadecimal digits: FNV-1a of the catalog and of cache/, each as a tar archive
 //	            cache/packages.json     the index: packages, channels, entries with their edges
@@ -7,9 +7,6 @@
 //	            cache/metas/SCHEMA/PACKAGE/HASH.json   one blob of a custom schema
 //	pogreb.v1   pogreb.v1/digest        FNV-1a of all blobs of the catalog, and of all keys and values of the database
 //	            pogreb.v1/db            the database: packages.json, bundles/P/C/B, metas/SCHEMA/PACKAGE
-//
-// What is read may be anybody's work: sizes and counts are limited, nothing is followed out of the directory, and
-// nothing is written.
 package opmformat
 
 // Names of what is in the directory of a cache.

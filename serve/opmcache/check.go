@@ -14,6 +14,12 @@ import (
 // ErrNone is the error of [Check] for a directory that holds no cache of opm's.
 var ErrNone = errors.New("no cache of opm's")
 
+// The formats in a [Report].
+const (
+	formatJSON   = "opm-json"
+	formatPogreb = "opm-pogreb"
+)
+
 // Report is what [Check] found.
 type Report struct {
 	// Format is "opm-json" or "opm-pogreb".
@@ -31,7 +37,7 @@ func (r Report) Valid() bool { return r.Digest == r.Computed }
 
 // Check reads a cache of opm's and the catalog that it should be of, and computes the digest as opm does. For opm-json the
 // modes of all files and directories matter; a file system without them cannot be checked. The cache may be anybody's work:
-// an error tells why it cannot be read. What the entries say is not compared with the catalog.
+// an error says why it cannot be read. What the entries say is not compared with the catalog.
 func Check(ctx context.Context, configs, cache fs.FS) (Report, error) {
 	if info, err := fs.Stat(cache, opmformat.PogrebDir); err == nil && info.IsDir() {
 		sub, err := fs.Sub(cache, opmformat.PogrebDir)
@@ -47,9 +53,9 @@ func Check(ctx context.Context, configs, cache fs.FS) (Report, error) {
 }
 
 func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {
-	r := Report{Format: "opm-json"}
+	r := Report{Format: formatJSON}
 	var err error
-	if r.Digest, err = opmformat.ReadDigest(cache); err != nil {
+	if r.Digest, err = readDigest(cache); err != nil {
 		return r, err
 	}
 	if cache, err = fs.Sub(cache, opmformat.JSONDir); err != nil {
@@ -57,11 +63,11 @@ func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {
 	}
 	sum := fnv.New64a()
 	for _, tree := range [...]fs.FS{configs, cache} {
-		nodes, err := opmformat.NodesOf(ctx, tree)
+		nodes, err := nodesOf(ctx, tree)
 		if err != nil {
 			return r, err
 		}
-		if err := opmformat.WriteNodes(ctx, sum, nodes); err != nil {
+		if err := writeNodes(ctx, sum, nodes); err != nil {
 			return r, err
 		}
 		r.Entries = 0
@@ -76,12 +82,12 @@ func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {
 }
 
 func checkPogreb(ctx context.Context, configs, cache fs.FS) (_ Report, err error) {
-	r := Report{Format: "opm-pogreb"}
-	if r.Digest, err = opmformat.ReadDigest(cache); err != nil {
+	r := Report{Format: formatPogreb}
+	if r.Digest, err = readDigest(cache); err != nil {
 		return r, err
 	}
 	sum := fnv.New64a()
-	if err := opmformat.WriteCatalog(ctx, sum, configs); err != nil {
+	if err := writeCatalog(ctx, sum, configs); err != nil {
 		return r, err
 	}
 	db, err := openDatabase(cache)

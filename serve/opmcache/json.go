@@ -143,7 +143,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 	}
 	defer func() { err = errors.Join(err, s.remove()) }()
 	index := packageIndex{}
-	var configs, cache []opmformat.Node
+	var configs, cache []node
 	for _, p := range sortedPackages(all) {
 		c, err := p.load(ctx, nil)
 		if err != nil {
@@ -161,7 +161,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 			return nil, fmt.Errorf("opm's cache of package %q: %w", p.Name, err)
 		}
 		for _, f := range p.Files {
-			configs = append(configs, opmformat.Node{Name: strings.TrimPrefix(f.Name, configsDir+"/"), Mode: f.Mode, Size: f.Size, Open: f.Open})
+			configs = append(configs, node{Name: strings.TrimPrefix(f.Name, configsDir+"/"), Mode: f.Mode, Size: f.Size, Open: f.Open})
 		}
 	}
 	text, err := index.text()
@@ -178,7 +178,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		return nil, err
 	}
 	sum := fnv.New64a()
-	for _, tree := range [...][]opmformat.Node{configs, cache} {
+	for _, tree := range [...][]node{configs, cache} {
 		if err := writeTree(ctx, sum, tree); err != nil {
 			return nil, err
 		}
@@ -188,9 +188,9 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 }
 
 // spooled puts the content of a file of the cache aside.
-func spooled(s *spool, name string, text []byte) (opmformat.Node, error) {
+func spooled(s *spool, name string, text []byte) (node, error) {
 	at, err := s.add(text)
-	return opmformat.Node{
+	return node{
 		Name: strings.TrimPrefix(name, opmformat.JSONDir+"/"), Mode: readFileMode, Size: at.n,
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(s.open(at)), nil },
 	}, err

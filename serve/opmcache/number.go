@@ -1,11 +1,15 @@
 package opmcache
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
 // rounded is a catalog with the numbers that opm reads. It shares everything else with c, which stays as it is.
@@ -22,7 +26,7 @@ func rounded(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 			if p.Type == declcfg.PropertyBundleObject {
 				continue // a string
 			}
-			value, err := opmformat.AppendNumbers(make([]byte, 0, len(p.Value)), p.Value)
+			value, err := appendNumbers(make([]byte, 0, len(p.Value)), p.Value)
 			if err != nil {
 				return nil, fmt.Errorf("package %q, bundle %q, property of type %q: %w", b.Package, b.Name, p.Type, err)
 			}
@@ -31,11 +35,62 @@ func rounded(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 	}
 	for i := range out.Others {
 		m := &out.Others[i]
-		blob, err := opmformat.AppendNumbers(make([]byte, 0, len(m.Blob)), m.Blob)
+		blob, err := appendNumbers(make([]byte, 0, len(m.Blob)), m.Blob)
 		if err != nil {
 			return nil, fmt.Errorf("blob of schema %q, package %q, name %q: %w", m.Schema, m.Package, m.Name, err)
 		}
 		m.Blob = blob
 	}
 	return out, nil
+}
+
+// appendNumbers appends canonical JSON as opm has it in memory: every number has been a float64. opm hashes that text, so a
+// digest of anything more exact would be refused.
+func appendNumbers(dst, text []byte) ([]byte, error) {
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case c == '"':
+			end := stringEnd(text, i)
+			if end < 0 {
+				return nil, errors.New("a string without an end")
+			}
+			dst = append(dst, text[i:end]...)
+			i = end
+		case c == '-' || '0' <= c && c <= '9':
+			end := i + 1
+			for end < len(text) && bytes.IndexByte([]byte("+-.eE0123456789"), text[end]) >= 0 {
+				end++
+			}
+			f, err := strconv.ParseFloat(string(text[i:end]), 64)
+			if err != nil || math.IsInf(f, 0) {
+				return nil, fmt.Errorf("the number %.40s is too large for opm, which cannot read the catalog", text[i:end])
+			}
+			number, err := json.Marshal(f)
+			if err != nil {
+				return nil, err
+			}
+			dst = append(dst, number...)
+			i = end
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst, nil
+}
+
+// stringEnd is behind the string that begins at i; -1 if it does not end.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text); i++ {
+		n := bytes.IndexAny(text[i:], `"\`)
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if text[i] == '"' {
+			return i + 1
+		}
+		i++ // what is escaped
+	}
+	return -1
 }

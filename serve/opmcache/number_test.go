@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/gob"
 	"testing"
-
-	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
 func TestNumbersAsOPMReadsThem(t *testing.T) {
@@ -19,13 +17,13 @@ func TestNumbersAsOPMReadsThem(t *testing.T) {
 		`"1.0 \" 2.0 \\"`:                `"1.0 \" 2.0 \\"`,
 		`{"1.0":"\\","x":true,"y":2.50}`: `{"1.0":"\\","x":true,"y":2.5}`,
 	} {
-		got, err := opmformat.AppendNumbers(nil, []byte(in))
+		got, err := appendNumbers(nil, []byte(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s became %s, %v; want %s", in, got, err, want)
 		}
 	}
 	for _, in := range []string{`1e400`, `"open`, `"open\`} {
-		if got, err := opmformat.AppendNumbers(nil, []byte(in)); err == nil {
+		if got, err := appendNumbers(nil, []byte(in)); err == nil {
 			t.Errorf("%s became %s", in, got)
 		}
 	}

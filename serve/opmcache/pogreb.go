@@ -26,7 +26,7 @@ const PogrebID = "opm-pogreb.2"
 
 // PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
 // temporary files; one of them is the content of an entry, and removed when that has been read. opm reads all numbers as
-// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot tell apart.
+// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot distinguish.
 func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
 	db, err := newDatabase(tmp)
 	if err != nil {
@@ -81,7 +81,7 @@ type pogrebHash struct {
 // put adds a package to the database and its text to the digest.
 func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index packageIndex) error {
 	c, err := p.load(ctx, func(file string, m *declcfg.Meta) error {
-		text, err := opmformat.AppendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
+		text, err := appendNumbers(make([]byte, 0, len(m.Blob)+1), m.Blob)
 		if err != nil {
 			return err
 		}

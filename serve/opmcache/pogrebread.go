@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
-	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
 // openedDatabase is a pogreb database that is read: anybody's, so that nothing in it is believed.
@@ -106,7 +105,7 @@ func openLog(fsys fs.FS) (logFile, error) {
 
 // readHeaded reads a file behind its header.
 func readHeaded(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	text, err := opmformat.ReadSmall(fsys, name, limit)
+	text, err := readSmall(fsys, name, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +158,8 @@ func (d *openedDatabase) readTable(fsys fs.FS, t tableSize, seed uint32) error {
 				if binary.LittleEndian.Uint16(slot[4:]) != 0 || hash != binary.LittleEndian.Uint32(slot) || t.bucket(hash) != i {
 					return fmt.Errorf("the entry %.100q is where nobody looks for it", r.key)
 				}
-				if keys += len(r.key); keys > maxKeys || len(d.records) == opmformat.MaxEntries {
-					return fmt.Errorf("more than %d entries, or %d bytes of keys", opmformat.MaxEntries, maxKeys)
+				if keys += len(r.key); keys > maxKeys || len(d.records) == maxEntries {
+					return fmt.Errorf("more than %d entries, or %d bytes of keys", maxEntries, maxKeys)
 				}
 				d.records = append(d.records, r)
 			}

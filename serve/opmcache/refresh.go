@@ -22,12 +22,15 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// Refresh writes the cache of a catalog into a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON] and in place
-// of the cache that is there. The catalog may have any layout. After an error there is the cache of before; a crash leaves
+// Refresh writes the cache of a catalog into a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON], unless the
+// cache in it is of the catalog already. The catalog may have any layout. After an error there is the cache of before; a crash leaves
 // that or the new one, or one whose digest does not match, which is noticed. The bytes are those that images get, and a
 // function of the catalog; modes are those of images too, whatever the umask. Memory is that of the largest package, and
 // there is a temporary file for the catalog and one for the cache. It is a [serve.RefreshFunc].
 func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
+	if r, err := Check(ctx, catalog, os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {
+		return nil
+	}
 	sum := fnv.New64a()
 	packages, err := splitCatalog(ctx, catalog, sum)
 	if err != nil {
@@ -60,7 +63,7 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 	p := &splitPackages{s, map[string][]span{}}
 	var text []byte
 	err = declcfg.Walk(ctx, catalog, declcfg.LoadOptions{}, func(m *declcfg.Meta) (err error) {
-		if text, err = opmformat.AppendNumbers(text[:0], m.Blob); err != nil {
+		if text, err = appendNumbers(text[:0], m.Blob); err != nil {
 			return fmt.Errorf("%s: %w", m.Pos, err)
 		}
 		text = append(text, '\n')
@@ -180,11 +183,11 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 	}
 	sum := fnv.New64a()
 	for _, tree := range [...]fs.FS{catalog, os.DirFS(d.Path())} {
-		nodes, err := opmformat.NodesOf(ctx, tree)
+		nodes, err := nodesOf(ctx, tree)
 		if err != nil {
 			return err
 		}
-		if err := opmformat.WriteNodes(ctx, sum, nodes); err != nil {
+		if err := writeNodes(ctx, sum, nodes); err != nil {
 			return err
 		}
 	}

@@ -15,29 +15,23 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// Class says what kind of thing went wrong. It is part of the JSON form of an error and never the exit status of a
-// command.
-type Class int
+// Class is the class of an error. It is part of the JSON form of an error and never the exit status of a command.
+type Class = fault.Class
 
-// The classes. Their numbers are a promise to scripts.
+// The classes.
 const (
-	ClassUsage     Class = 2 // the command line itself
-	ClassInput     Class = 3 // a file, catalog, database or image that breaks a rule
-	ClassNetwork   Class = 4 // a registry, or the way to it
-	ClassIntegrity Class = 5 // content that is not what its digest, size or checksum says
-	ClassLimit     Class = 6 // more than a limit allows
-	ClassLocal     Class = 7 // the local machine: files, permissions, space, ports
-	ClassConflict  Class = 8 // something is not as it was expected to be: somebody else has changed it
+	ClassUsage     = fault.Usage
+	ClassInput     = fault.Input
+	ClassNetwork   = fault.Network
+	ClassIntegrity = fault.Integrity
+	ClassLimit     = fault.Limit
+	ClassLocal     = fault.Local
+	ClassConflict  = fault.Conflict
 )
-
-// Classed is an error that knows its class. Packages that want to decide the class of their errors implement it.
-type Classed interface {
-	error
-	ErrorClass() int
-}
 
 // Error is an error with a class and with what helps the user further. Object is what the error is about (a path, a
 // reference, a flag); Hint is one sentence on what to do. Both may be empty.
@@ -48,9 +42,8 @@ type Error struct {
 	Err    error
 }
 
-func (e *Error) Error() string   { return e.Err.Error() }
-func (e *Error) Unwrap() error   { return e.Err }
-func (e *Error) ErrorClass() int { return int(e.Class) }
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Usagef returns an error of class [ClassUsage].
 func Usagef(format string, args ...any) *Error {
@@ -71,12 +64,24 @@ func (e *ExitStatus) Error() string {
 }
 func (e *ExitStatus) Unwrap() error { return e.Err }
 
-// Classify finds the class of an error: its own where it has one, else what its cause tells.
+// Classify returns the class of an error: that of its outermost [Error], else that which [fault.ClassOf] finds, else that
+// of the system's error in it, else [ClassInput].
 func Classify(err error) Class {
-	var c Classed
-	if errors.As(err, &c) && c.ErrorClass() != 0 {
-		return Class(c.ErrorClass())
+	var e *Error
+	if errors.As(err, &e) && e.Class != 0 {
+		return e.Class
 	}
+	system := systemClass(err)
+	class := fault.ClassOf(err)
+	// A file that cannot be read while an image is sent is not the registry's fault.
+	if class == 0 || class == ClassNetwork && system == ClassLocal {
+		return system
+	}
+	return class
+}
+
+// systemClass is the class of an error of the file system or the network; [ClassInput] without one.
+func systemClass(err error) Class {
 	var netErr net.Error
 	var path *fs.PathError
 	var link *os.LinkError

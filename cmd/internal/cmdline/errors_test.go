@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 func TestTextOfErrorNeverStartsALine(t *testing.T) {
@@ -26,8 +28,8 @@ func TestTextOfErrorNeverStartsALine(t *testing.T) {
 
 type classed struct{}
 
-func (classed) Error() string   { return "classed" }
-func (classed) ErrorClass() int { return 6 }
+func (classed) Error() string           { return "classed" }
+func (classed) ErrorClass() fault.Class { return fault.Limit }
 
 func TestClassify(t *testing.T) {
 	_, notFound := os.Open("nosuch")

@@ -9,6 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -73,7 +74,7 @@ func (c *collector) collect(ref string, o render.Options) error {
 	var errs []error
 	for _, name := range c.wanted {
 		if reason := c.broken[name]; reason != nil {
-			errs = append(errs, &render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", quote(name), reason)})
+			errs = append(errs, &render.ReferenceError{Reference: ref, Err: fmt.Errorf("package %s: %w", fault.Quote(name), reason)})
 		} else if !slices.ContainsFunc(c.packages, func(p *packageOf) bool { return p.name == name }) {
 			errs = append(errs, &declcfg.NotFoundError{Kind: "package", Name: name, Known: c.known})
 		}
@@ -113,7 +114,7 @@ func (c *collector) add(blob declcfg.Blob) error {
 	case *declcfg.Bundle:
 		of, err := c.bundle(b)
 		if err != nil {
-			return fmt.Errorf("bundle %s of package %s: %w", quote(b.Name), quote(b.Package), err)
+			return fmt.Errorf("bundle %s of package %s: %w", fault.Quote(b.Name), fault.Quote(b.Package), err)
 		}
 		c.bundles = append(c.bundles, of)
 		b.Reduce()
@@ -164,7 +165,7 @@ func (p *packageOf) manifest() (appregistry.Manifest, error) {
 		for _, c := range pkg.Channels {
 			head, err := c.Head()
 			if err != nil {
-				return m, fmt.Errorf("package %s: %w", quote(p.name), err)
+				return m, fmt.Errorf("package %s: %w", fault.Quote(p.name), err)
 			}
 			m.Channels = append(m.Channels, appregistry.ManifestChannel{Name: c.Name, CurrentCSV: head.Name})
 		}

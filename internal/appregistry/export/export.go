@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/appregistry"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -19,11 +20,11 @@ type Options struct {
 	Render render.Options
 	// Packages are those that are exported; none means all.
 	Packages []string
-	// Warn, unless nil, is told what package manifests do not hold of a package. Calls do not overlap.
+	// Warn, unless nil, is called for what package manifests do not hold of a package. Calls do not overlap.
 	Warn func(pkg, message string)
-	// Progress, unless nil, is told of every bundle that has been written. Calls do not overlap.
+	// Progress, unless nil, is called for every bundle that has been written. Calls do not overlap.
 	Progress func(done, total int, bundle string)
-	// Ready, unless nil, is told of each package when all of it has been fetched, before anything appears in the folder.
+	// Ready, unless nil, is called for each package when all of it has been fetched, before anything appears in the folder.
 	Ready func(pkg string)
 }
 
@@ -138,7 +139,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tell counts a bundle that is written.
+// written counts a bundle that is written.
 func (e *exporter) tell(b *bundleOf) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -154,7 +155,7 @@ func (e *exporter) warn(pkg, message string) {
 	}
 }
 
-// warn notes what is to be told of a bundle, in its turn.
+// warn keeps a warning about a bundle until its turn.
 func (b *bundleOf) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
@@ -167,14 +168,14 @@ func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error
 			return fmt.Errorf("%w: there is no ClusterServiceVersion in it", appregistry.ErrInvalid)
 		}
 		if got.CSV.Name != b.name {
-			b.warn("bundle %s: its image %s holds a bundle called %s", quote(b.name), b.image, quote(got.CSV.Name))
+			b.warn("bundle %s: its image %s holds a bundle called %s", fault.Quote(b.name), b.image, fault.Quote(got.CSV.Name))
 		}
 		for _, lost := range []struct {
 			what string
 			n    int
 		}{{"dependencies", len(got.Dependencies)}, {"properties", len(got.Properties)}} {
 			if lost.n > 0 {
-				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", quote(b.name), lost.n, lost.what)
+				b.warn("bundle %s: the %d %s in its metadata have no place in package manifests", fault.Quote(b.name), lost.n, lost.what)
 			}
 		}
 		b.wish = &appregistry.Wish{Replaces: got.CSV.Replaces, Skips: got.CSV.Skips, SkipRange: got.CSV.SkipRange}
@@ -203,7 +204,7 @@ func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
 	}
 	channels, problems := m.Graph(wishes)
 	for _, problem := range problems {
-		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", quote(p.name), problem.Message))
+		e.warn(p.name, fmt.Sprintf("package %s cannot be read back: %s", fault.Quote(p.name), problem.Message))
 	}
 	there := map[string]declcfg.Channel{}
 	for _, c := range channels {
@@ -212,11 +213,11 @@ func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
 	for _, c := range p.channels {
 		got, ok := there[c.Name]
 		if !ok {
-			continue // a problem has said why
+			continue // a problem says why
 		}
 		if n, first := differences(c.Entries, got.Entries); n > 0 {
 			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",
-				quote(c.Name), quote(p.name), n, quote(first)))
+				fault.Quote(c.Name), fault.Quote(p.name), n, fault.Quote(first)))
 		}
 	}
 }
@@ -248,6 +249,3 @@ func differences(a, b []declcfg.ChannelEntry) (n int, first string) {
 func sorted(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
-
-// quote quotes outside text for a message.
-func quote(s string) string { return fmt.Sprintf("%.200q", s) }

@@ -1,0 +1,54 @@
+package opmcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/opmformat"
+)
+
+// readDigest reads the digest in the directory of a cache, which is text.
+func readDigest(cache fs.FS) (string, error) {
+	text, err := readSmall(cache, opmformat.DigestName, 1024)
+	return strings.TrimSpace(string(text)), err
+}
+
+// readSmall reads a regular file that must not be longer than limit bytes.
+func readSmall(fsys fs.FS, name string, limit int64) (_ []byte, err error) {
+	// Before it is opened: opening a FIFO waits for its writer.
+	info, err := fs.Stat(fsys, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return text, err
+}
+
+// writeCatalog writes the part of a catalog in the digest of the format pogreb.v1: all blobs in the order of a walk, each in
+// canonical form and followed by a newline.
+func writeCatalog(ctx context.Context, w io.Writer, catalog fs.FS) error {
+	var text []byte
+	return declcfg.Walk(ctx, catalog, declcfg.LoadOptions{}, func(m *declcfg.Meta) (err error) {
+		if text, err = appendNumbers(text[:0], m.Blob); err != nil {
+			return fmt.Errorf("%s: %w", m.Pos, err)
+		}
+		_, err = w.Write(append(text, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,34 @@
+package serve
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/operator-bindery/bindery/internal/opmformat"
+)
+
+// The formats of opm's caches, by the names that opm has for them.
+const (
+	FormatPogreb = opmformat.PogrebDir
+	FormatJSON   = "json"
+)
+
+// RefreshFunc brings a directory with a cache of opm's up to date, in the format that it has: [FormatPogreb] or
+// [FormatJSON].
+type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) error
+
+// opmFormat returns the format of opm's cache in a directory; empty if there is none. The server reads no such cache: that
+// takes as much CPU time as building its own. It only recognizes the directory, to say so and to leave it unchanged.
+func opmFormat(dir fs.FS) string {
+	isDir := func(name string) bool {
+		info, err := fs.Stat(dir, name)
+		return err == nil && info.IsDir()
+	}
+	if isDir(opmformat.PogrebDir) {
+		return FormatPogreb
+	}
+	if _, err := fs.Stat(dir, opmformat.DigestName); err == nil && isDir(opmformat.JSONDir) {
+		return FormatJSON
+	}
+	return ""
+}
