@@ -18,8 +18,8 @@ type part struct {
 	packages []string
 	dir      string
 	layer    layers.Layer
-	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place of the
-	// written one if it has the same content.
+	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place
+	// of the written one if it has the same content.
 	stacked, proof *Layer
 	key            digest.Digest
 	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
@@ -98,8 +98,8 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 	return l, err
 }
 
-// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all have
-// in common.
+// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all
+// have in common.
 func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
 	img := &Image{
 		manifests: map[digest.Digest][]byte{},

@@ -35,8 +35,9 @@ type Builder struct {
 	embedded  Embedded
 }
 
-// New returns a builder. Without options it builds images for linux and the architecture of this machine, in the OCI format
-// and with gzip, of an empty root, the server inside this program and its native serve cache, and remembers nothing.
+// New returns a builder. Without options it builds images for linux and the architecture of this machine, in the OCI
+// format and with gzip, of an empty root, the server inside this program and its native serve cache, and remembers
+// nothing.
 func New(opts ...Option) (*Builder, error) {
 	b := &Builder{platforms: defaultPlatforms(), caches: []ServeCache{ServeCacheNative}}
 	for _, opt := range opts {
@@ -55,8 +56,8 @@ func New(opts ...Option) (*Builder, error) {
 	return b, nil
 }
 
-// Catalog validates the catalog in a directory and builds its image: one layer for each package with the package's catalog
-// and serve cache, above the server. A catalog without packages is a *[declcfg.EmptyError], an invalid one a
+// Catalog validates the catalog in a directory and builds its image: one layer for each package with the package's
+// catalog and serve cache, above the server. A catalog without packages is a *[declcfg.EmptyError], an invalid one a
 // *[declcfg.ValidationError]. The directory must not change until the caller closes the image, which removes its files.
 func (b *Builder) Catalog(ctx context.Context, fsys fs.FS) (*Image, error) {
 	return b.image(ctx, func(o Options) (*Image, error) {
@@ -78,7 +79,8 @@ func (b *Builder) Catalog(ctx context.Context, fsys fs.FS) (*Image, error) {
 	})
 }
 
-// Database builds the image of the index database in a file, as Catalog does of a catalog. It does not look into the database.
+// Database builds the image of the index database in a file, as Catalog does of a catalog. It does not look into the
+// database.
 func (b *Builder) Database(ctx context.Context, file string) (*Image, error) {
 	return b.image(ctx, func(o Options) (*Image, error) {
 		if err := o.SetServer(b.server, b.platforms, &b.embedded); err != nil {
@@ -89,9 +91,9 @@ func (b *Builder) Database(ctx context.Context, file string) (*Image, error) {
 	})
 }
 
-// Bundle builds the image of the operator bundle in a directory with metadata/annotations.yaml, which becomes its labels: one
-// layer with its manifests, one with its metadata, and one with its tests if it has any. It does not validate the bundle. The
-// image is for the first platform. The caller closes it, as that of Catalog.
+// Bundle builds the image of the operator bundle in a directory with metadata/annotations.yaml, which becomes its
+// labels: one layer with its manifests, one with its metadata, and one with its tests if it has any. It does not
+// validate the bundle. The image is for the first platform. The caller closes it, as that of Catalog.
 func (b *Builder) Bundle(ctx context.Context, fsys fs.FS) (*Image, error) {
 	const annotationsFile, metadata = "annotations.yaml", "metadata"
 	text, err := bundlefs.ReadFile(fsys, path.Join(metadata, annotationsFile))

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which some
-// packages were changed. Set FS or Blobs, or both and Changed.
+// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which
+// some packages were changed. Set FS or Blobs, or both and Changed.
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
@@ -21,8 +21,8 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most of
-	// its files have.
+	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most
+	// of its files have.
 	Format declcfg.Format
 	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
 	// blobs of no others. Files of FS with other packages are taken without their part.
@@ -58,8 +58,8 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	return img, err
 }
 
-// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
-// that it leaves at s, which the caller closes.
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the
+// spool that it leaves at s, which the caller closes.
 func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
@@ -87,8 +87,8 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(b
 	}, nil
 }
 
-// serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
-// below them; own is the file that they are, if they are a file.
+// serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers
+// lie below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, own, content)
 	if err != nil {

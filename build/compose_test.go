@@ -110,8 +110,8 @@ func withoutLayers(t testing.TB, refs ...Reference) {
 	}
 }
 
-// The composition of images of single packages is the image of the catalog with all of them, whatever their order and the
-// number of layers.
+// The composition of images of single packages is the image of the catalog with all of them, whatever their order and
+// the number of layers.
 func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
@@ -365,7 +365,8 @@ func liar(t testing.TB, entries ...layers.Entry) Reference {
 	return r
 }
 
-// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets in.
+// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets
+// in.
 func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	honest := layers.Bytes("configs/a/catalog.yaml", 0o644, packageFS("a")["a/catalog.yaml"].Data)
 	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})

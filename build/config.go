@@ -86,7 +86,8 @@ func serving(c *v1.ImageConfig, o *Options, b *base) {
 	}
 }
 
-// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base first.
+// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base
+// first.
 func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error) {
 	created := o.created()
 	c := v1.Image{}

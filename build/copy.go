@@ -10,10 +10,10 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories have
-// its layers now. A layer of the cache can turn out not to be what the cache remembers, which only shows when a destination
-// asks for its bytes: then the image is built again without the cache, with another digest, and copied. Nothing else may use
-// the image meanwhile.
+// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories
+// have its layers now. A layer of the cache can turn out not to be what the cache remembers, which only shows when a
+// destination asks for its bytes: then the image is built again without the cache, with another digest, and copied.
+// Nothing else may use the image meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
 	results, err := images.Copy(ctx, i, dests, o)
 	var stale *StaleError
@@ -56,8 +56,8 @@ func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image
 	i.rebuild = func(ctx context.Context) (*Image, error) { return again(ctx, o) }
 }
 
-// pushed remembers, for the images of later builds, which repositories have the layers now: another repository of the same
-// registry can mount them.
+// pushed remembers, for the images of later builds, which repositories have the layers now: another repository of the
+// same registry can mount them.
 func (i *Image) pushed(results []images.Result) {
 	if i.known == nil {
 		return

@@ -23,7 +23,8 @@ func elsewhere(t *testing.T, f Format) (dirs []string, imgs []*Image) {
 	return dirs, imgs
 }
 
-// An image that was built elsewhere is passed on as it is, several as an index of them; layers that they share are carried once.
+// An image that was built elsewhere is passed on as it is, several as an index of them; layers that they share are
+// carried once.
 func TestDirectories(t *testing.T) {
 	for _, f := range []Format{FormatOCI, FormatDocker} {
 		dirs, imgs := elsewhere(t, f)

@@ -18,8 +18,8 @@ var ErrNoServer = serverbin.ErrNoServer
 
 // Embedded finds the server programs inside this one. Each is looked for once. It is safe for concurrent use.
 type Embedded struct {
-	// Self, unless nil, lets the running program serve on its own platform where no server is embedded: it must serve when it
-	// is started under the name opm. The function is called when that happens.
+	// Self, unless nil, lets the running program serve on its own platform where no server is embedded: it must serve
+	// when it is started under the name opm. The function is called when that happens.
 	Self func()
 
 	mu    sync.Mutex
@@ -45,8 +45,9 @@ const (
 	ServerNone     = "none"     // nothing
 )
 
-// SetServer says what serves on each of the platforms: one of the values above, the static program in a file, or, if the choice
-// is empty, the base if its configuration starts a server, and the embedded server otherwise. A file is for one platform only.
+// SetServer says what serves on each of the platforms: one of the values above, the static program in a file, or, if
+// the choice is empty, the base if its configuration starts a server, and the embedded server otherwise. A file is for
+// one platform only.
 func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
 	o.Platforms, o.Servers, o.ServerOf, o.BaseServer = of, nil, nil, false
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// A catalog becomes an image for two platforms, which is pushed to a registry. A program that "make build" has built the
-// servers into needs no WithServer.
+// A catalog becomes an image for two platforms, which is pushed to a registry. A program that "make build" has built
+// the servers into needs no WithServer.
 func ExampleBuilder_Catalog() {
 	ctx := context.Background()
 	registry := testregistry.Start()

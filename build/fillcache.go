@@ -14,8 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// FillServeCache returns the serve cache of a catalog as the server, or opm, would write it into the directory dir of an image:
-// the native one or opm's default, ServeCachePogreb. The entries stay readable as long as the directory temp is there.
+// FillServeCache returns the serve cache of a catalog as the server, or opm, would write it into the directory dir of
+// an image: the native one or opm's default, ServeCachePogreb. The entries stay readable as long as the directory temp
+// is there.
 func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind ServeCache) ([]layers.Entry, error) {
 	if kind == ServeCacheNative {
 		return fillNative(ctx, configs, temp, dir)

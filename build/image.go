@@ -20,8 +20,8 @@ const (
 )
 
 // Image is an assembled image: its manifests and configurations in memory, its own layers as files or in the cache, the
-// layers of its base wherever that is. It is a [types.ImageReference], which the containers image library can read any number
-// of times, and is safe for concurrent use but for [Image.Copy]. Close it when it has been copied.
+// layers of its base wherever that is. It is a [types.ImageReference], which the containers image library can read any
+// number of times, and is safe for concurrent use but for [Image.Copy]. Close it when it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -34,8 +34,8 @@ type Image struct {
 	Totals Totals  `json:"totals"`
 	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
 	BaseServer string `json:"baseServer,omitempty"`
-	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its lower
-	// layers, which are the base's, still have them.
+	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its
+	// lower layers, which are the base's, still have them.
 	Hidden []string `json:"hiddenInBase,omitempty"`
 	// Composed tells what became of the references of a composition, in their order.
 	Composed []Composed `json:"composed,omitempty"`
@@ -73,7 +73,8 @@ type Layer struct {
 	Kind LayerKind `json:"kind"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
 	Packages []string `json:"packages,omitempty"`
-	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked for.
+	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked
+	// for.
 	Key          digest.Digest `json:"key,omitempty"`
 	MediaType    string        `json:"mediaType"`
 	Digest       digest.Digest `json:"digest"`
@@ -85,7 +86,8 @@ type Layer struct {
 
 	// Content is the length of the catalogs in the layer, without caches.
 	Content int64 `json:"content,omitempty"`
-	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the base's.
+	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the
+	// base's.
 	From string `json:"from,omitempty"`
 
 	dir    string // where a bundle's layer has its files
@@ -124,8 +126,8 @@ type Totals struct {
 // Manifest is the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image, and what layers might still have been written from. The files of the layers stay if their
-// directory is the caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
+// Close releases the base image, and what layers might still have been written from. The files of the layers stay if
+// their directory is the caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
 func (i *Image) Close() error {
 	err := i.release()
 	if i.work != nil {

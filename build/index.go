@@ -37,8 +37,8 @@ func databasePurpose() purpose {
 	}, labels}
 }
 
-// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does not
-// look into the database. The caller must close the image, and keep o.Dir until it has been copied.
+// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does
+// not look into the database. The caller must close the image, and keep o.Dir until it has been copied.
 func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
 	given := o
 	o.purpose, o.Cache, o.Extra = databasePurpose(), nil, nil

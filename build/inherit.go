@@ -31,8 +31,8 @@ next:
 	return out
 }
 
-// inherited are the labels and the annotations of [Options.Source] for a platform: those of the image for the platform, for
-// its architecture in another variant, or else of the first image.
+// inherited are the labels and the annotations of [Options.Source] for a platform: those of the image for the platform,
+// for its architecture in another variant, or else of the first image.
 func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]string) {
 	if o.Source == nil || len(o.Source.Variants) == 0 {
 		return nil, nil

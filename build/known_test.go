@@ -223,7 +223,8 @@ func TestWrongNotes(t *testing.T) {
 	}
 }
 
-// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in any case.
+// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in
+// any case.
 func TestLayersOfAPreviousImage(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{})
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}, Repository: "registry.example.com/acme/catalog"}
@@ -329,8 +330,8 @@ func damageAll(t testing.TB, dir string) {
 	}
 }
 
-// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with its
-// layer, the one above all packages whenever anything changes.
+// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with
+// its layer, the one above all packages whenever anything changes.
 func TestKnownExtraCaches(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	var packages, tops atomic.Int64

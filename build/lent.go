@@ -13,8 +13,8 @@ const maxLenders = 4
 // lenderNote is the key of the note of the repositories that have a layer.
 func lenderNote(d digest.Digest) digest.Digest { return noteKey("lenders 1", d.String()) }
 
-// lenders are the repositories to which a layer has been pushed, the latest first. They may have lost it: a registry that
-// is asked for it there then says no.
+// lenders are the repositories to which a layer has been pushed, the latest first. They may have lost it: a registry
+// that is asked for it there then says no.
 func (k *Known) lenders(d digest.Digest) []string {
 	if k == nil {
 		return nil

@@ -16,7 +16,8 @@ import (
 // Option is an option of [New].
 type Option func(*Builder) error
 
-// WithPlatforms says which platforms the images are for, such as "linux/amd64" or "linux/arm64/v8"; several make an index.
+// WithPlatforms says which platforms the images are for, such as "linux/amd64" or "linux/arm64/v8"; several make an
+// index.
 func WithPlatforms(platforms ...string) Option {
 	return func(b *Builder) error {
 		b.platforms = nil
@@ -37,23 +38,23 @@ func WithPlatforms(platforms ...string) Option {
 // WithBase puts an image below everything else. Its name is one that [images.ParseSource] reads.
 func WithBase(name string) Option { return set(func(b *Builder) { b.base = name }) }
 
-// WithServer says what serves the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a file, which
-// is for one platform only. Without it the base serves if it starts a server, and the embedded server does otherwise. A program
-// that was not built with embedded servers needs this option.
+// WithServer says what serves the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a
+// file, which is for one platform only. Without it the base serves if it starts a server, and the embedded server does
+// otherwise. A program that was not built with embedded servers needs this option.
 func WithServer(server string) Option { return set(func(b *Builder) { b.server = server }) }
 
 // WithServeCaches says which serve caches are in the image, in place of the native one; none says that there are none.
 func WithServeCaches(kinds ...ServeCache) Option { return set(func(b *Builder) { b.caches = kinds }) }
 
-// WithCacheDir remembers layers in a directory, which belongs to this user: an unchanged package is not packed again. The
-// command's is $XDG_CACHE_HOME/bindery.
+// WithCacheDir remembers layers in a directory, which belongs to this user: an unchanged package is not packed again.
+// The command's is $XDG_CACHE_HOME/bindery.
 func WithCacheDir(dir string) Option { return set(func(b *Builder) { b.cacheDir = dir }) }
 
 // WithTempDir says where files are that an image needs until it is closed, in place of the system's directory.
 func WithTempDir(dir string) Option { return set(func(b *Builder) { b.tempDir = dir }) }
 
-// WithClient says how base images and previous images are read, in place of a client that uses what is configured on the
-// machine. It must be open until the images are closed.
+// WithClient says how base images and previous images are read, in place of a client that uses what is configured on
+// the machine. It must be open until the images are closed.
 func WithClient(client *images.Client) Option { return set(func(b *Builder) { b.client = client }) }
 
 // WithPrevious keeps packages in the layers that they share in an earlier image, and lets its registry lend the layers.

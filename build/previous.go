@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ReadPrevious reads what an image says about its layers, for all platforms and in all compressions: a registry can lend the
-// layers of each. It is nil if there is no such image.
+// ReadPrevious reads what an image says about its layers, for all platforms and in all compressions: a registry can
+// lend the layers of each. It is nil if there is no such image.
 func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
 	found, err := client.Survey(ctx, name)
 	if err != nil {
@@ -32,13 +32,13 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 	return PreviousOf(all...), nil
 }
 
-// PreviousOf reads what an image tells about its layers: the same image for several platforms and in several compressions, as
-// many as are of interest.
-// Only manifests and configurations are looked at. What annotations say that cannot be is passed over; an image without
-// annotations, one of the docker format or of another program, has no groups and no layers.
+// PreviousOf reads what an image tells about its layers: the same image for several platforms and in several
+// compressions, as many as are of interest. Only manifests and configurations are looked at. What annotations say that
+// cannot be is passed over; an image without annotations, one of the docker format or of another program, has no groups
+// and no layers.
 //
-// Whoever can write the image can write its annotations: the groups only say what shares a layer, but the layers are what
-// somebody claims to be made of the contents with these keys.
+// Whoever can write the image can write its annotations: the groups only say what shares a layer, but the layers are
+// what somebody claims to be made of the contents with these keys.
 func PreviousOf(of ...*images.Image) *Previous {
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
 	for _, img := range of {

@@ -16,13 +16,14 @@ type ServeCache string
 const (
 	// ServeCacheNative is that of this project's server: a file for each package, in the package's layer.
 	ServeCacheNative ServeCache = "native"
-	// ServeCacheJSON and ServeCachePogreb are opm's, for images that opm serves. They share a directory: one of them only.
+	// ServeCacheJSON and ServeCachePogreb are opm's, for images that opm serves. They share a directory: one of them
+	// only.
 	ServeCacheJSON   ServeCache = "opm-json"
 	ServeCachePogreb ServeCache = "opm-pogreb"
 )
 
-// SetServeCaches makes the serve caches of these kinds part of the image. Without any the server reads the catalog when it
-// starts.
+// SetServeCaches makes the serve caches of these kinds part of the image. Without any the server reads the catalog when
+// it starts.
 func (o *Options) SetServeCaches(kinds ...ServeCache) error {
 	o.Cache, o.Extra = nil, nil
 	for _, k := range kinds {
@@ -42,8 +43,8 @@ func (o *Options) SetServeCaches(kinds ...ServeCache) error {
 	return o.checkExtra()
 }
 
-// nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was made
-// from: the server uses it only as long as they are unchanged.
+// nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
+// made from: the server uses it only as long as they are unchanged.
 func nativeCache(c PackageCatalog) (CacheFile, error) {
 	sources := make([]serve.SourceFile, len(c.Sources))
 	for i, s := range c.Sources {

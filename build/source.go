@@ -88,8 +88,8 @@ func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte,
 
 func (source) HasThreadSafeGetBlob() bool { return true }
 
-// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or another
-// image only now.
+// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or
+// another image only now.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil

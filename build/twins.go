@@ -15,12 +15,12 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CompressionAuto makes an index with two images for each platform, twins: the same layers once compressed with gzip and
-// once with zstd. It is for sites where readers meet that know zstd and that do not.
+// CompressionAuto makes an index with two images for each platform, twins: the same layers once compressed with gzip
+// and once with zstd. It is for sites where readers meet that know zstd and that do not.
 const CompressionAuto layers.Compression = "auto"
 
-// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes it and
-// takes those images first; readers that do not know it take the first image for their platform, which has gzip.
+// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
+// it and takes those images first; readers that do not know it take the first image for their platform, which has gzip.
 const AnnotationZstd = "io.github.containers.compression.zstd"
 
 // writeTwins writes the layers in both compressions, and makes an index of the images.
@@ -40,8 +40,8 @@ func writeTwins(ctx context.Context, o *Options, bases []*base, common []part) (
 	return merge(o, twins[0], twins[1])
 }
 
-// merge makes one index of an image or index with gzip layers and its twin with zstd ones. Those with gzip come first. Both
-// have the same bases, which belong to the result.
+// merge makes one index of an image or index with gzip layers and its twin with zstd ones. Those with gzip come first.
+// Both have the same bases, which belong to the result.
 func merge(o *Options, plain, dense *Image) (*Image, error) {
 	if len(plain.Platforms) != len(dense.Platforms) {
 		return nil, errors.New("twins for different platforms")
@@ -92,8 +92,8 @@ func copyInto[V any](to, from map[digest.Digest]V) {
 	}
 }
 
-// withoutZstd is an index without the images of which it has twins that every reader can read; the library would choose the
-// others. What is no index of that kind comes back as it is.
+// withoutZstd is an index without the images of which it has twins that every reader can read; the library would choose
+// the others. What is no index of that kind comes back as it is.
 func withoutZstd(text []byte) []byte {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {

@@ -31,8 +31,8 @@ type Options struct {
 	AllowEmpty bool
 	// Replace writes in place of a directory that is there, whatever it holds.
 	Replace bool
-	// Progress, unless nil, is called for each package before it is written and before it is verified, by one goroutine at a
-	// time. Packages are counted from 1.
+	// Progress, unless nil, is called for each package before it is written and before it is verified, by one goroutine
+	// at a time. Packages are counted from 1.
 	Progress func(step Step, n int, pkg string)
 }
 
@@ -98,16 +98,16 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 	return p.Report, p.Partial()
 }
 
-// Prepared is a migration of which the output is complete, verified if that was asked for, and not in place yet: the caller
-// builds an image of it, say, and then commits or discards it.
+// Prepared is a migration of which the output is complete, verified if that was asked for, and not in place yet: the
+// caller builds an image of it, say, and then commits or discards it.
 type Prepared struct {
 	// Report is the account of the migration.
 	Report *Report
 	staged *declcfg.StagedFS
 }
 
-// Prepare does a migration up to the renaming of the output, see [Run]. With a *[VerificationError] or a *[declcfg.EmptyError]
-// what is returned has a report and nothing to commit; with any other error it is nil.
+// Prepare does a migration up to the renaming of the output, see [Run]. With a *[VerificationError] or a
+// *[declcfg.EmptyError] what is returned has a report and nothing to commit; with any other error it is nil.
 func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON

@@ -13,7 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no package.
+// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no
+// package.
 const odd = `{"schema":"olm.package","name":"a","defaultChannel":"1.0","x":{"big":12345678901234567890,"float":1.0,"exp":1e3,"yes":"yes","null":null,"date":"2001-01-01","lines":"a\n  b\n\n"}}
 {"schema":"olm.channel","package":"a","name":"1.0","entries":[{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"r/a@sha256:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}},{"type":"z","value":1.10},{"type":"olm.bundle.object","value":{"data":"e30="}}]}

@@ -13,8 +13,8 @@ import (
 type Account struct {
 	// Images are the images that were opened.
 	Images []OpenedImage
-	// LeftOut are the packages of directories that [Options.KeepGoing] left out, and Repairs what [Options.Repair] changed in
-	// them, both before the first blob. Those of a database are among Findings.
+	// LeftOut are the packages of directories that [Options.KeepGoing] left out, and Repairs what [Options.Repair]
+	// changed in them, both before the first blob. Those of a database are among Findings.
 	LeftOut []LeftOut
 	Repairs []declcfg.Repair
 	// SchemaVersion is that of the last database; nil if there was none, or one without a version.

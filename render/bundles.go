@@ -14,8 +14,8 @@ import (
 
 // FetchedBundle is a bundle that was read from an image or a directory.
 type FetchedBundle struct {
-	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or, with
-	// [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
+	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or,
+	// with [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
 	// [Options.ImageTemplate] makes, or none.
 	Reference, Image string
 	Bundle           *bundle.Bundle
@@ -24,10 +24,11 @@ type FetchedBundle struct {
 // ErrNotBundle is returned for a reference to something else where a bundle is needed.
 var ErrNotBundle = errors.New("not a bundle")
 
-// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order of
-// the references, those of a directory with package manifests by package and name. The error joins a [ReferenceError] for every reference that is no readable bundle; the bundles that
-// could be read are returned beside it, for callers that do with those. With [Options.KeepGoing] all references are
-// tried, otherwise no further ones after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
+// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order
+// of the references, those of a directory with package manifests by package and name. The error joins a
+// [ReferenceError] for every reference that is no readable bundle; the bundles that could be read are returned beside
+// it, for callers that do with those. With [Options.KeepGoing] all references are tried, otherwise no further ones
+// after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
 func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
 	return BundlesAs(ctx, refs, o, func(b FetchedBundle) (FetchedBundle, error) { return b, nil })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// prepare returns the options of one call: with an account, and with a client for images. A client that is not the caller's is
-// closed by done.
+// prepare returns the options of one call: with an account, and with a client for images. A client that is not the
+// caller's is closed by done.
 func (o Options) prepare() (_ *Options, done func() error, err error) {
 	if o.account == nil {
 		if o.account = o.Account; o.account == nil {

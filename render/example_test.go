@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// A bundle in a registry becomes a blob of a catalog. For a registry with TLS that is configured on the machine the options can
-// be empty.
+// A bundle in a registry becomes a blob of a catalog. For a registry with TLS that is configured on the machine the
+// options can be empty.
 func ExampleReference() {
 	ctx := context.Background()
 	registry := testregistry.Start()

@@ -25,8 +25,8 @@ const (
 // maxDatabase is the size in bytes that an index database in an image may have.
 const maxDatabase = 1 << 30
 
-// KindOfImage tells from the labels of an image what it holds, and where. A database wins over a catalog and that over a
-// bundle, as in opm.
+// KindOfImage tells from the labels of an image what it holds, and where. A database wins over a catalog and that over
+// a bundle, as in opm.
 func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 	for _, k := range []struct {
 		kind  Kind
@@ -83,8 +83,8 @@ func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, 
 	return img, kind, dir, nil
 }
 
-// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The function
-// done must be called in the end.
+// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The
+// function done must be called in the end.
 type content struct {
 	bundle *declcfg.Bundle
 	blobs  iter.Seq2[declcfg.Blob, error]
@@ -150,7 +150,8 @@ func databaseImage(ctx context.Context, img *images.Image, name string, o *Optio
 
 // CatalogFiles are the files of a catalog image. Close it after use.
 type CatalogFiles struct {
-	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would use.
+	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would
+	// use.
 	Configs, Cache fs.FS
 	// Labels are those of the image and Digest is what it can be had by again.
 	Labels map[string]string
@@ -163,8 +164,8 @@ type CatalogFiles struct {
 // Close releases the files.
 func (c *CatalogFiles) Close() error { return errors.Join(c.tree.Close(), c.done()) }
 
-// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The cache
-// directories of other servers, below /tmp, are left where they are.
+// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The
+// cache directories of other servers, below /tmp, are left where they are.
 func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
 	o.Allow = []Kind{CatalogImage}
 	prepared, done, err := o.prepare()

@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Level is how far bundles are migrated.
 	Level edit.Level
-	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] tells; those of
-	// a directory are in [Account.LeftOut].
+	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] tells; those
+	// of a directory are in [Account.LeftOut].
 	KeepGoing bool
 	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an
 	// invalid one is an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of a
@@ -38,8 +38,8 @@ type Options struct {
 	Reuse bool
 	// Limits are for catalog directories.
 	Limits declcfg.Limits
-	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs. What is
-	// wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
+	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs.
+	// What is wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
 	Packages []string
 	// Skeleton leaves the manifests of bundles out of file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
@@ -49,12 +49,12 @@ type Options struct {
 	TempDir string
 	// Warn is told of what is accepted but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
-	// Account, unless nil, is filled in with what is found out besides the blobs; Facts reads those of databases for it, which
-	// takes a second pass.
+	// Account, unless nil, is filled in with what is found out besides the blobs; Facts reads those of databases for
+	// it, which takes a second pass.
 	Account *Account
 	Facts   bool
-	// Images opens references to images. If it is nil, a client is made for the call that uses what is configured on the
-	// machine, without a cache. ImageLimits bound what is read out of images.
+	// Images opens references to images. If it is nil, a client is made for the call that uses what is configured on
+	// the machine, without a cache. ImageLimits bound what is read out of images.
 	Images      *images.Client
 	ImageLimits images.Limits
 	// Fetches is how many images and bundles are fetched and rendered at once; 0 means eight, or Jobs if that is set.
@@ -78,8 +78,8 @@ type Kind string
 const (
 	CatalogDirectory Kind = "catalog directory"
 	BundleDirectory  Kind = "bundle directory"
-	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see package
-	// appregistry.
+	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see
+	// package appregistry.
 	ManifestsDirectory Kind = "package manifests directory"
 	Database           Kind = "database"
 	// Image is any image. What is in it is known when it has been opened, see [KindOfImage].
@@ -108,8 +108,8 @@ var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-a
 
 // Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
-// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds package
-// manifests, any other one is a catalog.
+// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
+// package manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
 	for _, transport := range imageTransports {
 		if strings.HasPrefix(ref, transport) {

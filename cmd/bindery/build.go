@@ -105,7 +105,8 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		// What validation took is free now, but still the program's: without this the peak is that of both steps together.
+		// What validation took is free now, but still the program's: without this the peak is that of both steps
+		// together.
 		debug.FreeOSMemory()
 		return p.assembleCatalog(c, c.Args().First(), &o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
 	})
@@ -131,9 +132,9 @@ func (p *program) reportAssembled(image *build.Image, start time.Time) {
 		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
 }
 
-// makeImage is the part that all commands which build images have in common: it determines where the image goes before any
-// work, assembles it while registries are checked, copies it and reports. in is what the image is built from; it is not
-// written to. What account prints comes first.
+// makeImage is the part that all commands which build images have in common: it determines where the image goes before
+// any work, assembles it while registries are checked, copies it and reports. in is what the image is built from; it is
+// not written to. What account prints comes first.
 func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
 	target, err := readTarget(c)
 	if err != nil {

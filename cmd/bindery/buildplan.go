@@ -66,8 +66,8 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 }
 
 // planned does what is the same for all plans: it lets the plan be made in a workspace, and writes it to the file of
-// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would be made
-// from.
+// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would
+// be made from.
 func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {

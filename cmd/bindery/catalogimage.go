@@ -30,8 +30,8 @@ func checkNoImage(c *cli.Context) error {
 	return nil
 }
 
-// isCatalogImage tells whether the catalog of a command is in an image. An image is never changed where it is: a new one
-// is made of it.
+// isCatalogImage tells whether the catalog of a command is in an image. An image is never changed where it is: a new
+// one is made of it.
 func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	kind, err := render.Classify(ref)
 	switch {
@@ -51,8 +51,8 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	return true, nil
 }
 
-// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before anything is
-// fetched.
+// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before
+// anything is fetched.
 func (p *program) catalogEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	ref := c.Args().First()
 	image, err := p.isCatalogImage(c, ref)

@@ -89,7 +89,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
-	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that is known.
+	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that
+	// is known.
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
@@ -111,7 +112,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	return b, nil
 }
 
-// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not there.
+// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not
+// there.
 func buildArgs(c *cli.Context) (map[string]string, error) {
 	args := map[string]string{}
 	for _, text := range c.StringSlice("build-arg") {
@@ -183,11 +185,12 @@ func (p *program) buildContainerfile(c *cli.Context) error {
 	return p.imageOfContainerfile(c, b, o, of, nil)
 }
 
-// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse it.
+// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse
+// it.
 type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
 
-// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in builds that have
-// it. see may be nil.
+// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in
+// builds that have it. see may be nil.
 func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err

@@ -99,8 +99,8 @@ func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
 	return o, err
 }
 
-// previousOptions reads [previousFlag] and [trustFlag]. An image that goes to a registry may have layers of the one that it is
-// built from.
+// previousOptions reads [previousFlag] and [trustFlag]. An image that goes to a registry may have layers of the one
+// that it is built from.
 func previousOptions(c *cli.Context) (indeximage.Previous, error) {
 	p := indeximage.Previous{Name: c.String("previous"), Trusted: c.Bool("trust-previous"), FromSource: pushes(c)}
 	if p.Trusted && p.Name == "" {
@@ -130,7 +130,8 @@ func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
 	return s, err
 }
 
-// setServer reads --server of the commands whose images have this program's server unless another one is named, and --platform.
+// setServer reads --server of the commands whose images have this program's server unless another one is named, and
+// --platform.
 func (p *program) setServer(c *cli.Context, o *build.Options) error {
 	of, err := platforms(c)
 	if err != nil {

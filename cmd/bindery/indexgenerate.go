@@ -19,7 +19,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build context.
+// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build
+// context.
 const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.

@@ -1,8 +1,8 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
 // Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
-// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had under
-// these names.
+// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had
+// under these names.
 package main
 
 import (

@@ -24,8 +24,8 @@ type copiedImage struct {
 // privateCatalog is where a workspace has a catalog that only becomes an image.
 const privateCatalog = "catalog"
 
-// migrateImage migrates to an image, and to the directory out unless that is empty. The image is copied when everything is
-// ready, and then the directory gets its name.
+// migrateImage migrates to an image, and to the directory out unless that is empty. The image is copied when everything
+// is ready, and then the directory gets its name.
 func (p *program) migrateImage(c *cli.Context, m *migration, src, out string, imaged bool) (_ *migrate.Report, copied *copiedImage, err error) {
 	t, err := migrateTarget(c, m, src, out, imaged)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its own.
+// listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its
+// own.
 const listJobs = 2
 
 // listFlags are what the flags say of the migrations of a list.
@@ -163,7 +164,8 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one migration.
+// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one
+// migration.
 func (l *migrationList) destinations(names []string, given []images.Destination) ([]string, []images.Destination, error) {
 	t := target{}
 	for _, name := range names {

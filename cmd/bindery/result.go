@@ -41,8 +41,8 @@ func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
-// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform names. It is
-// zero, which means this machine's, where that flag names none.
+// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform
+// names. It is zero, which means this machine's, where that flag names none.
 func storedPlatform(c *cli.Context) v1.Platform {
 	if list, err := cmdline.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
 		if p, err := parsePlatform(list[0]); err == nil {

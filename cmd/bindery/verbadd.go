@@ -119,7 +119,8 @@ func (p *program) modeError(mode string) error {
 	return e
 }
 
-// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem each.
+// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem
+// each.
 func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
@@ -155,7 +156,8 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 	return additions, unread, nil
 }
 
-// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and [imageFlags].
+// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and
+// [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
 	var err error

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// Index is a catalog that is edited on its way into an image or a file. It is not safe for concurrent use. Close it when the
-// image has been copied: layers may be written until then.
+// Index is a catalog that is edited on its way into an image or a file. It is not safe for concurrent use. Close it
+// when the image has been copied: layers may be written until then.
 type Index struct {
 	// Name is what the catalog came from, by its digest if that is an image.
 	Name string
@@ -45,8 +45,8 @@ type Options struct {
 // Empty begins a new index.
 func Empty(kind change.Kind) *Index { return &Index{Name: "new index", Source: change.Empty(kind)} }
 
-// Open opens the index image, the database or the catalog directory that a reference names. An image that cannot be read is a
-// *[render.ReferenceError], which is [render.ErrNotAllowed] if it holds no index.
+// Open opens the index image, the database or the catalog directory that a reference names. An image that cannot be
+// read is a *[render.ReferenceError], which is [render.ErrNotAllowed] if it holds no index.
 func Open(ctx context.Context, from string, o Options) (_ *Index, err error) {
 	x := &Index{Name: from}
 	defer func() {
@@ -114,8 +114,8 @@ func (x *Index) Apply(ctx context.Context, e change.Edit, to change.Kind) (err e
 	return err
 }
 
-// Catalog is the edited catalog as the content of an image: the files of packages that did not change as they are, if there
-// are files.
+// Catalog is the edited catalog as the content of an image: the files of packages that did not change as they are, if
+// there are files.
 func (x *Index) Catalog() build.CatalogInput {
 	switch {
 	case x.configs == nil:
@@ -126,8 +126,8 @@ func (x *Index) Catalog() build.CatalogInput {
 	return build.CatalogInput{FS: x.configs, Files: x.files, Blobs: x.Result.ChangedBlobs, Changed: x.Result.Changed}
 }
 
-// WriteDatabase writes the edited catalog into a database and returns the names of the packages in it. What the edit says of
-// origins and manifests is used in place of the options'.
+// WriteDatabase writes the edited catalog into a database and returns the names of the packages in it. What the edit
+// says of origins and manifests is used in place of the options'.
 func (x *Index) WriteDatabase(ctx context.Context, path string, o sqlite.WriteOptions) ([]string, error) {
 	var packages []string
 	blobs := func(yield func(declcfg.Blob, error) bool) {

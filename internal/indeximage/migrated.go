@@ -18,8 +18,8 @@ import (
 
 // Migrated is what differs between the images of migrated catalogs.
 type Migrated struct {
-	// From describes the image that the catalog comes from, nil if it comes from none: its platforms, labels and annotations
-	// are inherited.
+	// From describes the image that the catalog comes from, nil if it comes from none: its platforms, labels and
+	// annotations are inherited.
 	From *images.Description
 	// Work is a private directory for the files of the layers.
 	Work string
@@ -29,8 +29,8 @@ type Migrated struct {
 	Events func(build.Layer)
 }
 
-// Migrated builds the image of a migration that is prepared. The image needs the directory of the migration and m.Work until it
-// has been copied.
+// Migrated builds the image of a migration that is prepared. The image needs the directory of the migration and m.Work
+// until it has been copied.
 func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*build.Image, error) {
 	root, err := declcfg.OpenDir(p.Dir())
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	return of, nil
 }
 
-// CheckPlatforms checks, where a migration is to be verified, that what is read for one platform of an image is what it holds for
-// all platforms that the new image will be for. from may be nil.
+// CheckPlatforms checks, where a migration is to be verified, that what is read for one platform of an image is what it
+// holds for all platforms that the new image will be for. from may be nil.
 func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o migrate.Options) error {
 	if !o.Verify || from == nil || len(from.Variants) == 1 {
 		return nil
@@ -89,8 +89,8 @@ func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o m
 	return sameOnAll(ctx, from, of, o.Render)
 }
 
-// CheckUnmoved fails if the name of an image stood for another one when its labels were read than when its content was. from
-// may be nil.
+// CheckUnmoved fails if the name of an image stood for another one when its labels were read than when its content was.
+// from may be nil.
 func CheckUnmoved(from *images.Description, r *migrate.Report) error {
 	if from == nil {
 		return nil

@@ -38,8 +38,8 @@ type Previous struct {
 	Name string
 	// Trusted believes what the image says about the contents of its layers.
 	Trusted bool
-	// FromSource takes the image that the catalog comes from where there is no name: its registry has the layers that do not
-	// change. It is for images that are pushed to a registry.
+	// FromSource takes the image that the catalog comes from where there is no name: its registry has the layers that
+	// do not change. It is for images that are pushed to a registry.
 	FromSource bool
 }
 
@@ -62,8 +62,8 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 	return previous, nil
 }
 
-// ReadOr is Read for an image that is built from another one, which lends its layers where there is no previous image. The
-// layers are divided by the rule then, as those of any catalog.
+// ReadOr is Read for an image that is built from another one, which lends its layers where there is no previous image.
+// The layers are divided by the rule then, as those of any catalog.
 func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client, log *slog.Logger) (*build.Previous, error) {
 	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
 		return p.Read(ctx, client, log)
@@ -91,8 +91,9 @@ func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir str
 	return o, o.SetServer(s.Server, of, s.Embedded)
 }
 
-// Edited are the options of the image of an edited index. With inherit the image has the labels and annotations of the one that
-// the index came from. It fails with [render.ErrPlatformsDiffer] if that holds another catalog for one of the platforms.
+// Edited are the options of the image of an edited index. With inherit the image has the labels and annotations of the
+// one that the index came from. It fails with [render.ErrPlatformsDiffer] if that holds another catalog for one of the
+// platforms.
 func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string, ro render.Options) (o build.Options, err error) {
 	of := s.Platforms
 	var d *images.Description
