@@ -73,7 +73,7 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 	same := *p.proof
 	same.Key, same.Content, same.Uncompressed = p.keyAs(same.MediaType), l.Content, l.Uncompressed
 	if same.Digest == l.Digest {
-		same.lent = nil // the bytes are here already
+		same.remote = nil // the bytes are here already
 	}
 	return same
 }
@@ -107,7 +107,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		files:     map[digest.Digest]string{},
 		lazy:      lazy,
 		bases:     map[digest.Digest]*base{},
-		lent:      map[digest.Digest]*lent{},
+		remote:    map[digest.Digest]*remoteBlob{},
 	}
 	sizes := map[digest.Digest]int64{}
 	for i, p := range o.platforms() {
@@ -125,8 +125,8 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		ls = append(ls, common...)
 		for _, l := range ls {
 			switch {
-			case l.lent != nil:
-				img.lent[l.Digest] = l.lent
+			case l.remote != nil:
+				img.remote[l.Digest] = l.remote
 			case l.Kind != LayerBase && lazy[l.Digest] == nil:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
@@ -146,7 +146,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
 	}
 	img.sum()
-	img.lend(o)
+	img.mountable(o)
 	return img, nil
 }
 

@@ -41,8 +41,8 @@ type CacheFile struct {
 	Notices []string
 }
 
-// noticed is what the user should know of the packages of one layer. Twins have it in common, and their layers may be made at
-// the same time.
+// noticed is what the user should know of the packages of one layer. The layers of both compressions share it, and may
+// be written at the same time.
 type noticed struct {
 	mu   sync.Mutex
 	list []string
@@ -118,7 +118,8 @@ func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
 }
 
-// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
+// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no
+// ID.
 func (o *Options) cacheIDs() []string {
 	var ids []string
 	if o.Cache != nil {

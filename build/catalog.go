@@ -271,7 +271,7 @@ func packagesPart(o *Options, g []content) part {
 // writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	if o.Compression == CompressionAuto {
-		return writeTwins(ctx, o, bases, common)
+		return writeBoth(ctx, o, bases, common)
 	}
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {

@@ -219,7 +219,7 @@ func TestWhatCanBeStacked(t *testing.T) {
 			}
 		})
 	}
-	img := plain.Stack.Layers[0].lent.image
+	img := plain.Stack.Layers[0].remote.image
 	for name, change := range map[string]func(*images.Image){
 		"another kind of layer": func(i *images.Image) { i.Layers[0].Annotations[AnnotationKind] = "cache" },
 		"a layer on top":        func(i *images.Image) { i.Layers = append(i.Layers, v1.Descriptor{}) },
@@ -256,7 +256,7 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		"a cache":           {Options{Cache: fakeCache}, Options{}, false, "have a serve cache"},
 		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
 		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
-		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "twins"},
+		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "two compressions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := published(t, CatalogInput{FS: packageFS("a", "b")}, c.part)

@@ -16,7 +16,7 @@ import (
 // Nothing else may use the image meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
 	results, err := images.Copy(ctx, i, dests, o)
-	var stale *StaleError
+	var stale *staleError
 	if errors.As(err, &stale) && i.rebuild != nil {
 		if i.warn != nil {
 			i.warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is built without the cache", stale.Layer))
@@ -78,7 +78,7 @@ func (i *Image) pushed(results []images.Result) {
 		repository := repositoryOf(ref)
 		for _, b := range r.Blobs {
 			if layer[b.Digest.String()] {
-				i.known.lent(b.Digest, repository)
+				i.known.addRepository(b.Digest, repository)
 			}
 		}
 	}

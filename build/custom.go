@@ -60,15 +60,15 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 	if o.Compression != CompressionAuto {
 		return assembleCustom(ctx, &o, all, bases)
 	}
-	var twins [2]*Image
+	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := o
 		one.Compression = c
-		if twins[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
+		if variants[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
 			return nil, err
 		}
 	}
-	return merge(&o, twins[0], twins[1])
+	return merge(&o, variants[0], variants[1])
 }
 
 // assembleCustom makes the image in one compression.

@@ -47,7 +47,7 @@ type Image struct {
 	files     map[digest.Digest]string
 	lazy      map[digest.Digest]*lazyLayer
 	bases     map[digest.Digest]*base
-	lent      map[digest.Digest]*lent
+	remote    map[digest.Digest]*remoteBlob
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
 	work      io.Closer // has the files of the layers; nil if they are the caller's
@@ -64,7 +64,7 @@ type PlatformImage struct {
 	Digest   digest.Digest `json:"digest"`
 	// Config is the digest of the configuration, which container engines call the image's ID.
 	Config digest.Digest `json:"config"`
-	// Compression tells twins apart: images for the same platform with other compressions. Empty where there are none.
+	// Compression distinguishes two images for the same platform, see [CompressionAuto]; empty if there is one.
 	Compression string `json:"compression,omitempty"`
 }
 
@@ -90,9 +90,9 @@ type Layer struct {
 	// base's.
 	From string `json:"from,omitempty"`
 
-	dir    string // where a bundle's layer has its files
-	lent   *lent  // where a layer is that was not written
-	lender string // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
+	dir    string      // where a bundle's layer has its files
+	remote *remoteBlob // where a layer is that was not written
+	lender string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
 // LayerKind is what a layer is for.

@@ -206,7 +206,7 @@ func TestWrongNotes(t *testing.T) {
 	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
 	lied, _ := build1(t, sampleFS(), o)
 	_, err := images.Copy(t.Context(), lied, []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
-	var stale *StaleError
+	var stale *staleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// StaleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
+// staleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
 // makes the layer anew.
-type StaleError struct {
+type staleError struct {
 	Layer     string
 	Was, Made digest.Digest
 }
 
-func (e *StaleError) Error() string {
+func (e *staleError) Error() string {
 	return fmt.Sprintf("layer %s: the cache remembers it as %s, but it is %s; that has been removed from the cache: run the command again, or with --no-cache",
 		e.Layer, e.Was, e.Made)
 }
@@ -60,7 +60,7 @@ func (l *lazyLayer) write(ctx context.Context) error {
 	}
 	if b.Digest != l.blob.Digest || b.DiffID != l.blob.DiffID || b.Size != l.blob.Size {
 		l.known.forget(l.part.key)
-		return &StaleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
+		return &staleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
 	}
 	l.known.keepBlob(b, l.store.Path(b.Digest))
 	return nil

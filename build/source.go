@@ -111,7 +111,7 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.Bl
 	if b, ok := s.image.bases[info.Digest]; ok {
 		return b.blob(ctx, info.Digest, cache)
 	}
-	if l, ok := s.image.lent[info.Digest]; ok {
+	if l, ok := s.image.remote[info.Digest]; ok {
 		return l.open(ctx)
 	}
 	return nil, 0, fmt.Errorf("no blob %s in the image", info.Digest)

@@ -18,7 +18,8 @@ import (
 )
 
 // Stack is a catalog image whose layers of packages can be put into another image as they are, by their digests: its
-// manifest tells what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent use.
+// manifest tells what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent
+// use.
 type Stack struct {
 	// Layers are those of packages, in the order of the image.
 	Layers []Layer
@@ -26,14 +27,14 @@ type Stack struct {
 	Cached bool
 }
 
-// lent is where a blob is that another image has.
-type lent struct {
+// remoteBlob is a blob that another image has.
+type remoteBlob struct {
 	image *images.Image
 	d     v1.Descriptor
 }
 
 // open opens the blob. To read it to its end fails if it is not what its digest says.
-func (l lent) open(ctx context.Context) (io.ReadCloser, int64, error) {
+func (l remoteBlob) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	r, err := l.image.Blob(ctx, l.d)
 	return r, l.d.Size, err
 }
@@ -94,7 +95,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	d := img.Layers[n]
 	l := Layer{
 		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n], Size: d.Size,
-		lent: &lent{img, d},
+		remote: &remoteBlob{img, d},
 	}
 	if _, ok := compressionOf(d.MediaType); !ok {
 		return l, fmt.Errorf("a layer has the media type %.80q", d.MediaType)
@@ -134,7 +135,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:
-		return errors.New("twins have each layer in two compressions")
+		return errors.New("the image has each layer in two compressions")
 	case len(o.Extra) > 0: // what is in the layers is seen when they are read
 	case s.Cached && o.Cache == nil:
 		return errors.New("its layers have a serve cache, and the image is to have none")
