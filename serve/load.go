@@ -198,7 +198,7 @@ func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
 
 // build makes what the cache lacks and adds it to the store.
 func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) (err error) {
-	l.tell(cache, check)
+	l.logReasons(cache, check)
 	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
 	writable := l.CacheDir != "" && cache.unwritable() == nil
 	if writable {
@@ -240,8 +240,8 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	return nil
 }
 
-// log reports why something has to be built.
-func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
+// logReasons logs why something has to be built.
+func (l *loader) logReasons(cache *cacheDir, check *cacheCheck) {
 	log := l.Log.With("configs", l.src.name)
 	if l.CacheDir != "" {
 		log = log.With("cache", l.CacheDir)
