@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// part is a layer to be and what the result tells about it.
+// part is a layer to be and what the result says about it.
 type part struct {
 	kind     LayerKind
 	packages []string

@@ -87,7 +87,7 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(b
 	}, nil
 }
 
-// serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers
+// serveImage makes an image that serves. It consists of the parts that content returns, which is given how many layers
 // lie below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, own, content)
@@ -192,7 +192,7 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]conten
 	return sortedContents(p.entries)
 }
 
-// formats tells the format for the blobs of each package.
+// formats returns the format for the blobs of each package.
 func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 	usual := in.Format
 	if usual == "" {

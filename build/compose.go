@@ -17,7 +17,7 @@ type ComposeInput struct {
 	// AnyPackages takes whatever packages a reference holds. Without it a reference holds the one that it is named for,
 	// and no other.
 	AnyPackages bool
-	// OneCompression packs layers anew whose compression is not that of the options. Without it they are taken as they
+	// OneCompression repacks layers whose compression is not that of the options. Without it they are taken as they
 	// are.
 	OneCompression bool
 	// Verify reads all references. Only layers that are what is made of the content here are stacked.
@@ -28,7 +28,7 @@ type ComposeInput struct {
 type Reference struct {
 	// Name is that of the package that it is to hold.
 	Name string
-	// Image tells where it comes from, for messages and the account.
+	// Image says where it comes from, for messages and the account.
 	Image string
 	// Stack, unless nil, are its layers, and NoStack says why it is nil.
 	Stack   *Stack
@@ -44,7 +44,7 @@ type OpenedCatalog struct {
 	Close func() error
 }
 
-// Composed tells what became of a reference.
+// Composed says what became of a reference.
 type Composed struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
@@ -81,7 +81,7 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	return img, nil
 }
 
-// PlanCompose tells what [Compose] would do, and which layers of packages the image would have: their sizes as far as
+// PlanCompose says what [Compose] would do, and which layers of packages the image would have: their sizes as far as
 // they are known without writing them.
 func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
@@ -177,7 +177,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			toRead = append(toRead, r)
 		}
 	}
-	// What can be told without reading is told before.
+	// What can be known without reading is reported first.
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (c *composer) contents(apart bool) []content {
 	return all
 }
 
-// isStacked tells whether a package comes from a layer that is taken as it is.
+// isStacked reports whether a package comes from a layer that is taken as it is.
 func (r *composed) isStacked(pkg string) bool {
 	return slices.ContainsFunc(r.stack, func(l Layer) bool { return slices.Contains(l.Packages, pkg) })
 }

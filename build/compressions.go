@@ -30,7 +30,7 @@ func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*
 		one := *o
 		one.Compression = c
 		if i > 0 {
-			one.Warn = nil // the same things would be told twice
+			one.Warn = nil // the same things would be reported twice
 		}
 		var err error
 		if variants[i], err = writeImage(ctx, &one, bases, common); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ConfigsLabel is the label that tells where in an image the catalog is.
+// ConfigsLabel is the label that says where in an image the catalog is.
 const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // purpose is what the configuration of one kind of image has of its own.
@@ -23,7 +23,7 @@ type purpose struct {
 	command string
 	// configure sets what the image runs and where. b is nil if the image has no base.
 	configure func(c *v1.ImageConfig, o *Options, b *base)
-	// labels tell what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
+	// labels say what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
 	labels map[string]string
 }
 
@@ -112,7 +112,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	return json.Marshal(c)
 }
 
-// comment is what the history tells of a layer.
+// comment is what the history says about a layer.
 func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:

@@ -67,7 +67,7 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	if err != nil {
 		return nil, err
 	}
-	// What the server tells while it loads names a directory of ours, and is what every build of an image would tell.
+	// What the server logs while it loads names a temporary directory, and would be the same in every build.
 	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true})
 	if err != nil {
 		return nil, err

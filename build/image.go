@@ -29,7 +29,7 @@ type Image struct {
 	// Platforms are the images of the index, or the only image.
 	Platforms []PlatformImage `json:"platforms"`
 	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that
-	// image: one of the base can be made again on top of it.
+	// image: one of the base can be there again on top of it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
 	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
@@ -37,7 +37,7 @@ type Image struct {
 	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its
 	// lower layers, which are the base's, still have them.
 	Hidden []string `json:"hiddenInBase,omitempty"`
-	// Composed tells what became of the references of a composition, in their order.
+	// Composed says what became of the references of a composition, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
 	known     *Known

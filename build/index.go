@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// DatabaseLabel is the label that tells where in an image the index database is.
+// DatabaseLabel is the label that says where in an image the index database is.
 const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
 
 // databasePath is where an image has its index database.

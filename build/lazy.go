@@ -13,7 +13,7 @@ import (
 )
 
 // staleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
-// makes the layer anew.
+// rebuilds it.
 type staleError struct {
 	Layer     string
 	Was, Made digest.Digest
@@ -24,8 +24,8 @@ func (e *staleError) Error() string {
 		e.Layer, e.Was, e.Made)
 }
 
-// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the cache,
-// or by writing it. It is safe for concurrent use.
+// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the
+// cache, or by writing it. It is safe for concurrent use.
 type lazyLayer struct {
 	part  part
 	o     layers.Options
@@ -82,6 +82,6 @@ func (l *lazyLayer) file(ctx context.Context) (string, bool) {
 	return path, ok
 }
 
-// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must stay
-// as it is until the image is closed.
+// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must
+// stay as it is until the image is closed.
 func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

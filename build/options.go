@@ -46,7 +46,7 @@ type Options struct {
 	// true, are inherited, those of each platform by the image for that platform. They win over the base's; what the
 	// image says of its catalog, Labels and Annotations win over them.
 	Source *images.Description
-	// Previous, unless nil, is what an earlier image tells. Its division of the packages into layers is kept as far as
+	// Previous, unless nil, is what an earlier image says. Its division of the packages into layers is kept as far as
 	// it fits, and a registry can lend its layers.
 	Previous *Previous
 	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always
@@ -61,15 +61,15 @@ type Options struct {
 	Cache func(PackageCatalog) (CacheFile, error)
 	// Extra are caches for other servers than the image's own.
 	Extra []ExtraCache
-	// CacheID tells all that Cache's files depend on besides the catalog: which form, which program wrote them. Layers
-	// with a Cache that has none are neither remembered nor known again.
+	// CacheID identifies all that Cache's files depend on besides the catalog: which form, which program wrote them.
+	// Layers with a Cache that has none are neither remembered nor known again.
 	CacheID string
 	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the
 	// image is closed, see [Image.NeedsInput].
 	Known *Known
-	// Warn, unless nil, is told of what is noticed in the content of layers, by one goroutine.
+	// Warn, unless nil, is called with what is noticed in the content of layers, by one goroutine.
 	Warn func(string)
-	// Events, unless nil, is told of each layer that has been written or is known, by one goroutine at a time.
+	// Events, unless nil, is called with each layer that has been written or is known, by one goroutine at a time.
 	Events func(Layer)
 
 	purpose purpose

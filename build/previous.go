@@ -32,13 +32,13 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 	return PreviousOf(all...), nil
 }
 
-// PreviousOf reads what an image tells about its layers: the same image for several platforms and in several
+// PreviousOf reads what an image says about its layers: the same image for several platforms and in several
 // compressions, as many as are of interest. Only manifests and configurations are looked at. What annotations say that
 // cannot be is passed over; an image without annotations, one of the docker format or of another program, has no groups
 // and no layers.
 //
-// Whoever can write the image can write its annotations: the groups only say what shares a layer, but the layers are
-// what somebody claims to be made of the contents with these keys.
+// Anyone who can write the image can write its annotations: the groups only say what shares a layer, but the layers are
+// what the writer claims were built of the contents with these keys.
 func PreviousOf(of ...*images.Image) *Previous {
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
 	for _, img := range of {
@@ -82,7 +82,7 @@ func annotatedPackages(d v1.Descriptor) []string {
 	return slices.Compact(g)
 }
 
-// addLayer keeps a layer that tells its key.
+// addLayer keeps a layer whose annotations have its key.
 func (p *Previous) addLayer(d v1.Descriptor, diffID digest.Digest) {
 	key, err := digest.Parse(d.Annotations[AnnotationKey])
 	if err != nil {

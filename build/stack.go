@@ -18,12 +18,12 @@ import (
 )
 
 // Stack is a catalog image whose layers of packages can be put into another image as they are, by their digests: its
-// manifest tells what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent
+// manifest says what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent
 // use.
 type Stack struct {
 	// Layers are those of packages, in the order of the image.
 	Layers []Layer
-	// Cached tells whether they hold the server's caches of their packages.
+	// Cached reports whether they hold the server's caches of their packages.
 	Cached bool
 }
 
@@ -39,8 +39,8 @@ func (l remoteBlob) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	return r, l.d.Size, err
 }
 
-// ReadStack tells which layers of the image can be stacked. An error says why they cannot be: then the image has to be
-// read. Nothing is fetched. The image must be open as long as what is made of the stack is.
+// ReadStack determines which layers of the image can be stacked. An error says why they cannot be: then the image has
+// to be read. Nothing is fetched. The image must be open as long as what is made of the stack is.
 //
 // What annotations say is not proved by anything. See [ComposeInput.Verify].
 func ReadStack(img *images.Image) (*Stack, error) {
@@ -90,7 +90,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	return s, nil
 }
 
-// stackedLayer reads what the manifest tells of a layer of packages. held are the packages of other layers.
+// stackedLayer reads what the manifest says about a layer of packages. held are the packages of other layers.
 func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error) {
 	d := img.Layers[n]
 	l := Layer{
@@ -130,8 +130,8 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	return l, nil
 }
 
-// fits tells whether the layers can stand in an image with the options; an error says why not. only says that they must
-// have the options' compression.
+// fits reports whether the layers can stand in an image with the options; an error says why not. only says that they
+// must have the options' compression.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:

@@ -45,7 +45,7 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were
+// PartialError says that what was written is not all of the source, or not as it was there: broken packages were
 // left out (see render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
 type PartialError struct {
 	Packages []string // that were left out
@@ -63,7 +63,7 @@ func (e *PartialError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// VerificationError tells that the directory does not hold what the database does. Nothing was written.
+// VerificationError says that the directory does not hold what the database does. Nothing was written.
 type VerificationError struct {
 	Differences []Difference // those without a reason
 }

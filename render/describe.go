@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Describe tells for which platforms an image is, and what its labels are. A name that is no full name of an image is
+// Describe returns for which platforms an image is, and what its labels are. A name that is no full name of an image is
 // refused, as in [Reference]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
 	if err := checkName(ref); err != nil {

@@ -25,8 +25,8 @@ const (
 // maxDatabase is the size in bytes that an index database in an image may have.
 const maxDatabase = 1 << 30
 
-// KindOfImage tells from the labels of an image what it holds, and where. A database wins over a catalog and that over
-// a bundle, as in opm.
+// KindOfImage determines from the labels of an image what it holds, and where. A database wins over a catalog and that
+// over a bundle, as in opm.
 func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 	for _, k := range []struct {
 		kind  Kind
@@ -66,7 +66,7 @@ func insideRoot(name string) (string, error) {
 	return clean, nil
 }
 
-// openImage opens an image and tells what it holds. The image must be closed.
+// openImage opens an image and says what it holds. The image must be closed.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
 	if err := checkName(ref); err != nil {
 		return nil, "", "", err

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/appregistry"
 )
 
-// hasManifests tells whether a directory holds package manifests.
+// hasManifests reports whether a directory holds package manifests.
 func hasManifests(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 
 // References renders several references into one stream, in opm's writing order. What several references have in
 // common is in the stream as often; of equal blobs, those of the first reference come first. Images and bundles are
-// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is told
+// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is reported
 // together.
 func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	if len(refs) == 1 {
@@ -44,7 +44,7 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 			err = f.merge(yield)
 		}
 		if errors.Is(err, errStopped) {
-			_ = f.close() // nobody is left to be told
+			_ = f.close() // no caller is left to get it
 			return
 		}
 		if err = errors.Join(err, f.close()); err != nil {
@@ -206,7 +206,7 @@ func (f *fetcher) advance(h *head) (more bool, err error) {
 	return true, nil
 }
 
-// errStopped says that nobody wants more.
+// errStopped says that the caller wants no more.
 var errStopped = errors.New("stopped")
 
 // close gives back what the references have taken.

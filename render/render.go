@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Level is how far bundles are migrated.
 	Level edit.Level
-	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] tells; those
+	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] says; those
 	// of a directory are in [Account.LeftOut].
 	KeepGoing bool
 	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an
@@ -47,7 +47,7 @@ type Options struct {
 	Jobs int
 	// TempDir is where private copies go; empty means the system's.
 	TempDir string
-	// Warn is told of what is accepted but surely not meant. It may be called from several goroutines.
+	// Warn is called with what is accepted but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 	// Account, unless nil, is filled in with what is found out besides the blobs; Facts reads those of databases for
 	// it, which takes a second pass.
@@ -92,7 +92,7 @@ const (
 // ErrNotAllowed is returned for a reference of a kind that is not among [Options.Allow].
 var ErrNotAllowed = errors.New("not allowed")
 
-// allowed tells whether a kind may be rendered. An image of any kind may be opened to see.
+// allowed reports whether a kind may be rendered. An image of any kind may be opened to see.
 func (o *Options) allowed(k Kind) error {
 	if o.Allow == nil || k == Image || slices.Contains(o.Allow, k) {
 		return nil
@@ -106,7 +106,7 @@ var ErrFileType = errors.New("unsupported file type")
 // imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
-// Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
+// Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
 // bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
 // package manifests, any other one is a catalog.
@@ -152,7 +152,7 @@ func Classify(ref string) (Kind, error) {
 	return Database, nil
 }
 
-// isLayout tells an OCI image layout. What it holds would only give errors about blobs without a schema.
+// isLayout recognises an OCI image layout. What it holds would only give errors about blobs without a schema.
 func isLayout(dir string) bool {
 	for _, name := range []string{"oci-layout", "index.json"} {
 		if stat, err := os.Stat(filepath.Join(dir, name)); err != nil || !stat.Mode().IsRegular() {
@@ -168,7 +168,7 @@ func isDir(path string) bool {
 }
 
 // Reference renders one reference. The blobs come in opm's writing order; those of a database are valid together, those
-// of a directory are as they are. The reference is read anew in every iteration. What is read may be an error only in
+// of a directory are as they are. The reference is read again in every iteration. What is read may be an error only in
 // the iteration, which ends with it; a database is checked as a whole before its first blob.
 func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	kind, err := check(ref, &o)
@@ -241,7 +241,7 @@ func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2
 	}
 }
 
-// check tells what a reference names, and refuses what cannot be rendered before anything is read.
+// check says what a reference names, and refuses what cannot be rendered before anything is read.
 func check(ref string, o *Options) (Kind, error) {
 	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
 		return "", err

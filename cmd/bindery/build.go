@@ -222,7 +222,7 @@ func sourceDate() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// layerCount tells how many layers an image has, and how many of them did not have to be made.
+// layerCount says how many layers an image has, and how many of them did not have to be made.
 func layerCount(image *build.Image) string {
 	known := 0
 	for _, l := range image.Layers {

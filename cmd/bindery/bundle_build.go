@@ -125,7 +125,7 @@ func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate
 	return generateError(err)
 }
 
-// bundleSourceError tells what helps against an error of finding the parts of a bundle.
+// bundleSourceError says what helps against an error of finding the parts of a bundle.
 func bundleSourceError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
 		return generateError(err)

@@ -200,7 +200,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
 }
 
-// cacheCount is what "cache info" tells of a directory.
+// cacheCount is what "cache info" says about a directory.
 type cacheCount struct {
 	Directory string     `json:"directory"`
 	Blobs     *int       `json:"blobs,omitempty"`

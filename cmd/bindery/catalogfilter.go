@@ -79,7 +79,7 @@ func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e ch
 			return p.editError(err)
 		}
 	}
-	if err := p.tellAccount(c, ref, r); err != nil {
+	if err := p.reportAccount(c, ref, r); err != nil {
 		return err
 	}
 	if !c.Bool("dry-run") {

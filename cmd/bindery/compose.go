@@ -109,7 +109,7 @@ func (p *program) buildCompose(c *cli.Context) error {
 		if err := p.checkEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
 			return nil, errors.Join(err, image.Close())
 		}
-		p.tellComposed(image, time.Since(start))
+		p.reportComposed(image, time.Since(start))
 		return image, nil
 	})
 }
@@ -164,7 +164,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
-// composeHint tells what helps against references that hold something else than they should.
+// composeHint says what helps against references that hold something else than they should.
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
@@ -173,8 +173,8 @@ func composeHint(err error) error {
 	return err
 }
 
-// tellComposed tells what became of the references.
-func (p *program) tellComposed(image *build.Image, took time.Duration) {
+// reportComposed says what became of the references.
+func (p *program) reportComposed(image *build.Image, took time.Duration) {
 	packed := 0
 	var reasons []string
 	names := map[string][]string{}

@@ -89,8 +89,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
-	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that
-	// is known.
+	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is reported when
+	// that is known.
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
@@ -288,7 +288,7 @@ func (p *program) checkRuns(e *containerfile.Evaluator, of []v1.Platform) error 
 	return nil
 }
 
-// containerfileError tells what helps.
+// containerfileError says what helps.
 func containerfileError(err error) error {
 	var problems containerfile.Problems
 	if !errors.As(err, &problems) {
@@ -309,7 +309,7 @@ func containerfileError(err error) error {
 	return e
 }
 
-// noRoom tells whether the machine lacks something, whatever was being done.
+// noRoom reports whether the machine lacks something, whatever was being done.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

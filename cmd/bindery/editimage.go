@@ -146,7 +146,7 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 		}
 		return image, withServerHint(err)
 	}
-	if err := p.makeImage(c, i.from, spec.Build, assemble, func() error { return p.tellAccount(c, index.Name, index.Result) }); err != nil {
+	if err := p.makeImage(c, i.from, spec.Build, assemble, func() error { return p.reportAccount(c, index.Name, index.Result) }); err != nil {
 		return err
 	}
 	return leftOut(index.Result)

@@ -79,7 +79,7 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		}
 		p.log.Info("wrote " + dockerfile)
 	}
-	if err := p.tellAccount(c, edited.Name, edited.Result); err != nil {
+	if err := p.reportAccount(c, edited.Name, edited.Result); err != nil {
 		return err
 	}
 	return leftOut(edited.Result)

@@ -68,7 +68,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
 	p.embedded.Self = p.servesItself
-	p.tellLibraries()
+	p.logLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)
 	if tool := toolNames[p.name]; tool != nil {

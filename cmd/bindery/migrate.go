@@ -198,7 +198,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		}
 	}
 	if report != nil {
-		p.tellFindings(report, reportFile)
+		p.reportFindings(report, reportFile)
 	}
 	var partial *migrate.PartialError
 	if err != nil && !errors.As(err, &partial) {

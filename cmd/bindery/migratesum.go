@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// tell says in one line how a migration ended.
-func (l *migrationList) tell(o *jobs.Outcome) {
+// report logs in one line how a migration ended.
+func (l *migrationList) report(o *jobs.Outcome) {
 	l.ended++
 	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
 	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, images.WithoutCredentials(o.Source))

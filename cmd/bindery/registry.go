@@ -132,7 +132,7 @@ func (p *program) registryTruncateCommand() *cli.Command {
 	}
 }
 
-// registryEdit does an edit of --database. What is wrong with the path is told before bundles are fetched.
+// registryEdit does an edit of --database. What is wrong with the path is reported before bundles are fetched.
 func (p *program) registryEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	path := c.String("database")
 	if err := p.checkCatalog(c, path); err != nil {

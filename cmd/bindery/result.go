@@ -107,7 +107,7 @@ type pushChecking struct {
 }
 
 // beginCheck begins a check. A registry that cannot be written to ends the context of the command, of which the caller
-// tells the cause.
+// returns the cause.
 func (p *program) beginCheck(c *cli.Context, dests []images.Destination) *pushChecking {
 	k := &pushChecking{done: make(chan struct{})}
 	all := c.Context
@@ -200,7 +200,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 		refs = append(refs, repository+"@"+d.String())
 	}
 	for _, r := range results {
-		// Only registries know an image by its digest; an image without a name is told by the digest alone.
+		// Only registries know an image by its digest; an image without a name is reported by the digest alone.
 		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
 			refs = append(refs, r.Reference)
 		}
@@ -211,7 +211,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 	return refs
 }
 
-// trafficLine tells what was moved to a registry.
+// trafficLine says what was moved to a registry.
 func trafficLine(t images.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
 		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),

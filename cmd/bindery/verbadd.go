@@ -175,7 +175,7 @@ func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	return o, nil
 }
 
-// applyLevel brings a bundle into the form that it shall have in the catalog.
+// applyLevel brings a bundle into the form that it is to have in the catalog.
 func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 	to := edit.Level(level)
 	switch {
