@@ -113,7 +113,7 @@ var errPlanned = errors.New("planned")
 type composer struct {
 	in   ComposeInput
 	o    *Options
-	s    *spool
+	s    *blobSpool
 	at   *places
 	refs []*composed
 }
@@ -138,10 +138,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 	if len(in.References) == 0 {
 		return nil, errors.New("there is nothing to compose a catalog of")
 	}
-	s, err := newSpool(o.Dir)
-	if err != nil {
-		return nil, err
-	}
+	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
 	// A cache of all packages is made of the files of all packages.
 	c.in.Verify = in.Verify || len(o.Extra) > 0
@@ -195,9 +192,6 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	}
 	groups, err := c.divide(ctx, below)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.s.flush(); err != nil {
 		return nil, err
 	}
 	// Before any of it is parsed, so that what is parsed is held to it.
