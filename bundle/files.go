@@ -22,7 +22,7 @@ const (
 )
 
 // list returns the names of the regular files in a directory, sorted, and those of its directories. What is neither, or
-// has a name that nobody should have to deal with, is fatal. A link counts as what it leads to within the bundle.
+// has a name that could mislead its readers, is fatal. A link counts as what it leads to within the bundle.
 func (r *reader) list(dir string) (files, dirs []string, err error) {
 	entries, err := fs.ReadDir(r.fsys, dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// syntaxLine tells a document's error with the line counted from the start of the file.
+// syntaxLine returns a document's error with the line counted from the start of the file.
 func syntaxLine(err error, first int) (line int, message string, limit bool) {
 	var syntax *canon.SyntaxError
 	var l *canon.LimitError

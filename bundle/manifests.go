@@ -80,7 +80,7 @@ func (r *reader) failed(name string, err error) error {
 	return errStop
 }
 
-// ofMachine tells an error that says something about the machine, such as too many open files, from those that links and
+// ofMachine reports whether an error is about the machine, such as too many open files, and not one that links and
 // names of a bundle can bring about.
 func ofMachine(err error) bool {
 	var number syscall.Errno
@@ -158,7 +158,7 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 	}
 }
 
-// hasEmptyStart tells whether what stands above the line at which the first document with content begins is a document to
+// hasEmptyStart reports whether what stands above the line at which the first document with content begins is a document to
 // others: that is so if a separator is there that is not the first line.
 func hasEmptyStart(raw []byte, line int) bool {
 	for n := 1; n < line; n++ {
@@ -193,7 +193,7 @@ func (r *reader) undecodable(file string, first int, err error) error {
 	return nil
 }
 
-// head fills what identifies the object. It returns why a document is no object.
+// head fills what identifies the object. It returns the reason why a document is not an object.
 func (o *Object) head(json []byte) string {
 	if json[0] != '{' {
 		return "not a Kubernetes object, but a " + jsonType(json)

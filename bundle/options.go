@@ -22,7 +22,7 @@ type ReadOptions struct {
 	MediaType MediaType
 	// Limits bound what is read.
 	Limits Limits
-	// Warn, if not nil, is told each problem as it is found, but for those that are in the error.
+	// Warn, if not nil, is called with each problem as it is found, except those in the error.
 	Warn func(Problem)
 }
 

@@ -81,7 +81,7 @@ func (r *reader) wrong(p Problem) {
 	r.tell(p)
 }
 
-// Of one bundle so many problems are told: what has more is made to have them.
+// The most problems reported of one bundle: only a crafted bundle has more.
 const (
 	mostProblems = 1000
 	mostFatal    = 100
@@ -205,7 +205,7 @@ func (r *reader) isFlat() bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 }
 
-// isChart tells whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
+// isChart reports whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
 func (r *reader) isChart() bool {
 	for _, dir := range []string{".", r.b.ManifestsDir} {
 		if info, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil && info.Mode().IsRegular() {

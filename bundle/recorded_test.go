@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -28,9 +27,15 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// recordedBundles are the bundle directories beside the project, by "PACKAGE-vVERSION".
-var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
-	root := filepath.Join("..", "..", "shared", "oracle")
+// The recorded bundles are read once in a process.
+var (
+	readBundles sync.Once
+	allRead     map[string]fstest.MapFS
+	readErr     error
+)
+
+// recordedBundles are the recorded bundle directories, by "PACKAGE-vVERSION".
+func recordedBundles(root string) (map[string]fstest.MapFS, error) {
 	packed, err := os.Open(filepath.Join(root, "bundles-all-dev-packages.tar.zst"))
 	if err != nil {
 		return nil, err
@@ -85,18 +90,15 @@ var recordedBundles = sync.OnceValues(func() (map[string]fstest.MapFS, error) {
 		return err != nil
 	})
 	return bundles, err
-})
+}
 
 func allBundles(t testing.TB) map[string]fstest.MapFS {
 	t.Helper()
-	bundles, err := recordedBundles()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the collection of recorded bundles is not there: %v", err)
+	readBundles.Do(func() { allRead, readErr = recordedBundles(string(recorded.All(t))) })
+	if readErr != nil {
+		t.Fatal(readErr)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bundles
+	return allRead
 }
 
 // rendered is what opm prints for a blob.

@@ -2,9 +2,9 @@ package bundle
 
 import "fmt"
 
-// StrictProblems tells what the Operator Lifecycle Manager of version 1 objects to although [Read] does not: it wants
+// StrictProblems returns what the Operator Lifecycle Manager of version 1 objects to although [Read] does not: it wants
 // metadata/annotations.yaml of just that name, no directory among the manifests, every file in it to hold Kubernetes
-// objects, and exactly one ClusterServiceVersion in all their documents. Problems that Read has found already are told
+// objects, and exactly one ClusterServiceVersion in all their documents. Problems that Read has found already are reported
 // again where they are fatal for that reader.
 func (b *Bundle) StrictProblems() []Problem {
 	out := append([]Problem(nil), b.strict...)

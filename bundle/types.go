@@ -29,7 +29,7 @@ const (
 	Helm       MediaType = "helm"
 )
 
-// IsPlain tells whether the manifests are any Kubernetes objects, several to a file if they like.
+// IsPlain reports whether the manifests are any Kubernetes objects, several to a file if they like.
 func (m MediaType) IsPlain() bool { return m == Plain || m == PlainV0 }
 
 // Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
@@ -74,7 +74,7 @@ type Object struct {
 	Size int64
 }
 
-// First tells whether the object is the first document of its file. Only these count for the Operator Lifecycle Manager
+// First reports whether the object is the first document of its file. Only these count for the Operator Lifecycle Manager
 // of version 0 and for opm; version 1 reads all.
 func (o Object) First() bool { return o.Document == 0 }
 

@@ -69,7 +69,7 @@ type APIResourceReference struct {
 	Version string `json:"version"`
 }
 
-// Descriptor tells a user interface how to show a field of an API.
+// Descriptor describes to a user interface how to show a field of an API.
 type Descriptor struct {
 	Path         string          `json:"path"`
 	DisplayName  string          `json:"displayName,omitempty"`

@@ -120,7 +120,7 @@ func parse(m *Meta, odd *bool) (Blob, error) {
 }
 
 // parseAs reads a blob with the scanner or, where that does not see its way, with encoding/json by way of a struct F,
-// which also gives the error of what is no such blob.
+// which also gives the error for input that is no such blob.
 func parseAs[T any, F any, P interface {
 	*T
 	Blob

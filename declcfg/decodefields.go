@@ -203,7 +203,7 @@ func (s *scanner) base64() []byte {
 	}
 	data, err := base64.StdEncoding.DecodeString(string(raw[1 : len(raw)-1]))
 	if err != nil {
-		s.Fail() // an escape, or an error that encoding/json will tell
+		s.Fail() // an escape, or an error that encoding/json will report
 	}
 	return data
 }

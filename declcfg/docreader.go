@@ -92,7 +92,7 @@ func (d *docReader) document() (canon.Doc, error) {
 	d.count++
 	doc, err := d.split.Next()
 	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
-		// A file of comments only is no empty file: it is some text that is no catalog.
+		// A file of comments only is not empty, but holds no catalog either.
 		return canon.Doc{}, errNoObject
 	}
 	d.line = doc.Line

@@ -173,7 +173,7 @@ func (c *ChannelNode) cycle() string {
 }
 
 // checkChain checks that from the head every entry is reached along replaces, or skipped by some entry, and that
-// replaces makes no cycle. The walk ends at an edge to a bundle that is skipped: nobody upgrades from it along there.
+// replaces makes no cycle. The walk ends at an edge to a bundle that is skipped: no upgrade goes that way.
 // It takes time linear in the number of edges.
 func (c *ChannelNode) checkChain() error {
 	cur, err := c.Head()

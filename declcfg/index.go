@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// Index tells where the blobs of a catalog are, whatever the layout of its files, so that they can be read package by
+// Index records where the blobs of a catalog are, whatever the layout of its files, so that they can be read package by
 // package. Making it parses only blobs that do not show plainly which package they belong to, and it takes about a hundred
 // bytes of memory for each blob. An index is safe for concurrent use.
 type Index struct {
@@ -32,7 +32,7 @@ type IndexedDocument struct {
 var ErrIrregular = errors.New("a document begins with a separator")
 
 // NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
-// that keep it from telling where the blobs are, and returns them as [Load] does.
+// that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
 	quiet := o
@@ -85,7 +85,7 @@ func (x *Index) Files(wanted func(pkg string) bool) []string {
 
 var metaKeys = []string{"schema", "package", "name", "image"}
 
-// locate goes over a document and tells what it is.
+// locate goes over a document and returns what it is.
 func (d *docReader) locate() (IndexedDocument, error) {
 	doc, err := d.document()
 	if err != nil {

@@ -60,7 +60,7 @@ type LoadOptions struct {
 	Unknown bool
 	// Whole, unless nil, names packages of which a skeleton load drops nothing. It is called from several goroutines.
 	Whole func(pkg string) bool
-	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for whoever will decode
+	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for callers that decode
 	// all of them anyway. A skeleton load checks them all the same.
 	Lazy bool
 	// Warn is called for what is accepted but surely not meant, such as a key that stands twice in a mapping, or a
@@ -73,7 +73,7 @@ type LoadOptions struct {
 	Omitted func(Problem)
 	// Images makes [NewIndex] note the images of bundles.
 	Images bool
-	// Document, unless nil, is told of the document that each blob was read from, in the order of the file. It is called
+	// Document, unless nil, is called with the document that each blob was read from, in the order of the file. It is called
 	// from several goroutines, each of which reads another file. [Walk] does not call it.
 	Document func(Blob, Document)
 }
@@ -102,7 +102,7 @@ func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) 
 	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
 }
 
-// WalkBlobs calls fn for every blob of the catalog in fsys, as [Walk] does, but as [Load] reads them: for whoever needs each
+// WalkBlobs calls fn for every blob of the catalog in fsys, as [Walk] does, but as [Load] reads them: for callers that need each
 // of them only for a while. A blob belongs to fn. Blobs that stand before the problem of their file may be handed over.
 func WalkBlobs(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(Blob) error) error {
 	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (Blob, error) { return d.blob() }, fn)

@@ -12,18 +12,8 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
-
-// caseRoots are the directories of recorded cases: the project's own few, and the whole collection where it is at hand.
-func caseRoots(t *testing.T) []string {
-	roots := []string{"../testdata/oracle"}
-	if whole := "../../shared/oracle"; exists(whole) {
-		roots = append(roots, whole)
-	} else {
-		t.Logf("%s is not there: only the cases in testdata run", whole)
-	}
-	return roots
-}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -39,7 +29,7 @@ var differences = map[string]struct {
 }
 
 func TestRecordedCases(t *testing.T) {
-	for _, root := range caseRoots(t) {
+	for _, root := range []string{"../testdata/oracle", string(recorded.All(t))} {
 		cases := readCases(t, filepath.Join(root, "golden-fbc-cases", "cases.tsv"))
 		if len(cases) == 0 {
 			t.Fatalf("no cases in %s", root)

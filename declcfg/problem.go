@@ -26,7 +26,7 @@ const (
 	RuleEmpty          = "empty"           // a package without channels, a channel without bundles
 	RuleGraph          = "graph"           // heads, cycles, stranded bundles
 	RuleReplaces       = "replaces"        // a replaced bundle that the channel has no entry for; a note, not an error
-	RuleSkipRange      = "skip-range"      // a skipRange that is no version range
+	RuleSkipRange      = "skip-range"      // a skipRange that cannot be parsed
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )
 

@@ -21,7 +21,7 @@ type Repair struct {
 // changes:
 //
 //   - a transport or blanks around the name of an image are removed;
-//   - a related image that is no pull spec even so is dropped;
+//   - a related image that is still no pull spec is dropped;
 //   - a replaced bundle that the channel has no entry for is skipped instead: upgrades from it stay, and the channel ends there;
 //   - an entry does not replace or skip itself, or a bundle without a name;
 //   - an entry that repeats another one is dropped;

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// maxSkipRange bounds the length of a skipRange in bytes: what is longer is no range that a person or a tool wrote.
+// maxSkipRange bounds the length of a skipRange in bytes: no author writes a longer one.
 const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns

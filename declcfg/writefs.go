@@ -90,7 +90,7 @@ func (w *fsWriter) closeFile() error {
 	return err
 }
 
-// abandonFile closes a file that will be removed: whether it could be written has been told.
+// abandonFile closes a file that will be removed: an error of writing has been reported.
 func (w *fsWriter) abandonFile() error {
 	if w.file == nil {
 		return nil

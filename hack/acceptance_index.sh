@@ -8,7 +8,11 @@ index_repo=127.0.0.1:$index_port
 index_dir=$work/index
 # The recorded answers are about bundles of a registry of that name.
 recorded_host=127.0.0.1:5056
-recorded_dir=../shared/oracle
+
+# recorded NAME... writes files of the collection of recorded answers to standard output, and recorded_to DIR NAME... to a
+# directory. What is called .zst is not compressed in it.
+recorded() { zstd -dqc --long=27 testdata/recorded.tar.zst | tar -xO "$@"; }
+recorded_to() { local to=$1; shift; mkdir -p "$to"; zstd -dqc --long=27 testdata/recorded.tar.zst | tar -xC "$to" "$@"; }
 
 # A registry with the bundles of two packages, and what is needed to find them under the recorded name.
 index_setup() {
@@ -25,18 +29,15 @@ END
     printf '[[registry]]\nprefix = "%s"\nlocation = "%s"\ninsecure = true\n[[registry]]\nlocation = "%s"\ninsecure = true\n' \
         "$recorded_host" "$index_repo" "$index_repo" >"$index_dir/registries.conf"
     index_bundles=()
-    local dir from=testdata/bundles
-    [ -d "$recorded_dir/bundles" ] && from=$recorded_dir/bundles
+    recorded_to "$index_dir/recorded" bundles/etcd bundles/silicom-sts-operator
+    local dir from=$index_dir/recorded/bundles
     for dir in "$from"/etcd/*/ "$from"/silicom-sts-operator/*/; do
         local version pkg; version=$(basename "$dir"); pkg=$(basename "$(dirname "$dir")")
         "$bindery" build bundle "$dir" -q -t "$index_repo/community/$pkg:v$version" --push --use-http --skip-validation >/dev/null
         index_bundles+=("$recorded_host/community/$pkg:v$version")
     done
     index_list=$(IFS=,; echo "${index_bundles[*]}")
-    [ -d "$recorded_dir" ] && zstdcat "$recorded_dir/golden-grpc/small-fbc/calls.ndjson.zst" >"$index_dir/calls.ndjson"
-    # Without the recorded bundles the graphs have gaps that mode replaces would not accept.
-    index_mode=semver index_cut=v0.0.1
-    if [ -d "$recorded_dir/bundles" ]; then index_mode=replaces index_cut=v0.0.5; fi
+    recorded golden-grpc/small-fbc/calls.ndjson.zst >"$index_dir/calls.ndjson"
 }
 
 # index runs the command with what it needs to find the registry, and its temporary files in a place of their own. In the
@@ -89,7 +90,7 @@ index_images() {
     local format image other
     for format in sqlite fbc; do
         image=$index_repo/acme/$format
-        index add -q -b "$index_list" --mode $index_mode --output-format $format -t "$image:v1" --push >/dev/null
+        index add -q -b "$index_list" --mode replaces --output-format $format -t "$image:v1" --push >/dev/null
         if [ $format = sqlite ]; then
             [ "$(index_label "$image:v1" database)" = /database/index.db ]
             [ "$(index_label "$image:v1" configs)" = "" ]
@@ -97,10 +98,9 @@ index_images() {
             [ "$(index_label "$image:v1" configs)" = /configs ]
             [ "$(index_label "$image:v1" database)" = "" ]
         fi
-        if [ -e "$index_dir/calls.ndjson" ]; then serve_image "$image:v1" "$work/rpc" PORT replay "$index_dir/calls.ndjson"
-        else serve_image "$image:v1" packages_of PORT "etcd silicom-sts-operator"; fi
+        serve_image "$image:v1" "$work/rpc" PORT replay "$index_dir/calls.ndjson"
         # The same again is the same image.
-        index add -q -b "$index_list" --mode $index_mode --output-format $format -t "$image:again" --push >/dev/null
+        index add -q -b "$index_list" --mode replaces --output-format $format -t "$image:again" --push >/dev/null
         [ "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$image:v1")" = "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$image:again")" ]
 
         index prune -q -p etcd -f "$image:v1" -t "$image:pruned" --push >/dev/null
@@ -114,13 +114,11 @@ index_images() {
 
         index rm -q -o etcd -f "$image:v1" -t "$image:removed" --push >/dev/null
         serve_image "$image:removed" packages_of PORT silicom-sts-operator
-        if [ "$index_mode" = replaces ]; then # else there is one bundle of the package, which cannot be truncated
-        index deprecatetruncate -q -b "silicom-sts-operator/silicom-sts-operator.$index_cut" -f "$image:v1" -t "$image:truncated" --push >/dev/null
+        index deprecatetruncate -q -b "silicom-sts-operator/silicom-sts-operator.v0.0.5" -f "$image:v1" -t "$image:truncated" --push >/dev/null
         serve_image "$image:truncated" packages_of PORT "etcd silicom-sts-operator"
         quiet list bundles "$image:truncated" --use-http >"$index_dir/bundles"
-        grep -q "silicom-sts-operator.$index_cut" "$index_dir/bundles"
+        grep -q "silicom-sts-operator.v0.0.5" "$index_dir/bundles"
         if grep -q 'silicom-sts-operator.v0.0.4' "$index_dir/bundles"; then return 1; fi
-        fi
 
         other=$([ $format = sqlite ] && echo fbc || echo sqlite)
         index prune-stranded -q -f "$image:v1" -t "$image:other" --output-format "$other" --push >/dev/null
@@ -149,7 +147,7 @@ index_killed() {
     local i pid n=${ACCEPTANCE_KILLS:-60} at=$index_dir/killed image=$index_repo/acme/killed want
     mkdir -p "$at/mine/cache" "$at/mine/database" "$at/out"
     echo mine | tee "$at/mine/cache/file" >"$at/mine/database/file"
-    index add -q -b "$index_list" --mode $index_mode --output-format sqlite -t "$image:v1" --push >/dev/null
+    index add -q -b "$index_list" --mode replaces --output-format sqlite -t "$image:v1" --push >/dev/null
     want=$(index rm -q -o etcd -f "$image:v1" -t "$image:want" --push | tail -n 1); want=${want#*@}
     for i in $(seq "$n"); do
         index_exec rm -q -o etcd -f "$image:v1" -t "$image:new$i" --push --output "oci:$at/out/layout:v1" >/dev/null 2>&1 &
@@ -181,7 +179,7 @@ index_together() {
     local i at=$index_dir/together image=$index_repo/acme/together pid failed=0
     mkdir -p "$at/cache" "$at/database"
     echo mine | tee "$at/cache/file" >"$at/database/file"
-    index add -q -b "$index_list" --mode $index_mode --output-format sqlite -t "$image:v1" --push >/dev/null
+    index add -q -b "$index_list" --mode replaces --output-format sqlite -t "$image:v1" --push >/dev/null
     for i in $(seq 5); do
         local started=()
         (cd "$at" && index_exec rm -q -o etcd -f "$image:v1" -t acme/index:etcd >/dev/null 2>"$index_dir/1.err") & started+=($!)

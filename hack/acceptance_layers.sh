@@ -20,8 +20,7 @@ END_CONFIG
     docker-registry serve "$layers_dir/registry.yml" >"$layers_dir/registry.log" 2>&1 &
     pids+=($!)
     local i; for i in $(seq 100); do (exec 3<>"/dev/tcp/127.0.0.1/$layers_port") 2>/dev/null && break; sleep 0.05; done
-    [ -d "$recorded_dir" ] && zstdcat "$recorded_dir/golden-grpc/fbc-mini/calls.ndjson.zst" >"$layers_dir/calls.ndjson"
-    return 0
+    recorded golden-grpc/fbc-mini/calls.ndjson.zst >"$layers_dir/calls.ndjson"
 }
 
 # layered runs the command with a cache and temporary files in places of their own. layered_exec is the program itself.
@@ -36,11 +35,8 @@ asked() { sleep 0.1; tail -n +$((layers_seen + 1)) "$layers_dir/registry.log" | 
 # The bytes of all blobs and manifests in the registry.
 layers_stored() { find "$layers_dir/registry/docker/registry/v2/blobs" -type f -printf '%s\n' | awk '{n += $1} END {print n}'; }
 
-# Asks what the catalog's recording asked, or, where there is none, for the packages.
-layers_answers() {
-    if [ -e "$layers_dir/calls.ndjson" ]; then serve_image "$1" "$work/rpc" PORT replay "$layers_dir/calls.ndjson"
-    else serve_image "$1" packages_of PORT "$(find $layers_catalog -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ' | sed 's/ $//')"; fi
-}
+# Asks what the catalog's recording asked.
+layers_answers() { serve_image "$1" "$work/rpc" PORT replay "$layers_dir/calls.ndjson"; }
 
 # One package edited: its layer moves. Another repository: nothing moves. The same again: nothing is made or sent.
 layers_delta() {

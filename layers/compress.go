@@ -68,7 +68,7 @@ func newCodec(c Compression) (codec, error) {
 	return nil, fmt.Errorf("unknown compression %q", c)
 }
 
-// timeless is gzip with a header that tells nothing: the library would write the zero time's lowest 32 bits.
+// timeless is gzip with an empty header: the library would write the zero time's lowest 32 bits.
 type timeless struct{ *gzip.Writer }
 
 func (t timeless) Reset(w io.Writer) {

@@ -22,7 +22,7 @@ const keyFormat = "bindery layer 1"
 
 // Generations of what the compressors write. The number of a codec is raised with every change of its bytes, be it by a
 // level, a window, or a new version of the library: keys would otherwise stand for layers that are no longer made. The
-// golden digests of the tests tell when that is due.
+// golden digests of the tests show when that is due.
 const (
 	gzipGeneration = 1
 	zstdGeneration = 1

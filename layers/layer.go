@@ -19,15 +19,15 @@ var ErrChanged = errors.New("the file changed while it was read")
 
 // Layer is what goes into one layer of an image.
 type Layer struct {
-	// Name tells layers apart in errors and progress; it is not part of the content.
+	// Name identifies the layer in errors and progress; it is not part of the content.
 	Name string
 	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
 	Work    int64
 	Entries []Entry
 	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
 	More func(context.Context) ([]Entry, error)
-	// MoreID tells all that the entries of More depend on besides Entries and their contents: which program made them, in
-	// which form, and what it was told. Without it a layer that has More has no key.
+	// MoreID identifies all that the entries of More depend on besides Entries and their contents: which program made them, in
+	// which form, and with which options. Without it a layer that has More has no key.
 	MoreID string
 	// Finished are what writing the layer with nothing but a compression gave before. The bytes of one are copied where the options
 	// are the same.

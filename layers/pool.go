@@ -48,7 +48,7 @@ func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 	return p, nil
 }
 
-// Add has the layer written, waiting for a free worker. After a failure it does nothing: [Pool.Wait] tells. release,
+// Add has the layer written, waiting for a free worker. After a failure it does nothing: [Pool.Wait] returns the error. release,
 // unless nil, is called when the entries are needed no more, in any case.
 func (p *Pool) Add(l Layer, release func()) {
 	index := p.n

@@ -23,7 +23,7 @@ func NewStore(dir string) *Store { return &Store{dir: dir} }
 // Path is where the blob is, if it is in the store.
 func (s *Store) Path(d digest.Digest) string { return filepath.Join(s.dir, d.Encoded()) }
 
-// Has tells whether the blob is in the store.
+// Has reports whether the blob is in the store.
 func (s *Store) Has(d digest.Digest) bool {
 	info, err := os.Lstat(s.Path(d))
 	return err == nil && info.Mode().IsRegular()

@@ -13,16 +13,15 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // Five packages of a real catalog are rendered byte for byte as opm rendered them, at every level and in both formats,
 // and written per package as opm migrated them.
 func TestRecordedCatalog(t *testing.T) {
-	const catalog, golden = "../../shared/oracle/fbc/mini", "../../shared/oracle/golden-fbc/mini"
-	if _, err := os.Stat(golden); err != nil {
-		t.Skipf("the recorded answers are not beside the project (those in testdata are compared by declcfg's tests): %v", err)
-	}
+	all := string(recorded.All(t))
+	catalog, golden := filepath.Join(all, "fbc", "mini"), filepath.Join(all, "golden-fbc", "mini")
 	for name, c := range map[string]struct {
 		format declcfg.Format
 		level  edit.Level

@@ -48,7 +48,7 @@ func clientOf(ctx context.Context) string {
 	return ""
 }
 
-// fits tells whether there is room for size bytes more of a client. The caller holds the lock.
+// fits reports whether there is room for size bytes more of a client. The caller holds the lock.
 func (b *budget) fits(client string, size int) bool {
 	mine := b.clients[client]
 	return b.used+size <= b.limit && (mine == 0 || mine+size <= b.limit/4)
@@ -135,8 +135,8 @@ func (b *budget) release(client string, size int) {
 	b.wake()
 }
 
-// wake lets the waiters go for whom there is room, in the order of their arrival. Nobody overtakes one who waits for the
-// bytes of others; who waits for bytes of the own connection is passed by. The caller holds the lock.
+// wake lets the waiters go for which there is room, in the order of their arrival. None overtakes one that waits for the
+// bytes of others; one that waits for bytes of its own connection is skipped. The caller holds the lock.
 func (b *budget) wake() {
 	for e := b.waiters.Front(); e != nil; {
 		w, here := e.Value.(*waiter), e

@@ -44,7 +44,7 @@ type part struct {
 	err     error    // why it could not be
 }
 
-// encode validates and encodes a package and tells of answers that are too large.
+// encode validates and encodes a package and reports answers that are too large.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
 	valid := declcfg.ValidGraph
 	if b.anyImages {

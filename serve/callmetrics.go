@@ -56,7 +56,7 @@ func newCallMetrics(s *grpc.Server) map[string]*callMetrics {
 	return all
 }
 
-// codeOf is the code that a client is told.
+// codeOf is the status code that a client receives.
 func codeOf(err error) codes.Code {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return status.FromContextError(err).Code()
@@ -79,8 +79,8 @@ func (m *callMetrics) done(took time.Duration, code codes.Code, messages, bytes 
 	m.handled[code].Add(1)
 }
 
-// observe counts a call that ends when the returned function is called. It tells the log of the call when that is to
-// hear everything: the method and what came of it, nothing that the client said.
+// observe counts a call that ends when the returned function is called. It logs the call when the log is to
+// have everything: the method and the outcome, nothing of the request.
 func (s *Server) observe(ctx context.Context, fullMethod string) func(err error, messages, bytes uint64) {
 	m := s.calls[fullMethod]
 	if m != nil {

@@ -55,7 +55,7 @@ func (c *catalog) release() {
 	}
 }
 
-// retire closes the store as soon as nobody uses it.
+// retire closes the store as soon as no call uses it.
 func (c *catalog) retire() {
 	if c.users.Retire() {
 		c.store.Close()
@@ -71,7 +71,7 @@ func replacing(p *Package, name string, yield func([]byte) bool) bool {
 			if e.replaces == name && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}
-			// A skip of what is replaced anyway is no second way.
+			// A skip of what is replaced anyway is not a second way.
 			if e.replaces != name && slices.Contains(e.skips, name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}

@@ -13,7 +13,7 @@ import (
 
 // EncodePackage returns the cache file of a package: deterministic bytes that depend on nothing but its arguments. All
 // blobs of the catalog must belong to one package, or none of them to any. The catalog should have passed
-// [declcfg.Validate]; an error tells of whatever keeps it from being served. It must not be a skeleton.
+// [declcfg.Validate]; an error says what keeps it from being served. It must not be a skeleton.
 //
 // The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
 // catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
@@ -47,7 +47,7 @@ type LargeBundle struct {
 	Size                     int // of the largest answer, in bytes
 }
 
-// ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives unless told otherwise.
+// ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives by default.
 const ClientMessageLimit = 4 << 20
 
 // encodePackage encodes a package in the memory of buf, if that has room. Manifests that the catalog's bundles lack are those

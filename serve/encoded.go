@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// encoded is a cache file with what is to be told about it. Manifests may still be where they were spilled to, which must
+// encoded is a cache file and what is to be reported about it. Manifests may still be where they were spilled to, which must
 // be open until the file is written.
 type encoded struct {
 	name   string

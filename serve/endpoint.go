@@ -27,7 +27,7 @@ const (
 )
 
 // endpoint is an HTTP server of its own: bounded in connections, requests, headers and the time that a request may take to come. It
-// does not bound the time of an answer: who writes long ones sets deadlines.
+// does not bound the time of an answer: handlers that write long ones set deadlines.
 //
 // A timeout of [http.Server] for reading would end the context of long answers as well.
 type endpoint struct {
@@ -62,7 +62,7 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	return e, nil
 }
 
-// hurried gives a request's body, which nobody reads, little time to come: the server reads it before the next request.
+// hurried gives a request's body, which no handler reads, little time to come: the server reads it before the next request.
 func hurried(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {

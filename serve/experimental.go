@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// acknowledgeHeader must be "true" in the request: who asks knows that the method may go away.
+// acknowledgeHeader must be "true" in the request: with it a client accepts that the method may go away.
 const acknowledgeHeader = "x-acknowledge-experimental"
 
 func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog, req *api.ExperimentalListPackageCustomSchemasRequest, send func(answer) error) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // fingerprint is what is seen of a source without reading it: equal fingerprints mean that nothing has changed, as far as
-// names, sizes, times and, on Linux, inodes and times of their changes can tell. What cannot be looked at has one too.
+// names, sizes, times and, on Linux, inodes and times of their changes show. What cannot be looked at has one too.
 type fingerprint struct {
 	sum    [sha256.Size]byte
 	newest time.Time // of all changes
@@ -59,8 +59,8 @@ func (f *fingerprinter) file(name string, info fs.FileInfo) {
 }
 
 // lookAt takes the fingerprint of the files of a catalog in a directory, or of other files, each of which may be missing.
-// Links are followed, so that one that leads elsewhere is a change. The caller may not be told of errors: that of a
-// source which cannot be read is a fingerprint like any other, and reading it will tell.
+// Links are followed, so that one that leads elsewhere is a change. Errors are not returned: that of a
+// source which cannot be read is a fingerprint like any other, and reading the source reports it.
 func lookAt(paths ...string) fingerprint { return lookPast("", paths...) }
 
 // lookPast is [lookAt] without the cache that is in a directory below.

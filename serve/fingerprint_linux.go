@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// identity tells a file from another of the same name, size and time of modification.
+// identity distinguishes files of the same name, size and time of modification.
 func identity(info fs.FileInfo) (device, inode uint64, changed time.Time) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -19,7 +19,7 @@ const (
 	formatMagic   = "BINDERY\x00"
 	formatVersion = 1
 	// encoderGeneration is raised when the encoder writes other bytes for the same catalog, in a form that readers of this
-	// version take all the same: layers with older caches are made anew then.
+	// version take all the same: layers with older caches are rebuilt then.
 	encoderGeneration = 2
 	headerSize        = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
 
@@ -27,10 +27,10 @@ const (
 	maxIndexSize = 256 << 20
 )
 
-// CacheID tells all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
+// CacheID identifies all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
 func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
 
-// Errors of a cache file that cannot be used. [errors.Is] tells them apart.
+// Errors of a cache file that cannot be used. Test for them with [errors.Is].
 var (
 	// ErrCorrupt is a cache file whose bytes are not those that were written.
 	ErrCorrupt = fault.New(fault.Integrity, "cache file is corrupt")

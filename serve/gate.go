@@ -59,7 +59,7 @@ func (g *gate) run() {
 		if err != nil {
 			<-g.slots
 			var netErr net.Error
-			//lint:ignore SA1019 no other way tells a full file table from a closed listener
+			//lint:ignore SA1019 nothing else distinguishes a full file table from a closed listener
 			if errors.As(err, &netErr) && netErr.Temporary() {
 				select {
 				case <-time.After(delay):
@@ -139,7 +139,7 @@ func (g *gate) greet(c *gatedConn) {
 	c.heard.Store(time.Now().UnixNano())
 	g.mu.Lock()
 	g.waiting.Remove(place)
-	// One that had to go meanwhile is closed: nobody would take it from the map again, and it would be the first to have to
+	// One that had to go meanwhile is closed: it would never be taken from the map again, and it would be the first to have to
 	// go every time.
 	if err == nil && !c.gone {
 		g.greeted[c] = struct{}{}
@@ -166,7 +166,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the listener and the connections that nobody has taken.
+// Close closes the listener and the connections that have not been taken.
 func (g *gate) Close() error {
 	g.fail(net.ErrClosed)
 	return g.Listener.Close()
@@ -195,7 +195,7 @@ type gatedConn struct {
 	net.Conn
 	gate  *gate
 	first []byte
-	heard atomic.Int64 // when the client has said something last, in nanoseconds since 1970
+	heard atomic.Int64 // when the client has last sent something, in nanoseconds since 1970
 	once  sync.Once
 	gone  bool // closed; under the lock of gate
 }

@@ -27,7 +27,7 @@ type SourceFile struct {
 	Size   int64
 	Digest [sha256.Size]byte
 	// Packages is the number of packages of which the file holds blobs, blobs of no package counting as one more. It
-	// tells that the cache file of another package is missing.
+	// shows that the cache file of another package is missing.
 	Packages int
 }
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Defaults of [Limits] that commands tell of.
+// Defaults of [Limits], for the help of commands.
 const (
 	DefaultConnections = 4096
 	DefaultStreams     = 100
@@ -22,7 +22,7 @@ type Limits struct {
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
 	AnswerMemory  int           // of all answers that are being sent, in bytes; default 16 MiB
 	AnswerWait    time.Duration // for a share of AnswerMemory; default 10 s
-	Handshake     time.Duration // until a new connection has said that it is HTTP/2; default 10 s
+	Handshake     time.Duration // until a new connection has sent the preface of HTTP/2; default 10 s
 	Request       time.Duration // from the begin of a call until its request is there; default 30 s
 	Idle          time.Duration // of a connection without calls; default 15 min
 	Age           time.Duration // of a connection, after which it takes no more calls; default 2 h

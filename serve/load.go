@@ -26,11 +26,11 @@ type LoadOptions struct {
 	EnforceIntegrity bool
 	// MustWrite makes it an error when CacheDir cannot be written.
 	MustWrite bool
-	// Log is told what is done with the cache and what is odd in the catalog. Nil drops it.
+	// Log receives what is done with the cache and what is odd in the catalog. Nil drops it.
 	Log *slog.Logger
 }
 
-// Errors of [Load] that a caller tells apart.
+// Errors of [Load] that a caller can test for.
 var (
 	// ErrIntegrity is a cache that does not match its catalog, where that is not allowed.
 	ErrIntegrity = fault.New(fault.Integrity, "integrity check failed")
@@ -240,7 +240,7 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	return nil
 }
 
-// tell logs why something has to be built.
+// log reports why something has to be built.
 func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
 	log := l.Log.With("configs", l.src.name)
 	if l.CacheDir != "" {

@@ -105,7 +105,7 @@ func isBlank(fsys fs.FS, name string) bool {
 	}
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return false // building from it will tell
+		return false // building from it reports why
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" {

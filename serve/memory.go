@@ -63,7 +63,7 @@ func containerMemory(fsys fs.FS) (int64, bool) {
 			if err != nil {
 				continue
 			}
-			// "max" is no number, and version 1 says the largest multiple of a page for no limit.
+			// No limit is written "max", and in version 1 as the largest multiple of a page.
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
 				least = min(least, n)
 			}

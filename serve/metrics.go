@@ -12,7 +12,7 @@ import (
 // metricsType is the content type of Prometheus' text format.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// loadMetrics tell how loading the catalog went. They are safe for concurrent use.
+// loadMetrics count how loading the catalog went. They are safe for concurrent use.
 type loadMetrics struct {
 	loaded, failed, torn atomic.Uint64
 	lastFailed           atomic.Bool  // the last attempt
@@ -31,7 +31,7 @@ func (m *loadMetrics) done(start time.Time, err error) {
 	m.loadedAt.Store(time.Now().UnixMilli())
 }
 
-// exposition is everything that /metrics tells.
+// exposition is the content of /metrics.
 type exposition struct {
 	server  *Server
 	loads   *loadMetrics
@@ -127,7 +127,7 @@ func (s *Server) writeMetrics(t *promText) {
 	t.single("bindery_catalog_cache_bytes", "gauge", "Bytes of the cache files from which the catalog is served.", float64(size))
 }
 
-// runtimeMetrics are what Go tells of itself, under the names that its client library has made known.
+// runtimeMetrics are those of Go's runtime, under the names of Prometheus' Go client.
 var runtimeMetrics = [...]struct{ from, name, kind, help string }{
 	{"/sched/goroutines:goroutines", "go_goroutines", "gauge", "Goroutines that exist."},
 	{"/gc/cycles/total:gc-cycles", "go_gc_cycles_total", "counter", "Garbage collections that were completed."},

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
 // recordedCall is one recorded call of opm's server.
@@ -41,14 +42,10 @@ type recordedCall struct {
 	Err  string            `json:"err"`
 }
 
-// oracleDir returns the directory of all recorded answers; tests that need it are skipped where it is not.
+// oracleDir returns the directory of all recorded answers.
 func oracleDir(t testing.TB) string {
 	t.Helper()
-	dir := "../../shared/oracle"
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the full set of recorded answers is not here: %v", err)
-	}
-	return dir
+	return string(recorded.All(t))
 }
 
 // readFile reads a file, or the .zst of it.

@@ -31,7 +31,7 @@ type pages struct {
 	used  int
 	calls int // that are open
 	list  []page
-	// idle are those in memory that nobody uses. Any of them makes room: a list is asked for from its beginning to its end,
+	// idle are those in memory that no call uses. Any of them makes room: a list is asked for from its beginning to its end,
 	// so that of those used least lately the next is always the one that is wanted next.
 	idle map[*page]struct{}
 }
@@ -164,7 +164,7 @@ func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
 	return mem.NewBuffer(&g.data, pageUse{p, g, done}), g.ends
 }
 
-// keep puts a page into memory, in place of others that nobody uses. It has no user yet.
+// keep puts a page into memory, in place of others that no call uses. It has no user yet.
 func (p *pages) keep(g *page, data []byte, ends []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// writeProcess adds what Linux tells of the process. What cannot be read is left out.
+// writeProcess adds the figures of /proc. What cannot be read is left out.
 func writeProcess(t *promText) {
 	if fds, ok := openFiles(); ok {
 		t.single("process_open_fds", "gauge", "Open file descriptors.", float64(fds))

@@ -2,5 +2,5 @@
 
 package serve
 
-// writeProcess adds nothing: only Linux tells in files what there is to tell.
+// writeProcess adds nothing: only Linux has the files that they come from.
 func writeProcess(*promText) {}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// profiles are offered over HTTP to who develops the program.
+// profiles are offered over HTTP to developers of the program.
 type profiles struct {
 	log    *slog.Logger
 	server *http.Server // nil where nothing is offered
@@ -23,7 +23,7 @@ type profiles struct {
 	ready   bool
 }
 
-// openProfiles listens on an address. A port that is taken is no reason not to serve a catalog. With capture a profile of
+// openProfiles listens on an address. A catalog is served even if the port is taken. With capture a profile of
 // the processor's time is taken from now until [profiles.started].
 func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
 	p := &profiles{log: log}

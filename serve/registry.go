@@ -240,7 +240,7 @@ func (r *registry) sendLoose(ctx context.Context, c *catalog, g *page, send func
 		b := &ref.pkg.bundles[e.bundle]
 		records := []record{b.light, b.heavy}
 		if b.hasImage {
-			records = records[:1] // whoever lists bundles takes the manifests from the image
+			records = records[:1] // clients that list bundles take the manifests from the image
 		}
 		var a answer
 		if a, err = r.reader.read(ctx, ref.pkg, appendEntry(nil, ref.channel.name, e, true), records...); err == nil {

@@ -22,7 +22,7 @@ type catalogLoader struct {
 	every   time.Duration
 	log     *slog.Logger
 	metrics loadMetrics
-	// use hands a catalog over to who answers.
+	// use makes a catalog the one that calls are answered from.
 	use func(held)
 	// site gets the catalog's content; nil where nothing is offered over HTTP.
 	site *web.Site
@@ -35,7 +35,7 @@ type catalogLoader struct {
 	wait  time.Duration
 }
 
-// held is what was loaded of a source. It is closed by who does not hand it over.
+// held is what was loaded of a source. It is closed if it is not put to use.
 type held struct {
 	Store
 	content *web.Content // nil where nothing is offered over HTTP
@@ -125,7 +125,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// open opens the source anew.
+// open opens the source again.
 func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if c.src.open == nil {
 		return Source{}, errors.New("it cannot be opened again")
@@ -134,7 +134,7 @@ func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if err != nil {
 		return src, err
 	}
-	// What was said about the source holds for it at any time.
+	// Errors about the source name it and hold at any time.
 	if src.open == nil {
 		src.open = c.src.open
 	}
@@ -164,7 +164,7 @@ func (c *catalogLoader) first(ctx context.Context) (held, error) {
 	return h, err
 }
 
-// again opens the source anew and loads it. A source that cannot be opened has been tried like one that cannot be loaded.
+// again reopens the source and loads it. A source that cannot be opened has been tried like one that cannot be loaded.
 func (c *catalogLoader) again(ctx context.Context) (held, error) {
 	start := time.Now()
 	before, _ := c.src.fingerprint()
@@ -181,7 +181,7 @@ func (c *catalogLoader) again(ctx context.Context) (held, error) {
 	return c.once(ctx, src)
 }
 
-// reload replaces the catalog, or leaves the old one and tells why. It reports whether it should be tried again soon.
+// reload replaces the catalog, or leaves the old one and logs why. It reports whether it should be tried again soon.
 func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	start := time.Now()
 	h, err := c.again(ctx)
@@ -211,7 +211,7 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	return false
 }
 
-// changed looks at the source and tells whether it has a change that was not tried, and, as soon as two looks agree,
+// changed looks at the source and reports whether it has a change that was not tried, and, as soon as two looks agree,
 // whether that is to be loaded.
 func (c *catalogLoader) changed() (load, soon bool) {
 	if c.wait > 0 && !time.Now().Before(c.retry) {
@@ -233,7 +233,7 @@ func (c *catalogLoader) changed() (load, soon bool) {
 const mostRetryWait = 5 * time.Minute
 
 // retryAfter remembers when to try again after an error, or after none, and waits longer each time. Nothing is tried where
-// nobody looks for changes either.
+// changes are not looked for either.
 func (c *catalogLoader) retryAfter(err error) {
 	if err == nil || !passing(err) || c.every <= 0 {
 		c.wait = 0
@@ -257,7 +257,7 @@ func passing(err error) bool {
 // shortly is when the next look is due after one that saw a change.
 func (c *catalogLoader) shortly() time.Duration { return min(c.every, time.Second) }
 
-// watch reloads until ctx ends: for each value of again, and, where every is not 0, when a look at the source tells that
+// watch reloads until ctx ends: for each value of again, and, where every is not 0, when a look at the source shows that
 // it has changed. The certificate is looked at with it.
 func (c *catalogLoader) watch(ctx context.Context, again <-chan os.Signal, cert *certificate) {
 	timer := time.NewTimer(c.every)

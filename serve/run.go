@@ -19,7 +19,7 @@ import (
 // DefaultPort is the port on which clients expect a catalog.
 const DefaultPort = 50051
 
-// DefaultReloadEvery is how often commands look for changes when nothing else is said.
+// DefaultReloadEvery is how often commands look for changes by default.
 const DefaultReloadEvery = 10 * time.Second
 
 // Options say how [Run] serves. The zero value serves on a free port with the catalog's own cache.
@@ -157,7 +157,7 @@ func (r *running) serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() {
 		err := r.server.Serve(stop, r.listener)
-		// Without a listener there is no use in loading.
+		// Loading is of no use without a listener.
 		cancel()
 		served <- err
 	}()

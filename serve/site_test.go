@@ -72,7 +72,7 @@ func TestHTTPOffersEverySource(t *testing.T) {
 	}
 }
 
-// Until the catalog is there, clients are told to come again, and so they are by gRPC.
+// Until the catalog is there, clients are reported to come again, and so they are by gRPC.
 func TestHTTPBeforeTheCatalog(t *testing.T) {
 	l, ask, asked := listenLocally(t), make(chan struct{}), make(chan error, 1)
 	go func() {

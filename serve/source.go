@@ -34,7 +34,7 @@ func Directory(dir string) (Source, error) {
 	}
 	return Source{
 		name: dir, fsys: fsys, path: dir, dir: dir,
-		// A path may lead to another directory later: links are followed anew.
+		// A path may lead to another directory later: links are followed again.
 		open: func(context.Context) (Source, error) { return Directory(dir) },
 	}, nil
 }

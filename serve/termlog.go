@@ -17,7 +17,7 @@ type terminationLog struct {
 func openTerminationLog(path string, log *slog.Logger) *terminationLog {
 	t := &terminationLog{log: log}
 	if path == os.DevNull {
-		return t // who gives it wants none
+		return t // an empty name means none
 	}
 	// Anything but a file is not even opened: a pipe would hold the server up until somebody reads it.
 	info, err := os.Stat(path)

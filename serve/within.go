@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// without is the source without a cache directory that is below its own directory. What is written there is no part of the
+// without is the source without a cache directory that is below its own directory. What is written there is not part of the
 // catalog: a server would end because it cannot read its own cache as blobs, or load the catalog again for ever because
 // that has changed.
 func (s Source) without(cacheDir string) Source {

@@ -41,7 +41,7 @@ func (db *DB) BlobsOf(ctx context.Context, wanted func(pkg string) bool) iter.Se
 				s.send(item{err: db.wrap(classify(ctx, err))})
 			}
 		}()
-		// Whoever leaves the iteration may close the database: nobody reads it any more then.
+		// After the iteration has ended the caller may close the database: nothing reads it then.
 		defer func() {
 			cancel()
 			for range s.items {

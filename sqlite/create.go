@@ -17,7 +17,7 @@ type WriteOptions struct {
 	// Lossy writes a catalog of which a database cannot hold everything. What it cannot hold is left out, and each piece
 	// is a finding of kind Lost. Without it such a catalog is refused with a *[LossError].
 	Lossy bool
-	// Origins, unless nil, tells what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
+	// Origins, unless nil, returns what a bundle says of its own edges. Of bundles that it knows nothing of the columns say what
 	// their channels and their ClusterServiceVersions do.
 	Origins func(pkg, bundle string) (Origin, bool)
 	// HeadManifests writes the manifests of the heads of channels, and of bundles without an image, and no others:
@@ -50,7 +50,7 @@ type Written struct {
 	Entries int `json:"entries"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
-	// Findings tell what the database says otherwise than the catalog (kind Changed) or not at all (kind Lost), sorted.
+	// Findings list what the database says differently from the catalog (kind Changed) or not at all (kind Lost), sorted.
 	Findings []Finding `json:"findings"`
 }
 
@@ -123,7 +123,7 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 	return writeFile(ctx, path, lock, blobs, o)
 }
 
-// Replace changes a database: change is given the open database, and returns the blobs of what it shall be, for which it
+// Replace changes a database: change is given the open database, and returns the blobs of its new content, for which it
 // may read the database until the last blob has been taken. Other writers are kept out in between. If change returns
 // neither blobs nor an error the file stays as it is, and Written is nil.
 //
@@ -131,7 +131,7 @@ func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, erro
 // for the first, and is given what that made.
 //
 // What the database has and its catalog does not, such as bundles in no channel, is not in the new file: [DB.Findings]
-// tells of it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
+// names it. Otherwise everything is as in [Create]. The file need not be of the last schema version; the new one is.
 func Replace(ctx context.Context, path string, read Options, write WriteOptions, change func(context.Context, *DB) (iter.Seq2[declcfg.Blob, error], error)) (_ *Written, err error) {
 	write = write.withDefaults()
 	lock, err := lockForWriting(ctx, path, write.Wait)

@@ -17,7 +17,7 @@ type edges struct {
 // node is a bundle's place in a channel.
 type node struct{ channel, bundle string }
 
-// readEdges tells replaced bundles from skipped ones. The table does not: both are entries with a reference to another
+// readEdges distinguishes replaced bundles from skipped ones. The table does not: both are entries with a reference to another
 // entry. But the chain of replaced bundles begins at the entries of least depth, and the entries that stand for a skip
 // are not reached from there. An entry of that chain replaces what it refers to, any other entry skips it.
 //

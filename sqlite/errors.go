@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The kinds of errors that a caller may want to tell apart, for use with [errors.Is].
+// The kinds of errors that a caller may want to distinguish, for use with [errors.Is].
 var (
 	// ErrNotDatabase is returned for a file that is not a SQLite database.
 	ErrNotDatabase = fault.New(fault.Input, "not a SQLite database")

@@ -196,7 +196,7 @@ func (s *source) settle(ctx context.Context) (err error) {
 	return errors.Join(classify(ctx, err), db.Close())
 }
 
-// fileState tells whether a file has changed.
+// fileState identifies the content of a file, to see whether it has changed.
 type fileState struct {
 	size int64
 	time time.Time

@@ -43,7 +43,7 @@ type Finding struct {
 	Reason string `json:"reason"`
 }
 
-// Altered tells whether something was changed on request.
+// Altered reports whether something was changed on request.
 func (f Finding) Altered() bool { return f.Kind == Repaired && f.Before != f.After }
 
 // RepairFinding is the finding about a change.

@@ -17,7 +17,7 @@ const headerSize = 100
 // header is what is needed of a database file's first 100 bytes.
 type header struct {
 	pageSize int64
-	pages    int64 // 0 where the header does not tell
+	pages    int64 // 0 if the header does not say
 	wal      bool  // the file is in write-ahead-log mode
 }
 

@@ -36,7 +36,7 @@ func (db *DB) Load(ctx context.Context) error {
 	return db.wrap(err)
 }
 
-// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects tells of those. The
+// Skeleton loads the database and returns the catalog without the manifests of bundles: HasObjects says which bundles have some. The
 // catalog is in opm's writing order and shares memory with the database; it is not to be modified.
 func (db *DB) Skeleton(ctx context.Context) (*declcfg.Catalog, error) {
 	packages, err := db.loaded(ctx)

@@ -18,9 +18,9 @@ type Options struct {
 	Compat Compat
 	// AnyImages takes images that are no pull specs, as opm does where it reads databases, and so does CompatOPM.
 	AnyImages bool
-	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] tells which and why.
+	// KeepGoing leaves out the packages that are broken, instead of failing. [DB.Findings] lists them with the reasons.
 	KeepGoing bool
-	// Repair repairs packages as [declcfg.Catalog.Repair] does, before they are checked. [DB.Findings] tells what was
+	// Repair repairs packages as [declcfg.Catalog.Repair] does, before they are checked. [DB.Findings] lists what was
 	// changed.
 	Repair bool
 	// CSVOnly leaves out the manifests of bundles other than the ClusterServiceVersion, for callers that replace all of

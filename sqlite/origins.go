@@ -20,7 +20,7 @@ type Origin struct {
 // own are those columns as they are stored.
 type own struct{ replaces, skips, substitutesFor text }
 
-// readOwn reads the columns. What is no text counts as missing: only additions to the package need it.
+// readOwn reads the columns. A value that is not text counts as missing: only additions to the package need it.
 func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes) error {
 	for i, target := range []*text{&b.own.replaces, &b.own.skips, &b.own.substitutesFor} {
 		if !utf8.Valid(row[i]) || bytes.IndexByte(row[i], 0) >= 0 {

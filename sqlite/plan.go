@@ -108,7 +108,7 @@ func (p *packageWriter) origin(b *declcfg.Bundle, plan *plan, c *csv) (Origin, e
 }
 
 // replaces is what a bundle replaces in all of its channels. Readers have the edges from table channel_entry; this is for
-// opm when it adds bundles to the package, and makes the channels anew.
+// opm when it adds bundles to the package, and computes the channels again.
 func (p *packageWriter) replaces(b *declcfg.Bundle, plan *plan, c *csv) string {
 	ofCSV := ""
 	if c != nil {

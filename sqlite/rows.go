@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// text is a value of a text column; null tells NULL from the empty string.
+// text is a value of a text column; null distinguishes NULL from the empty string.
 type text struct {
 	s    string
 	null bool

@@ -13,7 +13,7 @@ import (
 // maxSchemaVersion is the last version that was ever written.
 const maxSchemaVersion = 13
 
-// The tables of an index database, in all of its versions. The value tells whether the table is read.
+// The tables of an index database, in all of its versions. The value says whether the table is read.
 var indexTables = map[string]bool{
 	"schema_migrations": true,
 	"operatorbundle":    true,

@@ -60,7 +60,7 @@ func (p *packageWriter) bundle(ctx context.Context, b *declcfg.Bundle) error {
 	return p.properties(ctx, b, property.Version, columns)
 }
 
-// release tells what becomes of a release: it stays in the property, but nobody who reads databases looks for it there.
+// release reports what becomes of a release: it stays in the property, where no reader of databases looks for it.
 func (p *packageWriter) release(b *declcfg.Bundle, property declcfg.PackageProperty) {
 	if property.Release != "" {
 		p.changed(Finding{Bundle: b.Name, Field: "release", Reason: "the release is kept in a property; opm does not read it from a database"})

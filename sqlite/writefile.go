@@ -144,7 +144,7 @@ func fileURI(path string, params ...string) (string, error) {
 	return uri, nil
 }
 
-// sameFile tells whether a path still names the file that it named before; absent is a file too.
+// sameFile reports whether a path still names the file that it named before; absent is a file too.
 func sameFile(path string, before fs.FileInfo) (bool, error) {
 	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -60,7 +60,7 @@ func openForLocking(path string, wait time.Duration) (*writeLock, error) {
 	stat, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if l.file, err = openNewLock(newLockPath(path)); err != nil {
-			l.file = nil // if that matters, whoever writes the file will tell
+			l.file = nil // if that matters, writing the file fails too
 		}
 		return l, nil
 	}
@@ -139,8 +139,8 @@ func (l *writeLock) checkCompanions() error {
 	return nil
 }
 
-// keepOut takes SQLite's lock of the database, so that nobody writes into the file that is about to be replaced. What is
-// there may also be no database, or one with a log: nobody is writing to that, as the log has no content.
+// keepOut takes SQLite's lock of the database, so that no process writes into the file that is about to be replaced. What is
+// there may also be no database, or one with a log: no process is writing to that, as the log has no content.
 func (l *writeLock) keepOut(ctx context.Context) error {
 	if l.stat == nil {
 		return nil
@@ -169,7 +169,7 @@ func (l *writeLock) keepOut(ctx context.Context) error {
 	return nil
 }
 
-// unchanged checks, right before the new file gets its name, that nobody has put another one there.
+// unchanged checks, right before the new file gets its name, that it has not been replaced by another file.
 func (l *writeLock) unchanged(path string) error {
 	same, err := sameFile(path, l.stat)
 	if err == nil && !same {

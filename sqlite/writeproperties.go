@@ -145,7 +145,7 @@ func (w *rowWriter) packageRequired(p property) error {
 	return w.row(insertDependency, canonical.Type, string(canonical.Value))
 }
 
-// more tells of fields of a value that its type does not have.
+// more reports fields of a value that its type does not have.
 func (w *rowWriter) more(p property, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {

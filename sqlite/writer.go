@@ -179,7 +179,7 @@ func (p *packageWriter) pkg(b *declcfg.Package) {
 	p.unknown(Finding{}, b.Unknown)
 }
 
-// unknown tells of fields that their schema does not define.
+// unknown reports fields that their schema does not define.
 func (p *packageWriter) unknown(at Finding, fields []declcfg.Field) {
 	for _, f := range fields {
 		at := at

@@ -119,7 +119,7 @@ const (
 	insertChannel = "INSERT INTO channel VALUES (?, ?, ?)"
 	insertEntry   = "INSERT INTO channel_entry VALUES (?, ?, ?, ?, ?, ?)"
 	insertAPI     = "INSERT INTO api VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET plural = excluded.plural WHERE excluded.plural != ''"
-	// Of an API of which no bundle has told the plural, another version may be known.
+	// If no bundle names the plural of an API, that of another version may be known.
 	completePlurals = `UPDATE api SET plural = coalesce((SELECT max(o.plural) FROM api o
 		WHERE o.group_name = api.group_name AND o.kind = api.kind), '') WHERE plural = ''`
 	insertProvider   = "INSERT INTO api_provider VALUES (?, ?, ?, ?, ?, ?)"

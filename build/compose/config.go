@@ -74,7 +74,7 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return ErrInvalid }
 
 // Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
-// be passed over. The problems are told, up to a
+// be passed over. The problems are reported, up to a
 // hundred; each is a [*Problem] of the class [ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
@@ -111,7 +111,7 @@ type reader struct {
 	file   string
 	config Config
 	errs   []error
-	more   int // problems beyond those that are told
+	more   int // problems beyond those that are reported
 }
 
 func (c *reader) problems() error {
@@ -181,7 +181,7 @@ func (c *reader) document(n *yaml.Node) {
 	}
 }
 
-// required tells whether a field has a value, and complains if it has none. A value that is no text has been complained of.
+// required reports whether a field has a value, and adds a problem if it has none. A value that is not text has one already.
 func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name string) bool {
 	switch f := fields[name]; {
 	case f == nil:
@@ -245,7 +245,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckImage refuses what is no full name of an image. What lies on the disk is no image: that needs a transport, oci: say.
+// CheckImage refuses anything but the full name of an image. A file on the disk needs a transport, such as oci:.
 func CheckImage(name string) error {
 	if !render.IsImageName(name) {
 		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", images.WithoutCredentials(name))

@@ -54,7 +54,7 @@ func (i *Images) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open opens the images of references: their manifests and configurations, nothing more. The problems of all are told, each
+// Open opens the images of references: their manifests and configurations, nothing more. The problems of all are reported, each
 // is a [*build.ReferenceError].
 func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err error) {
 	all := &Images{References: make([]build.Reference, len(refs)), opened: make([]*images.Image, len(refs))}

@@ -51,7 +51,7 @@ func (e *effort) add(n int64) error {
 	return nil
 }
 
-// word counts one word with its variables, of whose values length tells the longest, and returns how long it can become.
+// word counts one word with its variables, of whose values length returns the longest, and returns how long it can become.
 func (e *effort) word(word string, variables int, length func(string) int64) (int64, error) {
 	n, cost := expanded(word, variables, length)
 	return n, e.add(cost + square(n))
@@ -98,7 +98,7 @@ func square(n int64) int64 {
 	return n * n
 }
 
-// expands tells whether the library looks for variables in an instruction.
+// expands reports whether the library looks for variables in an instruction.
 func expands(name string) bool {
 	switch strings.ToLower(name) {
 	case command.Run, command.Cmd, command.Entrypoint, command.Healthcheck, command.Shell, command.Maintainer, command.Onbuild:

@@ -82,7 +82,7 @@ func (e *Evaluator) Close() error {
 	return errors.Join(append(errs, e.spool.close())...)
 }
 
-// warn tells something once, however many platforms there are.
+// warn reports a warning once, however many platforms there are.
 func (e *Evaluator) warn(text string) {
 	if e.o.Warn != nil && !e.warned[text] {
 		e.warned[text] = true
@@ -114,7 +114,7 @@ func (v *evaluation) grow(n int) error {
 func (e *evaluation) fail(line int, instruction string, err error) error {
 	var told Problems
 	if errors.As(err, &told) {
-		return told // another stage has told them, and that it is enough
+		return told // another stage has reported them, and that there are more
 	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
 	if len(e.problems) >= maxProblems || errors.Is(err, errLimit) {
@@ -173,7 +173,7 @@ func (v *evaluation) stageNamed(name string, before int) int {
 	return -1
 }
 
-// Evaluate finds out what the image of a platform is. Only stages that it needs are looked at. All problems that are found are told
+// Evaluate computes the image of a platform. Only stages that it needs are looked at. All problems that are found are reported
 // together; an error is [Problems] unless it is about the machine.
 func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error) {
 	v, target, err := e.begin(p)

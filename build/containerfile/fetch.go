@@ -34,7 +34,7 @@ func isGit(src string) bool {
 }
 
 // download fetches a file. Without a checksum the image would be another one whenever the server likes, so that there must be one:
-// the bytes are then known, and who sends them does not matter.
+// the bytes are then known, and the sender does not matter.
 func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node, name string, err error) {
 	u, err := url.Parse(src)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 )
 
-// told adds an instruction to the history, in the words of other builders but for the digests of what was copied.
+// record adds an instruction to the history, in the words of other builders but for the digests of what was copied.
 func (s *stage) told(n *parser.Node) {
 	created := s.e.o.created()
 	s.history = append(s.history, v1.History{Created: &created, CreatedBy: createdBy(n), EmptyLayer: true})

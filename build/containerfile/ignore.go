@@ -41,7 +41,7 @@ func (d *disk) ignorePatterns(file string) ([]string, error) {
 			continue
 		}
 		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s: not a regular file", t.name) // opening a FIFO would wait for somebody who writes
+			err = fmt.Errorf("%s: not a regular file", t.name) // opening a FIFO would wait for a writer
 		}
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (d *disk) ignorePatterns(file string) ([]string, error) {
 	return nil, nil
 }
 
-// ignored tells what of a tree patterns leave out. The nil value leaves nothing out.
+// ignored says what of a tree the patterns exclude. The nil value excludes nothing.
 type ignored struct {
 	m     *patternmatcher.PatternMatcher
 	size  int64 // of all patterns, in bytes
@@ -154,5 +154,5 @@ func (i *ignored) matchFromRoot(name string) (out bool, info patternmatcher.Matc
 	return i.matchOne(name, info)
 }
 
-// within tells whether something can be in a directory that is itself left out.
+// within reports whether something can be in a directory that is itself left out.
 func (i *ignored) within() bool { return i.m.Exclusions() }

@@ -125,8 +125,8 @@ func (l *layerList) add(ctx context.Context, name string, h *tar.Header) error {
 	return nil
 }
 
-// parent is the directory of an entry; what is no directory on the way there makes way, as it does when layers are unpacked. No
-// link is followed: layers that need that are made by nobody.
+// parent is the directory of an entry; anything else on the way there is replaced, as it is when layers are unpacked. No
+// link is followed: no builder makes layers that need that.
 func (l *layerList) parent(dir string) (*node, error) {
 	if l.t.nodes++; l.t.nodes > maxNodes {
 		return nil, fmt.Errorf("%w: more than %d files and directories", errLimit, maxNodes)

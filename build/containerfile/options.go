@@ -41,7 +41,7 @@ type Options struct {
 	// Cache makes what a server makes with --cache-only of the catalog in configs: entries below dir, a clean path relative to
 	// the root of the image. They are opened once, at once.
 	Cache func(ctx context.Context, configs fs.FS, dir string, kind CacheKind) ([]layers.Entry, error)
-	// Warn, unless nil, is told of what is odd.
+	// Warn, unless nil, is called for what is odd.
 	Warn func(string)
 }
 

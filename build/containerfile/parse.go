@@ -28,7 +28,7 @@ type File struct {
 	Warnings []string
 }
 
-// Parse parses the text of a Containerfile. All instructions that there are not are told together; an error is [Problems].
+// Parse parses the text of a Containerfile. All unknown instructions are reported together; an error is [Problems].
 func Parse(name string, text []byte) (*File, error) {
 	f := &File{Name: name, text: text}
 	if err := checkText(text); err != nil {
@@ -103,7 +103,7 @@ func (f *File) check(root *parser.Node) error {
 		case !slices.Contains(instructions, name):
 			ps = append(ps, f.asProblem(n.StartLine, "", withMend("instructions are "+strings.ToUpper(strings.Join(instructions, ", ")), "unknown instruction %.40q", n.Value)))
 		case (name == command.From || name == command.Arg) && n.Next == nil:
-			// The library would tell it without the line.
+			// The library would report it without the line.
 			from = from || name == command.From
 			ps = append(ps, f.asProblem(n.StartLine, n.Value, errors.New("it needs an argument")))
 		case name == command.From:

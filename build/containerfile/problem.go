@@ -65,7 +65,7 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// maxProblems is how many are told of one file.
+// maxProblems is how many are reported of one file.
 const maxProblems = 20
 
 // mended is an error with what helps against it.

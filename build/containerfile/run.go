@@ -133,7 +133,7 @@ func (s *stage) run(ctx context.Context, r imagebuilder.Run) error {
 	return nil
 }
 
-// isNative tells whether the program of an image is this project's own server.
+// isNative reports whether the program of an image is this project's own server.
 func (s *stage) isNative(ctx context.Context, program string) (bool, error) {
 	places := []string{program}
 	if !strings.Contains(program, "/") {
@@ -308,7 +308,7 @@ func (s *stage) putEntry(ctx context.Context, e layers.Entry) error {
 }
 
 // Runs are the RUN instructions that cannot be done here, in the stages that the image of a platform needs, as far as this can be
-// told without images. They come as [Problems] of the class [ErrRun]; nil means that there are none.
+// reported without opening images. They come as [Problems] of the class [ErrRun]; nil means that there are none.
 func (e *Evaluator) Runs(p v1.Platform) (Problems, error) {
 	v, target, err := e.begin(p)
 	if err != nil {

@@ -156,7 +156,7 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	return out
 }
 
-// allEnv is the environment that the configuration gets: what is set anew goes to the end.
+// allEnv is the environment that the configuration gets: a variable that is set again goes to the end.
 func (s *stage) allEnv() []string {
 	all := slices.Clone(s.env)
 	for _, set := range s.ib.RunConfig.Env {
@@ -221,7 +221,7 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 	return nil
 }
 
-// isPort tells whether a text is a port or a range of ports, perhaps with a protocol.
+// isPort reports whether a text is a port or a range of ports, perhaps with a protocol.
 func isPort(text string) bool {
 	ports, protocol, named := strings.Cut(text, "/")
 	if protocol = strings.ToLower(protocol); named && protocol != "tcp" && protocol != "udp" && protocol != "sctp" {

@@ -96,7 +96,7 @@ func walk(ctx context.Context, root *node, path string, follow bool, mkdir func(
 	return at, nil
 }
 
-// hasName tells whether there is more of a path than slashes.
+// hasName reports whether there is more of a path than slashes.
 func hasName(todo []string) bool {
 	for _, name := range todo {
 		if name != "" && name != "." {

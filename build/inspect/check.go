@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// check compares a layer that this module is said to have built with what it would have built.
+// check compares a layer that is declared to have been built by this module with what it would have built.
 func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, c *contents) error {
 	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
@@ -126,7 +126,7 @@ func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
 	for _, x := range l.c.entries {
 		y, err := l.c.asIs(x)
 		if err != nil {
-			continue // told already
+			continue // reported already
 		}
 		if normal {
 			if y.Mode = 0o644; y.Kind == layers.KindDir {

@@ -1,4 +1,4 @@
-// Package inspect tells what an image is and proves it: from its manifests and configurations alone ([Inspect]), or from all
+// Package inspect describes an image and verifies it: from its manifests and configurations alone ([Inspect]), or from all
 // of its layers ([Examine]), each of which is built again from what is in it and compared.
 //
 // Nothing of an image is believed: annotations and labels are shown as what the image says of itself, and compared with

@@ -98,7 +98,7 @@ type facts struct {
 	rebuilt      bool
 }
 
-// tell adds a difference. It is safe for concurrent use.
+// report adds a difference. It is safe for concurrent use.
 func (e *examiner) tell(d Difference) {
 	const most = 4000
 	d.Message = fault.Clip(d.Message, most)
@@ -196,7 +196,7 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 	return f, nil
 }
 
-// relevant tells whether a name matters for what the image shows of its catalog and caches.
+// relevant reports whether a name matters for what the image shows of its catalog and caches.
 func (e *examiner) relevant(name string) bool {
 	if hidden, _, ok := (entry{name: name}).hidden(); ok {
 		name = hidden

@@ -65,12 +65,12 @@ func (c *imageCheck) tell(about Subject, file, format string, args ...any) {
 	c.examiner.tell(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
 }
 
-// ours tells whether the image has layers of packages that were built here.
+// ours reports whether the image has layers of packages that were built here.
 func (c *imageCheck) ours() bool {
 	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerPackages) })
 }
 
-// said compares the labels with what the layers are said to be.
+// declared compares the labels with what the layers are declared to be.
 func (c *imageCheck) said() {
 	labels := c.image.Config.Config.Labels
 	for _, want := range []struct {
@@ -157,7 +157,7 @@ func (c *imageCheck) modes(v *view) {
 	}
 }
 
-// start tells whether the program that the image starts is there.
+// start reports whether the program that the image starts is there.
 func (c *imageCheck) start(v *view) {
 	if c.kind != Catalog && c.kind != Database {
 		return
@@ -259,7 +259,7 @@ func (c *imageCheck) layered(v *view) {
 	}
 }
 
-// caches tells which caches there are. Those of the server in the image have been compared layer by layer.
+// caches lists the caches. Those of the server in the image have been compared layer by layer.
 func (c *imageCheck) caches(ctx context.Context, v *view) error {
 	for _, dir := range c.cachePlaces(v) {
 		k := Cache{Path: "/" + dir, Format: v.cacheFormat(dir), State: CacheUnchecked}
@@ -309,7 +309,7 @@ func (c *imageCheck) cachePlaces(v *view) []string {
 	return places
 }
 
-// wrong tells whether there is a difference of that kind.
+// wrong reports whether there is a difference of that kind.
 func (e *examiner) wrong(about Subject) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

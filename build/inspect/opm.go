@@ -62,7 +62,7 @@ func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *
 			for _, name := range names {
 				n := v.find(name)
 				if n == nil {
-					return nil // told already
+					return nil // reported already
 				}
 				all[pkg] = append(all[pkg], layers.Entry{Name: name, Mode: modeFS{tree, v, "."}.mode(name), Size: n.e.size, Open: func() (io.ReadCloser, error) {
 					return tree.Open(name)

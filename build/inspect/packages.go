@@ -37,7 +37,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 			if x.mode != 0o755 && top != "tmp" {
 				l.tell(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
 			}
-		case x.kind != tar.TypeReg: // told already
+		case x.kind != tar.TypeReg: // reported already
 		case top == configsDir:
 			if x.mode != 0o644 && x.mode != 0o755 {
 				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
@@ -169,7 +169,7 @@ func (l *layerCheck) cache(p build.PackageCatalog, natives map[string]entry) (bu
 	return build.CacheFile{Name: name, Content: content}, nil
 }
 
-// why tells what is wrong with a cache file that is not what it should be.
+// why says what is wrong with a cache file that differs from its catalog.
 func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
 	p, err := serve.OpenPackage(l.c.spool.Open(x.at), x.size)
 	if err != nil {

@@ -29,7 +29,7 @@ type Report struct {
 	MediaType   string            `json:"mediaType"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Kind        Kind              `json:"kind"`
-	// Built tells whether the image says of itself that this module built it.
+	// Built reports whether the image's labels say that this module built it.
 	Built bool `json:"built"`
 	// Path is where the image says that its catalog, database or manifests are.
 	Path string `json:"path,omitempty"`
@@ -116,11 +116,11 @@ type Cache struct {
 	Path   string      `json:"path"`
 	Format CacheFormat `json:"format"`
 	State  CacheState  `json:"state"`
-	// Why tells why it is not valid.
+	// Why says why it is not valid.
 	Why string `json:"why,omitempty"`
 }
 
-// Entry is an entry of an index that is no image.
+// Entry is an entry of an index that is not an image.
 type Entry struct {
 	Digest       digest.Digest `json:"digest"`
 	MediaType    string        `json:"mediaType"`
@@ -145,7 +145,7 @@ type Proof struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// MaxDifferences is how many differences are told.
+// MaxDifferences is how many differences are reported.
 const MaxDifferences = 1000
 
 // Subject is what a difference is about.

@@ -13,16 +13,16 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// said is what an image says of one of its layers.
+// declared is what an image declares about one of its layers.
 type said struct {
 	kind     string
 	packages []string
 	key      digest.Digest
-	// annotated tells whether the layer's descriptor says it; otherwise it was the history, if it was anything.
+	// annotated reports whether the layer's descriptor declares it, and not the history.
 	annotated bool
 }
 
-// ours tells whether the layer is said to have been built by this module.
+// ours reports whether the layer is declared to have been built by this module.
 func (s said) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
 
 // saidOf is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Inspect tells what the images of a survey say of themselves. No layer is read.
+// Inspect reports what the images of a survey declare. No layer is read.
 func Inspect(s *images.Survey) *Report {
 	first := s.Images[0]
 	r := &Report{
@@ -65,7 +65,7 @@ func Inspect(s *images.Survey) *Report {
 	return r
 }
 
-// kindOf tells by its labels what an image holds, and where.
+// kindOf infers from its labels what an image holds, and where.
 func kindOf(labels map[string]string) (Kind, string) {
 	for _, k := range []struct {
 		kind  Kind

@@ -164,7 +164,7 @@ func (v *view) walk(dir string, f func(name string, n *vnode)) {
 	}
 }
 
-// cacheFormat tells by the names in a directory what cache is in it; empty if there is none.
+// cacheFormat infers from the names in a directory what cache is in it; empty if there is none.
 func (v *view) cacheFormat(dir string) CacheFormat {
 	n := v.find(dir)
 	if n == nil || len(n.children) == 0 {

@@ -280,7 +280,7 @@ type databaseError struct {
 func (e *databaseError) Error() string { return e.text }
 func (e *databaseError) Unwrap() error { return e.err }
 
-// isDatabaseError tells whether an error says that the database is wrong, and not that it could not be found out.
+// isDatabaseError reports whether an error says that the database is wrong, and not that reading it failed.
 func isDatabaseError(err error) bool {
 	return slices.ContainsFunc([]error{sqlite.ErrNotDatabase, sqlite.ErrDamaged, sqlite.ErrUnsupported, sqlite.ErrInvalid}, func(class error) bool {
 		return errors.Is(err, class)

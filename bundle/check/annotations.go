@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// detect tells the media type from the manifests: a chart is helm, a ClusterServiceVersion or a definition of custom
+// detect infers the media type from the manifests: a chart is helm, a ClusterServiceVersion or a definition of custom
 // resources is registry+v1, everything else is plain.
 func (r *run) detect() bundle.MediaType {
 	if r.chart() != "" {

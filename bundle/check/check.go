@@ -45,7 +45,7 @@ type run struct {
 	o     Options
 	lines locator
 	size  Size
-	// detected is the media type that the manifests tell.
+	// detected is the media type inferred from the manifests.
 	detected bundle.MediaType
 
 	mu    sync.Mutex
@@ -111,7 +111,7 @@ func (r *run) parallel(tasks []func()) {
 }
 
 // guard runs a task of a library that takes no context and does not expect hostile input: it is not waited for when the
-// time is up, and that it panics is a finding. A task that is left alone may still note findings, which nobody reads.
+// time is up, and that it panics is a finding. A task that is left alone may still note findings, which are dropped.
 func (r *run) guard(task func()) {
 	if r.ctx.Err() != nil {
 		return

@@ -44,7 +44,7 @@ func (r *run) content(objects []object) {
 				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
 		}
 	}
-	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // else that was said when it was read
+	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // else that was reported when it was read
 		r.fail(bundle.RuleCSVMissing, inFile(r.b.ManifestsDir), "no csv in bundle: there is no ClusterServiceVersion")
 	}
 	r.ownedCRDs(objects)

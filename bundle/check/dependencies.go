@@ -14,7 +14,7 @@ import (
 func (r *run) dependencies() {
 	file, total := r.metadataWith("dependencies"), maxRules
 	var list []bundle.Dependency
-	// What is no list of dependencies was told when the bundle was read, which left entries out.
+	// What is not a list of dependencies was reported when the bundle was read, which left entries out.
 	if json.Unmarshal(r.top(file)["dependencies"], &list) != nil {
 		list = r.b.Dependencies
 	}

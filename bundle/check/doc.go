@@ -1,4 +1,4 @@
-// Package check tells what is wrong with an operator bundle: its annotations, its dependencies and the constraints in
+// Package check validates an operator bundle: its annotations, its dependencies and the constraints in
 // them, its manifests, and whether the Operator Lifecycle Manager could unpack and install it.
 //
 // The rules are those of opm's "alpha bundle validate", which are in part those of github.com/operator-framework/api,

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// locator finds lines of values. It reads a file anew when there is something to tell about it, and keeps the last, and of
+// locator finds lines of values. It reads a file again for each problem, and keeps the last, and of
 // that the last document.
 type locator struct {
 	fsys fs.FS
@@ -18,7 +18,7 @@ type locator struct {
 	docs []canon.Doc
 	last *canon.Locator // of the document n; nil if there is none yet
 	n    int
-	left int // bytes of documents that may still be read: each look-up in JSON reads its document anew
+	left int // bytes of documents that may still be read: each look-up in JSON reads its document again
 }
 
 // maxLocated is worth one or two seconds.

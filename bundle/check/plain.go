@@ -58,7 +58,7 @@ func (r *run) chart() string {
 		}
 		entries, err := bundlefs.Entries(r.fsys, dir)
 		if err != nil {
-			continue // told where it matters
+			continue // reported where it matters
 		}
 		for _, e := range entries {
 			if !e.IsDir() {

@@ -8,12 +8,12 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// readProblems takes over what was found when the bundle was read, without what this package finds too and tells with
+// readProblems takes over what was found when the bundle was read, without what this package finds too and reports with
 // more.
 func (r *run) readProblems() {
 	plain := r.o.Plain || r.detected == bundle.Plain
 	for _, p := range r.b.Problems {
-		if r.toldBetter(p) || plain && p.Rule == bundle.RuleDocuments && r.inManifests(p.File) {
+		if r.replaced(p) || plain && p.Rule == bundle.RuleDocuments && r.inManifests(p.File) {
 			continue
 		}
 		if p.Rule == bundle.RuleSyntax && r.inManifests(p.File) && (plain || !r.hasObjects(p.File)) {
@@ -39,8 +39,8 @@ func (r *run) hasObjects(file string) bool {
 	return slices.ContainsFunc(r.b.Objects, func(o bundle.Object) bool { return o.File == file })
 }
 
-// toldBetter is true for the problems that other checks of this package tell again.
-func (r *run) toldBetter(p bundle.Problem) bool {
+// replaced reports whether other checks of this package report the problem again, in more detail.
+func (r *run) replaced(p bundle.Problem) bool {
 	switch {
 	case p.Rule == bundle.RuleMediaType, strings.HasPrefix(p.Field, "dependencies["):
 		return true
@@ -57,7 +57,7 @@ func (r *run) toldBetter(p bundle.Problem) bool {
 	return false
 }
 
-// strictProblems tells what version 1 of OLM refuses, unless it is an error anyway.
+// strictProblems reports what version 1 of OLM refuses, unless it is an error anyway.
 func (r *run) strictProblems() {
 	for _, p := range r.b.StrictProblems() {
 		r.mu.Lock()

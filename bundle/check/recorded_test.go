@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -24,24 +25,11 @@ type recording struct {
 	files        fs.FS
 }
 
-// recordings are those of the collection beside the project or, without it, those in testdata.
+// recordings are those of the collection.
 func recordings(t *testing.T) (out []recording) {
 	t.Helper()
-	oracle := filepath.Join("..", "..", "..", "shared", "oracle")
-	bundles := map[string]fs.FS{}
-	goldens := filepath.Join(oracle, "golden-bundle-validate")
-	if _, err := os.Stat(goldens); err == nil {
-		bundles = collection(t, oracle)
-	} else {
-		goldens = "testdata/golden"
-		bundles["apicurito-v0.1.0"] = os.DirFS("testdata/bundles/apicurito-v0.1.0")
-		for name, dir := range map[string]string{
-			"etcd-v0.9.4": "etcd/0.9.4", "silicom-sts-operator-v0.0.1": "silicom-sts-operator/0.0.1",
-			"synth-constraint-v0.1.0": "synth-constraint/0.1.0", "synth-constraint-v0.2.0": "synth-constraint/0.2.0",
-		} {
-			bundles[name] = os.DirFS(filepath.Join("../../testdata/bundles", dir))
-		}
-	}
+	oracle := string(recorded.All(t))
+	bundles, goldens := collection(t, oracle), filepath.Join(oracle, "golden-bundle-validate")
 	entries, err := os.ReadDir(goldens)
 	if err != nil {
 		t.Fatal(err)

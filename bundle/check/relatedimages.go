@@ -64,7 +64,7 @@ func (r *run) unrelated(o object, c corev1.Container, here []any, known map[stri
 	}
 }
 
-// looksLikeImage tells an image reference from other values: it has a registry, a path, and a tag or digest. Where the
+// looksLikeImage reports whether a value is an image reference: it has a registry, a path, and a tag or digest. Where the
 // name of the variable says that it is an image, any reference will do.
 func looksLikeImage(value string, sure bool) bool {
 	if value == "" || len(value) > 1024 || strings.Contains(value, "://") {

@@ -21,7 +21,7 @@ type Report struct {
 	opm []string
 }
 
-// Failed tells whether there is an error among the problems.
+// Failed reports whether there is an error among the problems.
 func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Problems, func(p bundle.Problem) bool { return p.Severity == bundle.SeverityError })
 }
@@ -39,7 +39,7 @@ type finding struct {
 	place place
 }
 
-// place is a value in a document of the bundle. Its line is only looked up if there is something to tell about it.
+// place is a value in a document of the bundle. Its line is only looked up for a problem.
 type place struct {
 	file string
 	doc  int // of the documents of the file

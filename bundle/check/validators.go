@@ -97,7 +97,7 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 			}
 		}}
 	case csv.csv == nil:
-		return nil // these look at the ClusterServiceVersion, and that it is missing was said
+		return nil // these look at the ClusterServiceVersion, and that it is missing has been reported
 	case v.own != nil:
 		return []func(){func() { v.own(r, csv) }}
 	}

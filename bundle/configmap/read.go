@@ -98,7 +98,7 @@ func decode(text []byte, limit int64) (string, error) {
 	return string(content), z.Close()
 }
 
-// readObject reads the first document of an entry; false if it is no object.
+// readObject reads the first document of an entry; false if it is not an object.
 func readObject(key, text string) (bundle.Object, bool) {
 	doc, err := bundlefs.FirstDocument([]byte(text))
 	if err != nil || bundlefs.Kind(doc) == "" {

@@ -47,7 +47,7 @@ type ConfigMap struct {
 	BinaryData map[string][]byte
 	// Annotations are those to be set.
 	Annotations map[string]string
-	// Reset tells that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
+	// Reset says that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
 	Reset bool
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 	BaseImage string
 	// Overwrite replaces files that are there with other content. Without it they are an error, [ErrExists].
 	Overwrite bool
-	// Info, unless nil, is told what is being done, in opm's words.
+	// Info, unless nil, is called with each step, in opm's words.
 	Info func(message string)
 }
 
@@ -107,7 +107,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	return r, err
 }
 
-// complete finds out what the user has not said.
+// complete infers what the user has not given.
 func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Metadata, error) {
 	var err error
 	if m.MediaType == "" {
@@ -123,7 +123,7 @@ func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Meta
 }
 
 // Infer fills in the package, the channels and the default channel, as far as package or channels are missing, from the
-// directory of the package, which is the one above dir. info is told what was found.
+// directory of the package, which is the one above dir. info is called with what was found.
 func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
 	var missing []string
 	if m.Channels == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Package is what the directory of a package tells about one of its bundles.
+// Package is what the directory of a package says about one of its bundles.
 type Package struct {
 	Name string
 	// Channels are those that the bundle is in, sorted.
@@ -92,7 +92,7 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 	return packageManifest{}, errors.New("no package.yaml in the directory above it")
 }
 
-// edges tells of each ClusterServiceVersion of a package which others it replaces or skips.
+// edges returns, for each ClusterServiceVersion of a package, which others it replaces or skips.
 func edges(fsys fs.FS) (map[string][]string, error) {
 	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
@@ -114,7 +114,7 @@ func edges(fsys fs.FS) (map[string][]string, error) {
 	return below, nil
 }
 
-// reaches tells whether there is a way from one name down to another.
+// reaches reports whether there is a way from one name down to another.
 func reaches(below map[string][]string, from, to string) bool {
 	seen := map[string]bool{}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

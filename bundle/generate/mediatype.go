@@ -56,7 +56,7 @@ func isManifestName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// isChart tells whether the directory is that of a Helm chart.
+// isChart reports whether the directory is that of a Helm chart.
 func isChart(fsys fs.FS) bool {
 	data, err := bundlefs.ReadFile(fsys, "Chart.yaml")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle/generate"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testbundles"
 )
 
@@ -59,7 +60,7 @@ func messagesOf(t *testing.T, file, recorded, here string) []string {
 
 // Every recorded bundle gets the very annotations.yaml and bundle.Dockerfile that opm gave it, with the same messages.
 func TestRecordedAnswers(t *testing.T) {
-	golden := filepath.Join(testbundles.Collection(), "golden-bundles")
+	golden := filepath.Join(string(recorded.All(t)), "golden-bundles")
 	compared := 0
 	for _, name := range testbundles.Names(t) {
 		answers := filepath.Join(golden, name)

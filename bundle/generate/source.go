@@ -27,7 +27,7 @@ type SourceOptions struct {
 	Plain bool
 	// Overwrite takes Metadata in place of an annotations.yaml that says something else, which is an error otherwise.
 	Overwrite bool
-	// Info, unless nil, is told what was found out.
+	// Info, unless nil, is called with what was inferred.
 	Info func(message string)
 }
 
@@ -39,7 +39,7 @@ type Source struct {
 	ManifestsDir, MetadataDir, TestsDir string
 	// Annotations are those of annotations.yaml.
 	Annotations map[string]string
-	// Generated tells that annotations.yaml was made. Metadata is what it says then.
+	// Generated reports that annotations.yaml was generated. Metadata is its content then.
 	Generated bool
 	Metadata  Metadata
 	// Manifests is the path of the directory that the manifests come from.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/bundle"
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -28,7 +29,7 @@ func opmErrors(t *testing.T, stderr string) []string {
 
 // Under opm's name, images are checked as opm's command line says: the same verdict, the same errors, the same form.
 func TestOpmBundleValidate(t *testing.T) {
-	const golden = "../../../shared/oracle/golden-bundle-validate/"
+	golden := filepath.Join(string(recorded.All(t)), "golden-bundle-validate") + "/"
 	registry := testregistry.Recorded(t)
 	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
 	for name, image := range map[string]string{

@@ -3,11 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/recorded"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -128,15 +128,13 @@ var ownWords = map[string]bool{"bad-array": true, "bad-scalar": true, "bad-numbe
 var emptyCases = map[string]bool{"bad-empty-dir": true, "bad-empty-file": true}
 
 func TestOpmValidate(t *testing.T) {
-	cases, golden := "testdata/cases", "testdata/cases/golden"
-	if _, err := os.Stat("../../../shared/oracle/fbc-cases"); err == nil {
-		cases, golden = "../../../shared/oracle/fbc-cases", "../../../shared/oracle/golden-fbc-cases"
-	}
-	recorded, err := filepath.Glob(golden + "/*/validate-json.json")
-	if err != nil || len(recorded) == 0 {
+	all := string(recorded.All(t))
+	cases, golden := filepath.Join(all, "fbc-cases"), filepath.Join(all, "golden-fbc-cases")
+	answers, err := filepath.Glob(golden + "/*/validate-json.json")
+	if err != nil || len(answers) == 0 {
 		t.Fatalf("no recorded answers in %s (%v)", golden, err)
 	}
-	for _, file := range recorded {
+	for _, file := range answers {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			var want, got verdict

@@ -30,20 +30,10 @@ func templateTypes(name string) (typ, wrong string) {
 	return "semver", "basic"
 }
 
-// Every answer that opm gave to the recorded templates, from the whole collection if that is there.
+// Every answer that opm gave to the recorded templates.
 func TestOpmRenderTemplate(t *testing.T) {
-	c, want := recorded.Collection("../../testdata/templates"), 58
-	registry := testregistry.New(t)
-	if _, err := os.Stat("../../../shared/oracle"); err == nil {
-		c, want = recorded.All(t), 130
-		registry = testregistry.Recorded(t)
-	} else {
-		files, err := testregistry.ReadTar(filepath.Join(string(c), "images.oci.tar"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		registry.AddLayout(t, files)
-	}
+	c, want := recorded.All(t), 130
+	registry := testregistry.Recorded(t)
 	conf := registry.RegistriesConf(t, testregistry.RecordedHost)
 	files, err := filepath.Glob(filepath.Join(string(c), "templates", "*.yaml"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package diff tells in what two catalogs differ: packages, channels and their heads, upgrade edges, bundles, images,
+// Package diff compares two catalogs: packages, channels and their heads, upgrade edges, bundles, images,
 // properties, deprecations.
 //
 //	old blobs ──> reduced ─┐

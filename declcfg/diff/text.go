@@ -144,7 +144,7 @@ func (t *text) properties(depth int, properties []PropertyDiff) {
 	for i := 0; i < len(properties); i++ {
 		p := properties[i]
 		if large(p.Old) || large(p.New) {
-			// Digests tell people nothing: how many there are does.
+			// People compare counts, not digests.
 			n := 1
 			for i+1 < len(properties) && properties[i+1].Type == p.Type && properties[i+1].Change == p.Change {
 				i, n = i+1, n+1
@@ -210,7 +210,7 @@ func (t *text) channel(c *ChannelDiff) {
 	}
 }
 
-// edge tells how an entry is upgraded to.
+// edge describes how an entry is upgraded to.
 func (t *text) edge(e *Edge) string {
 	var parts []string
 	if e.Replaces != "" {
@@ -241,7 +241,7 @@ func (t *text) list(names []string) string {
 	return strings.Join(shown, " ")
 }
 
-// edges tells what has changed of an entry.
+// edges describes what has changed of an entry.
 func (t *text) edges(old, new *Edge) {
 	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, new.Replaces}, {"skipRange", old.SkipRange, new.SkipRange}},
 		func(f FieldDiff) bool { return f.Old == f.New }))

@@ -95,7 +95,7 @@ type Account struct {
 	Problems []Problem `json:"problems,omitempty"`
 	Notes    []Problem `json:"notes,omitempty"`
 	// Origins are what the added bundles want of themselves, and those whose wishes an addition changed, for formats that
-	// store it. In the modes semver and semver-skippatch wishes do not count, and none are told.
+	// store it. In the modes semver and semver-skippatch wishes do not count, and none are reported.
 	Origins Origins `json:"-"`
 }
 

@@ -42,7 +42,7 @@ type AddOptions struct {
 	SubstitutesFor bool
 	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
 	AnyImages bool
-	// Permissive adds what can be added, and tells what cannot in Account.Problems.
+	// Permissive adds what can be added, and reports the rest in Account.Problems.
 	Permissive bool
 	// Origins are what is known of the bundles in the catalog beyond their channel entries. They may be nil.
 	Origins Origins
@@ -54,7 +54,7 @@ type AddOptions struct {
 // which the largest have some thousand edges and some ten channels.
 const (
 	maxChannels = 1000    // of one added bundle
-	maxEdges    = 250_000 // entries and skips of all channels of one package that are made anew
+	maxEdges    = 250_000 // entries and skips of all channels of one package that are computed again
 )
 
 // maxRounds is how often a permissive edit of a package is tried again without the bundles that were found wanting.
@@ -89,7 +89,7 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 // the order of the additions has no meaning. The rules for heads and default channels are in docs/edit.md.
 //
 // Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
-// account tells of them.
+// account reports them.
 func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
 	if o.Mode == "" {
 		o.Mode = Replaces

@@ -46,7 +46,7 @@ func (e *packageEdit) chooseDefault() {
 }
 
 // chooseIcon gives the package the icon of the head of its default channel, if the package is new or has had the icon of
-// the former head. Whoever chose another icon wanted that.
+// the former head. Another icon was chosen on purpose.
 func (e *packageEdit) chooseIcon() {
 	icon, known := e.headIcon(e.part)
 	if !known {
@@ -61,7 +61,7 @@ func (e *packageEdit) chooseIcon() {
 	e.part.pkg.Icon = icon
 }
 
-// headIcon is the icon of the head of the default channel; known is false where nothing tells it.
+// headIcon is the icon of the head of the default channel; known is false where the catalog does not say.
 func (e *packageEdit) headIcon(p *part) (icon *declcfg.Icon, known bool) {
 	c := p.channels[p.pkg.DefaultChannel]
 	if c == nil {

@@ -11,7 +11,7 @@ type Mark struct {
 	Package string
 	Channel string
 	Bundle  string
-	// Message tells users why, and what to do. Where it is empty, the deprecation is taken back.
+	// Message says why, and what users should do. Where it is empty, the deprecation is taken back.
 	Message string
 }
 

@@ -32,7 +32,7 @@ type ChannelSelection struct{ Name, Versions string }
 
 // FilterOptions say how a catalog is filtered.
 type FilterOptions struct {
-	// Permissive passes over packages and channels that are not there, and tells of them in Account.Problems.
+	// Permissive skips packages and channels that are not there, and reports them in Account.Problems.
 	Permissive bool
 }
 
@@ -278,7 +278,7 @@ func (f *filter) reach(name string, c *channel) {
 	}
 	head := f.highest(c.heads())
 	if head == "" {
-		return // all entries are in circles, which the check of the package tells of
+		return // all entries are in cycles, which the check of the package reports
 	}
 	skipped := map[string]bool{}
 	for _, e := range c.entries {

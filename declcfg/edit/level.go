@@ -81,7 +81,7 @@ func (l Level) Apply(b *declcfg.Bundle) error {
 	return nil
 }
 
-// bundleObjectToCSVMetadata replaces the manifests of a bundle by what its ClusterServiceVersion tells about it. A bundle
+// bundleObjectToCSVMetadata replaces the manifests of a bundle by the metadata of its ClusterServiceVersion. A bundle
 // without an image keeps its manifests, because nothing else has them.
 func bundleObjectToCSVMetadata(b *declcfg.Bundle) error {
 	if b.Image == "" || slices.ContainsFunc(b.Properties, hasType(declcfg.PropertyCSVMetadata)) {

@@ -22,7 +22,7 @@ type MergeOptions struct {
 // are joined. What there can be only one of is that of the first catalog that has it: the default channel, the icon and
 // the description. Of two deprecations of the same thing the later message counts.
 //
-// The account tells what was done to the first catalog.
+// The account lists what was done to the first catalog.
 func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Account, error) {
 	out := &declcfg.Catalog{}
 	account := &Account{Origins: Origins{}}
@@ -84,7 +84,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 	return out, account, nil
 }
 
-// overwritten tells of bundles that have the same name and image, but another content.
+// overwritten reports the bundles that have the same name and image, but another content.
 func (a *Account) overwritten(before, after *part) {
 	for name, m := range after.bundles {
 		if old := before.bundles[name]; old != nil && old.blob.Image == m.blob.Image && old.blob != m.blob && !sameBundle(old.blob, m.blob) {

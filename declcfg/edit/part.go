@@ -297,7 +297,7 @@ func sortByVersion(list []*member) {
 }
 
 // tidy removes the bundles that are in no channel any more, channels without entries, and deprecations of what is gone.
-// It tells the removed bundles.
+// It reports the removed bundles.
 func (p *part) tidy() (stranded []string) {
 	used := map[string]bool{}
 	for name, c := range p.channels {

@@ -23,7 +23,7 @@ var (
 	ErrDefaultChannel = errors.New("no default channel")
 	// ErrAlpha is about features that have to be asked for.
 	ErrAlpha = errors.New("alpha feature is not enabled")
-	// ErrGraph is about upgrade edges: cycles, bundles that nothing leads to, heads that cannot be told.
+	// ErrGraph is about upgrade edges: cycles, bundles that nothing leads to, channels without one head.
 	ErrGraph = errors.New("invalid upgrade graph")
 	// ErrInvalid is about bundles and catalogs that break the rules of their format.
 	ErrInvalid = fault.ErrInvalid

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// rebuild makes channels anew.
+// rebuild computes the entries of channels again.
 type rebuild struct {
 	*packageEdit
 	wishes map[string]Origin // of the added bundles
@@ -15,10 +15,10 @@ type rebuild struct {
 	leads  map[*channel]*incoming
 }
 
-// channel makes a channel anew; nil if it is gone.
+// channel computes a channel again; nil if it is gone.
 func (b *rebuild) channel(name string) *channel {
 	if b.made > maxEdges {
-		return nil // which an earlier one has told
+		return nil // an earlier channel has reported that
 	}
 	c := b.part.channels[name]
 	if c == nil {
@@ -65,7 +65,7 @@ func (b *rebuild) channel(name string) *channel {
 			continue
 		}
 		if old, ok := c.entries[s]; ok && !chain[s] {
-			out.entries[s] = old // it was skipped before, and whoever gave it edges wanted them
+			out.entries[s] = old // it was skipped before, and its author wanted its edges
 			continue
 		}
 		if old, ok := c.entries[s]; ok && old.Replaces != "" {

@@ -9,7 +9,7 @@ import (
 
 // RemoveOptions say how packages are removed.
 type RemoveOptions struct {
-	// Permissive passes over packages that the catalog does not have, and tells of them in Account.Problems.
+	// Permissive skips packages that the catalog does not have, and reports them in Account.Problems.
 	Permissive bool
 }
 
@@ -37,7 +37,7 @@ func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Ca
 }
 
 // Prune takes all packages out of a catalog but those that are named. Blobs that belong to no package stay. A name that
-// the catalog does not have is no error, and told in Account.Notes.
+// the catalog does not have is no error: Account.Notes reports it.
 func Prune(c *declcfg.Catalog, keep []string) (*declcfg.Catalog, *Account, error) {
 	names := packagesOf(c)
 	var notes []Problem
@@ -134,7 +134,7 @@ func without(c *declcfg.Catalog, names map[string]bool) (*declcfg.Catalog, *Acco
 // the form that an account is made of.
 const removeParts = 16
 
-// remove adds to the account that packages go as a whole. It returns those of which there is something to tell.
+// remove adds to the account that packages go as a whole. It returns those that are worth reporting.
 func (a *Account) remove(c *declcfg.Catalog, names map[string]bool) map[string]bool {
 	var gone []string
 	for name, is := range names {

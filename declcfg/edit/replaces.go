@@ -17,7 +17,7 @@ const (
 )
 
 // addReplaces adds bundles by the edges that they wish for. Channels that no added bundle wants to be in or is mentioned
-// in stay as they are; the others are made anew from their heads.
+// in stay as they are; the others are computed again from their heads.
 func (e *packageEdit) addReplaces() {
 	p := e.part
 	touched := map[string]bool{}

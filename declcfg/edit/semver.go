@@ -22,7 +22,7 @@ func (e *packageEdit) addSemVer() {
 	}
 	for _, n := range news {
 		if e.made > maxEdges+maxPatches*maxPatches/2 {
-			break // which the last one has told
+			break // the last one has reported that
 		}
 		e.insert(n, ladders)
 	}

@@ -14,7 +14,7 @@ type TruncateOptions struct {
 	AllowPackageRemoval bool
 	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
 	AnyImages bool
-	// Permissive passes over bundles that the catalog does not have, and tells of them in Account.Problems.
+	// Permissive skips bundles that the catalog does not have, and reports them in Account.Problems.
 	Permissive bool
 }
 

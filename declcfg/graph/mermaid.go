@@ -31,14 +31,14 @@ type MermaidOptions struct {
 	Repair bool
 	// MaxEdges bounds the edges; [DefaultMaxEdges] where 0.
 	MaxEdges int
-	// Warn is told of what cannot be drawn.
+	// Warn is called for what cannot be drawn.
 	Warn func(message string)
 }
 
 // WriteMermaid draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested subgraphs,
 // channels by name, their entries from the newest version to the oldest, each followed by the edges that lead to it.
 // Names that would break the drawing are shown escaped. The catalog need not be valid, but every bundle must have a
-// version. What was written before an error is no drawing. More edges than the limit are a [declcfg.ErrLimit].
+// version. What was written before an error is incomplete. More edges than the limit are a [declcfg.ErrLimit].
 func WriteMermaid(w io.Writer, c *declcfg.Catalog, o MermaidOptions) error {
 	m, err := newMermaid(c, o)
 	if err != nil {
@@ -291,7 +291,7 @@ func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry, fn func(f
 	return nil
 }
 
-// warnOfRange tells of a skipRange that cannot be drawn.
+// warnOfRange warns of a skipRange that cannot be drawn.
 func (m *mermaid) warnOfRange(ch *mermaidChannel, e *declcfg.ChannelEntry) {
 	if m.Warn == nil || e.SkipRange == "" {
 		return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How much is told in words. The whole is in the titles of nodes and in the tables of the page.
+// How much is described in words. The whole is in the titles of nodes and in the tables of the page.
 const (
 	maxName    = 72 // characters of a name
 	maxMessage = 90 // characters of a message or a version range
@@ -71,7 +71,7 @@ func deprecated(message string, most int) string {
 	return "deprecated"
 }
 
-// perLane says something of every node of a row. What holds in all channels of the bundle is said once, what holds in
+// perLane describes every node of a row. What holds in all channels of the bundle is described once, what holds in
 // some of them with their names.
 func (r *row) perLane(say func(*node) string, strong bool) []note {
 	var order []string

@@ -11,7 +11,7 @@ import (
 )
 
 // Beside the nodes of a lane run tracks: on its left what is replaced past other bundles, on its right the rails of skips
-// and skipRanges. A lane has at most so many of them; what finds none is not drawn as a line and only told in words, but
+// and skipRanges. A lane has at most so many of them; what finds none is not drawn as a line and only described in words, but
 // for replaces, which share the last track.
 const (
 	maxLeftTracks  = 8

@@ -18,7 +18,7 @@ import (
 // DefaultImage is the base and builder image of a Dockerfile where the user names none.
 const DefaultImage = "quay.io/operator-framework/opm:latest"
 
-// configsLabel tells consumers of a catalog image where its catalog is.
+// configsLabel names the path of the catalog in a catalog image.
 const configsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // Dockerfile describes the Dockerfile of a catalog directory.

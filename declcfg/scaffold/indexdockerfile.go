@@ -16,7 +16,7 @@ import (
 // the image has it, below its root.
 const DatabaseFile = "database/index.db"
 
-// databaseLabel tells consumers of an index image where its database is.
+// databaseLabel names the path of the database in an index image.
 const databaseLabel = "operators.operatorframework.io.index.database.v1"
 
 // DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile], byte for byte as opm writes it. The

@@ -36,7 +36,7 @@ type PackageOptions struct {
 
 // Package returns the olm.package blob of a new package. The name is not judged: validating a catalog does that.
 //
-// Errors tell which of the files could not be read, or that the icon is not a picture.
+// Errors name the file that could not be read, or say that the icon is not a picture.
 func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
 	if o.DescriptionFile != "" {

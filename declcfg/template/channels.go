@@ -59,7 +59,7 @@ func (t *semverTemplate) channels(pkg string, lists [archetypes][]versioned) ([]
 	return channels, chosen
 }
 
-// compare tells which of two channels is the better default one: that of the higher archetype, then of the higher lowest
+// compare orders two channels by how well they serve as the default: that of the higher archetype, then of the higher lowest
 // version, then of the preferred kind.
 func (t *semverTemplate) compare(x, y created) int {
 	preferred := func(c created) int {

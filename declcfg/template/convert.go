@@ -19,7 +19,7 @@ type ConvertOptions struct {
 	// Type is Basic or Substitutes.
 	Type   Type
 	Format declcfg.Format
-	// Warn, unless nil, is told of what rendering the template will not bring back.
+	// Warn, unless nil, is called for what rendering the template will not restore.
 	Warn func(declcfg.Position, string)
 }
 

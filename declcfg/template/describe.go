@@ -9,7 +9,7 @@ import (
 )
 
 // describe gives a package the description and the first icon of a bundle's ClusterServiceVersion. What is missing there
-// is missing in the package; what cannot be read is told to warn.
+// is missing in the package; warn is called for what cannot be read.
 func describe(pkg *declcfg.Package, b declcfg.Bundle, warn func(declcfg.Position, string)) {
 	tell := func(what string, err error) {
 		if warn != nil {

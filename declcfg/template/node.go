@@ -57,7 +57,7 @@ func (n node) isZero() bool {
 // str is the value of a string.
 func (n node) str() string {
 	var s string
-	_ = json.Unmarshal(n.raw, &s) // what is no string is reported by who looks at the kind
+	_ = json.Unmarshal(n.raw, &s) // another type is reported where the kind is checked
 	return s
 }
 

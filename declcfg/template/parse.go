@@ -50,9 +50,9 @@ type ParseOptions struct {
 	Name   string
 	Limits Limits
 	// Compat passes over what opm passes over: unknown fields of basic and substitutes templates, keys that stand twice
-	// in a mapping, and documents after the first. They are told to Warn then, and are problems otherwise.
+	// in a mapping, and documents after the first. Warn is called for them then; otherwise they are problems.
 	Compat bool
-	// Warn, unless nil, is told of what is accepted but surely not meant.
+	// Warn, unless nil, is called for input that is accepted but surely not meant.
 	Warn func(declcfg.Position, string)
 }
 
@@ -234,7 +234,7 @@ func (p *parser) readError(line int, err error) error {
 	return p.err()
 }
 
-// isContent tells an error of what was read from one of reading.
+// isContent reports whether an error is about the content, and not about reading it.
 func isContent(err error) bool {
 	var syntax *canon.SyntaxError
 	var limit *canon.LimitError
@@ -274,7 +274,7 @@ type field struct {
 }
 
 // object hands the values of an object's fields to those who take them, whatever the case of their names; null is as
-// good as nothing. Fields that nobody takes go to unknown. Names that come twice are reported.
+// good as nothing. Fields that no target has go to unknown. Names that come twice are reported.
 func (p *parser) object(opm string, members []member, known []field, unknown func(member, []field)) {
 	seen := map[string]bool{}
 	for _, m := range members {

@@ -26,7 +26,7 @@ type RenderOptions struct {
 	Level edit.Level
 	// Compat leaves the bundles that the template itself holds as they are, whatever the level, as opm does.
 	Compat bool
-	// Warn, unless nil, is told of what is left out.
+	// Warn, unless nil, is called for what is left out.
 	Warn func(declcfg.Position, string)
 }
 

@@ -75,7 +75,7 @@ func (p *parser) substitution(opm string, n node) substitution {
 	return s
 }
 
-// checkSubstitutions checks what can be told without rendering an image.
+// checkSubstitutions checks what can be checked without rendering an image.
 func (p *parser) checkSubstitutions(all []substitution) {
 	bases, names := map[string]bool{}, map[string]string{}
 	for _, s := range all {

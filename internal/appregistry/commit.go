@@ -77,7 +77,7 @@ func (w *Writer) plan() (plan, error) {
 	return p, errors.Join(problems...)
 }
 
-// hasText tells whether a file is there with a text. What is there and no regular file is an error, and so is a link.
+// hasText reports whether a file is there with a text. Anything but a regular file is an error, and so is a link.
 func hasText(path string, text []byte) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -94,7 +94,7 @@ func hasText(path string, text []byte) (bool, error) {
 	return bytes.Equal(old, text), err
 }
 
-// isDirectory tells whether a directory is there. What is there and none is an error, and so is a link.
+// isDirectory reports whether a directory is there. Anything else is an error, and so is a link.
 func isDirectory(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {

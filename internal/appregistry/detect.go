@@ -11,12 +11,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// maxLook is how many files are looked into, to tell package manifests from a catalog.
+// maxLook is how many files are looked into, to distinguish package manifests from a catalog.
 const maxLook = 1000
 
-// Is tells whether a directory holds package manifests and no file-based catalog: the file of a package is at its top, or
+// Is reports whether a directory holds package manifests and no file-based catalog: the file of a package is at its top, or
 // at that of a directory in it, under one of its usual names, and no other file there is a part of a catalog. It is
-// false where that cannot be told.
+// false if that is unclear.
 //
 // In a catalog it costs little more than listing these directories.
 func Is(fsys fs.FS) bool {
@@ -74,7 +74,7 @@ func (l *looker) list(dir string, entries []fs.DirEntry) {
 	}
 }
 
-// look reads what the first document of a file is; false if that cannot be told, or enough has been looked at.
+// look reads what the first document of a file is; false if that is unclear, or enough has been looked at.
 func (l *looker) look(name string) (head, bool) {
 	if l.looked++; l.looked > maxLook {
 		return head{}, false

@@ -45,7 +45,7 @@ func (m Manifest) Text() ([]byte, error) {
 	return yaml.Marshal(m)
 }
 
-// isManifestName tells whether a file is called as those of packages are: its content is then expected to be one.
+// isManifestName reports whether a file is called as those of packages are: its content is then expected to be one.
 func isManifestName(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	for _, end := range []string{".yaml", ".yml", ".json"} {
@@ -76,14 +76,14 @@ func firstDocument(text []byte, limits canon.Limits) (document, error) {
 	return document{out, d.Line}, err
 }
 
-// head is what tells documents apart.
+// head holds the fields that identify the kind of a document.
 type head struct {
 	Kind        json.RawMessage `json:"kind"`
 	Schema      json.RawMessage `json:"schema"`
 	PackageName json.RawMessage `json:"packageName"`
 }
 
-// head reads it; false if the document is no object.
+// head reads it; false if the document is not an object.
 func (d document) head() (h head, ok bool) {
 	if len(d.json) == 0 || d.json[0] != '{' {
 		return h, false
@@ -91,7 +91,7 @@ func (d document) head() (h head, ok bool) {
 	return h, json.Unmarshal(d.json, &h) == nil
 }
 
-// isManifest tells whether a document is that of a package, and neither a Kubernetes object nor a blob of a catalog.
+// isManifest reports whether a document is that of a package, and neither a Kubernetes object nor a blob of a catalog.
 func (h head) isManifest() bool {
 	return textOf(h.PackageName) != "" && h.Kind == nil && h.Schema == nil
 }

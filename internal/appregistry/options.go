@@ -13,7 +13,7 @@ type Options struct {
 	// Quarantined, unless nil, is called for every package that is left out, by name. The reason is an *[Error] or a
 	// *[declcfg.ValidationError].
 	Quarantined func(pkg string, reason error)
-	// Warn, unless nil, is told what is passed over. Calls do not overlap.
+	// Warn, unless nil, is called for what is skipped. Calls do not overlap.
 	Warn func(declcfg.Position, string)
 	// Image, unless nil, makes the references of the images of bundles, which otherwise have none. It may be called by
 	// several goroutines at once.

@@ -121,7 +121,7 @@ func (s *scanner) file(name string) error {
 		if expected != "" {
 			return s.limit(at, "more than %d bytes", s.limits.Bundle.File)
 		}
-		return nil // if it is in the directory of a bundle, reading that will tell
+		return nil // if it is in the directory of a bundle, reading that reports it
 	}
 	if err != nil {
 		return err

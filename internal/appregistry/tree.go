@@ -168,7 +168,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if total.Load() > t.options.Limits.Total {
-					return // an earlier one has said so
+					return // an earlier one has reported it
 				}
 				b, err := t.read(ctx, p, c, t.warn)
 				r := &results[i]
@@ -224,7 +224,7 @@ func (t *Tree) readBundles(ctx context.Context) error {
 	return nil
 }
 
-// within counts the manifests of a bundle, and tells whether those of all are within the limit. Bundles in one directory
+// within counts the manifests of a bundle, and reports whether those of all are within the limit. Bundles in one directory
 // share what is in it, and it counts for each.
 func (t *Tree) within(total *atomic.Int64, b *bundle.Bundle) bool {
 	n := int64(0)

@@ -186,7 +186,7 @@ func (d *Dir) Abort() error {
 	return err
 }
 
-// removeMade removes the directories that were made above the target, as far as nobody else uses them.
+// removeMade removes the directories that were made above the target, as far as nothing else is in them.
 func (d *Dir) removeMade() {
 	for _, dir := range slices.Backward(d.made) {
 		_ = os.Remove(dir)

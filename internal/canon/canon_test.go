@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
 // reference is what opm makes of a YAML document, but for the numbers.
@@ -62,16 +64,14 @@ func marshal(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// corpus calls f with every file of the catalogs at hand: those of this module, and those beside it if they are there.
+// corpus calls f with every file of the recorded catalogs.
 func corpus(t testing.TB, f func(path string, data []byte)) {
-	roots := []string{"../../testdata/fbc", "../../../shared/oracle/fbc", "../../../shared/oracle/fbc-cases"}
+	all := string(recorded.All(t))
+	roots := []string{"../../testdata/fbc", filepath.Join(all, "fbc"), filepath.Join(all, "fbc-cases")}
 	if more := os.Getenv("BINDERY_CORPUS"); more != "" {
 		roots = []string{more}
 	}
 	for _, root := range roots {
-		if _, err := os.Stat(root); err != nil {
-			continue
-		}
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err

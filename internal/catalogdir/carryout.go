@@ -16,7 +16,7 @@ func (d *Dir) carryOut(ctx context.Context, all []*fileEdit) (err error) {
 	root := d.root
 	defer func() {
 		if !s.keep {
-			// After a success nobody needs it, and the next edit removes it if that is not possible now.
+			// After a success it is not needed, and the next edit removes it if that is not possible now.
 			if rerr := removeStage(root, s.name); err != nil {
 				err = errors.Join(err, rerr)
 			}

@@ -141,7 +141,7 @@ func isFile(path string, f *os.File) (bool, error) {
 func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	const poll = 20 * time.Millisecond
 	for {
-		// Where there are no locks, who comes second is stopped by the files that are not any more what was read.
+		// Where there are no locks, the second process is stopped because the files have changed since it read them.
 		if ok, err := filelock.Take(f); ok || err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (d *Dir) sweep() error {
 		return d.checkFinished()
 	}
 	if parent, base := filepath.Split(d.path); base != "" && parent != d.path {
-		// Whoever may not write beside the directory has left nothing there.
+		// A process that may not write beside the directory has left nothing there.
 		_ = atomicfs.Sweep(d.path)
 	}
 	return d.sweepStages()
@@ -183,7 +183,7 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// ready opens the directory anew if a change has put another one in its place, and reads what is in it unless that is
+// ready reopens the directory if a change has put another one in its place, and reads what is in it unless that is
 // known.
 func (d *Dir) ready(ctx context.Context) error {
 	if err := d.reopen(ctx); err != nil {

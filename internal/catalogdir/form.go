@@ -37,7 +37,7 @@ func formOf(text []byte, isJSON, crlf bool) form {
 	}
 	if i := bytes.IndexByte(text, '\n'); i < 0 {
 		f.indent = ""
-		// The key goes to its quote: what comes behind the colon tells the rest.
+		// The key goes to its quote: what follows the colon gives the rest.
 		if colon := bytes.Index(text, []byte(`":`)); colon >= 0 && colon+2 < len(text) {
 			f.spaces = text[colon+2] == ' '
 		}

@@ -34,7 +34,7 @@ type journalFile struct {
 	New    *identity `json:"new,omitempty"`
 }
 
-// identity tells files apart.
+// identity distinguishes files.
 type identity struct {
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"modTime"`

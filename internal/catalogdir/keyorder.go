@@ -155,7 +155,7 @@ func pair(before, now []json.RawMessage) []match {
 	return pairs
 }
 
-// subjectOf tells items of one array apart by what they are about: a name, the reference of a deprecation, or the type of
+// subjectOf identifies an item of an array by what it is about: a name, the reference of a deprecation, or the type of
 // a property. It is empty for others.
 func subjectOf(item []byte) string {
 	o, ok := parseObject(item)

@@ -27,7 +27,7 @@ type pattern struct {
 	part part
 }
 
-// patterns returns the patterns that the path of a document's file follows, the most telling first.
+// patterns returns the patterns that the path of a document's file follows, the most specific first.
 func patterns(doc *document) (all []pattern) {
 	for _, of := range [...]part{wholeName, shortName, version} {
 		token := of.of(doc.name, doc.pkg, doc.version)

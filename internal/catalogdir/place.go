@@ -101,7 +101,7 @@ func neighbour(likes []*document, b declcfg.Blob) *document {
 	return below
 }
 
-// ownFile returns the name of a file of its own for a new blob whose neighbour has one, if it can be told.
+// ownFile returns the name of a file of its own for a new blob whose neighbour has one, if the pattern is clear.
 func (p *placer) ownFile(likes []*document, near *document, b declcfg.Blob) (string, bool) {
 	if b.BlobName() == "" {
 		return "", false

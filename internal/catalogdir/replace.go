@@ -114,7 +114,7 @@ func (d *Dir) checkPlace(e *fileEdit) error {
 	if e.file != nil {
 		switch mode := e.file.info.Mode(); {
 		case mode&fs.ModeSymlink != 0:
-			target, _ := d.root.Readlink(e.name) // it is only told
+			target, _ := d.root.Readlink(e.name) // it is only for the message
 			return fmt.Errorf("%s %w: it is a link to %q; put a file in its place", e.name, ErrPlace, target)
 		case mode.Perm()&0o222 == 0:
 			return fmt.Errorf("%s %w: it is read-only", e.name, ErrPlace)

@@ -20,7 +20,7 @@ type span struct {
 	json       bool
 }
 
-// rewriter writes a file anew: the documents that stay with all that is between them, as they are, and the others.
+// rewriter rewrites a file: the documents that stay with all that is between them, as they are, and the others.
 type rewriter struct {
 	ctx    context.Context
 	edit   *fileEdit

@@ -227,7 +227,7 @@ func (d *Dir) stages() ([]string, error) {
 	return names, nil
 }
 
-// isStage reports whether a directory is what [Dir.newStage] makes, or the beginning of it, and nobody else's.
+// isStage reports whether a directory is what [Dir.newStage] makes, or the beginning of it, and not another program's.
 func (d *Dir) isStage(name string) bool {
 	data, err := readSmall(d.root, path.Join(name, declcfg.IgnoreFile))
 	if err == nil && string(data) == stageIgnore {

@@ -45,7 +45,7 @@ func renameat2(root *os.Root, from, to string, flags uint) (err error) {
 }
 
 // hasAttributes reports whether a directory has extended attributes, such as an access control list, which a copy of it would
-// lose. Labels of the system's own are given to new directories anew.
+// lose. Labels of the system's own are given to new directories again.
 func hasAttributes(root *os.Root, name string) (_ bool, err error) {
 	f, err := root.Open(name)
 	if err != nil {

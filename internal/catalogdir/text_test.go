@@ -14,7 +14,7 @@ const (
 	yamlB = "schema: olm.package\nname: b\n"
 )
 
-// Of a file that is written anew, all text stays that does not belong to what is changed.
+// Of a file that is rewritten, all text stays that does not belong to what is changed.
 func TestTexts(t *testing.T) {
 	setDefault := func(c *declcfg.Catalog) {
 		for i := range c.Packages {

@@ -100,7 +100,7 @@ func TestBrokenPackages(t *testing.T) {
 	}
 }
 
-// Bundles in no channel are in the tables of a database and not in its catalog. They are told, and can be removed; other edits
+// Bundles in no channel are in the tables of a database and not in its catalog. They are reported, and can be removed; other edits
 // lose them too.
 func TestStrandedBundles(t *testing.T) {
 	const name = "etcdoperator.v0.9.4"

@@ -47,8 +47,8 @@ type Edit struct {
 	// Scope, unless nil, are the only packages whose bundles Apply looks into or changes. Of the bundles of others a state
 	// may have names and images alone (see declcfg.StubOf): these packages stay as they are, or go as a whole.
 	Scope []string
-	// Apply is called once. It returns the catalog that shall be, made from that of the state by functions of package edit,
-	// and their account. Packages that are in the account, or are not the same in both catalogs, are written anew.
+	// Apply is called once. It returns the new catalog, made from that of the state by functions of package edit,
+	// and their account. Packages that are in the account, or are not the same in both catalogs, are rewritten.
 	Apply func(context.Context, *State) (*declcfg.Catalog, *edit.Account, error)
 	// HeadManifests writes a database without the manifests of bundles that are no heads, see sqlite.WriteOptions.
 	HeadManifests bool
@@ -81,7 +81,7 @@ type Options struct {
 	KeepGoing bool
 	// Reuse lets a [Source] use the memory of a bundle's manifests again: a blob is valid until the next one is asked for.
 	Reuse bool
-	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for whoever writes a
+	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for callers that write a
 	// database again. Otherwise they are sorted, as in file-based catalogs.
 	Stored bool
 	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
@@ -89,7 +89,7 @@ type Options struct {
 	// Limits bound what is read of files, and Database of databases.
 	Limits   declcfg.Limits
 	Database sqlite.Limits
-	// Warn is told of what is accepted in a file but surely not meant. It may be called from several goroutines.
+	// Warn is called for input that is accepted in a file but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 }
 

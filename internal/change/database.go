@@ -99,7 +99,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	return result, nil
 }
 
-// dryRun writes a database that nobody will see, to learn whether it can be.
+// dryRun writes a database that is then dropped, to learn whether it can be written.
 func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions, o Options) (_ *sqlite.Written, err error) {
 	dir, err := os.MkdirTemp(o.TempDir, "bindery-dry-run-*")
 	if err != nil {

@@ -61,7 +61,7 @@ func directory(ctx context.Context, path string, e Edit, o Options) (_ *Result, 
 		defer func() { err = errors.Join(err, dir.Close()) }()
 	}
 	if made {
-		// While the lock is held nobody else relies on it. It is not removed if there is something in it.
+		// While the lock is held no other process relies on it. It is not removed if there is something in it.
 		defer func() { _ = os.Remove(path) }()
 	}
 	p, err := apply(ctx, r, e, o)

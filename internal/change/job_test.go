@@ -45,7 +45,7 @@ func doJob(verb, path string, args []string) error {
 		// A new channel, so that it goes into any package.
 		e = adding(edittest.Additions(&testing.T{}, args[0]+" "+args[1]+" @job-"+args[1]+" =job-"+args[1]), edit.AddOptions{Mode: edit.SemVer})
 	case "touch":
-		// The last bundle of a package gets a property: the package is written anew.
+		// The last bundle of a package gets a property: the package is rewritten.
 		e = pure(func(c *declcfg.Catalog) (*declcfg.Catalog, *edit.Account, error) {
 			out := *c
 			out.Bundles = slices.Clone(c.Bundles)

@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 	})
 	t.Run("real", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index.db")
-		unpack(t, "../../../shared/real/large.db.zst", path)
+		unpack(t, "../../testdata/real/large.db.zst", path)
 		testMemory(t, path, 120, [][]string{{"add", "jaeger", "99.0.0"}}) // to the largest package
 	})
 }
@@ -111,12 +111,12 @@ func madeUp(packages, kilobytes int) iter.Seq2[declcfg.Blob, error] {
 	}
 }
 
-// unpack writes a compressed file of the collection of real catalogs.
+// unpack writes a file that is compressed.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	f, err := os.Open(from)
 	if err != nil {
-		t.Skipf("the collection of real catalogs is not there: %v", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	z, err := zstd.NewReader(f)

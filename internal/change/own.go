@@ -13,9 +13,9 @@ import (
 // own knows what bundles say of their own edges after an edit:
 //
 //   - what the edit says, for bundles that it added or whose wishes it changed;
-//   - else what the columns of the database said, as long as the channels do not contradict them more than before: the
+//   - else what the columns of the database hold, as long as the channels do not contradict them more than before: the
 //     edges of the bundle are what they were, or lead to what the column names, or the bundle has none any more, because it
-//     is only skipped or was deprecated. Such a bundle gets its edges back when a channel is made anew;
+//     is only skipped or was deprecated. Such a bundle gets its edges back when a channel is computed again;
 //   - else nothing: then the columns say what the channels do.
 type own struct {
 	before, added edit.Origins

@@ -20,7 +20,7 @@ import (
 type plan struct {
 	reader  reader
 	after   map[string]*declcfg.Catalog // by package; bundles may be reduced
-	names   []string                    // of the packages that shall be, sorted
+	names   []string                    // of the packages after the edit, sorted
 	changed map[string]bool             // packages, and the empty name for blobs of none
 	result  *Result
 }
@@ -158,7 +158,7 @@ func sums(c *declcfg.Catalog) []digest.Digest {
 	return out
 }
 
-// blobs yields the packages that are wanted as they shall be, in writing order; a nil function wants all. It may be called
+// blobs yields the selected packages after the edit, in writing order; a nil function selects all. It may be called
 // once at a time.
 func (p *plan) blobs(ctx context.Context, wanted func(pkg string) bool) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {

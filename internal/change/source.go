@@ -17,7 +17,7 @@ type Source struct {
 	close   func() error
 }
 
-// FromDatabase opens a database. Its broken packages are told by [Result.Findings], or are an error: see
+// FromDatabase opens a database. Its broken packages are listed in [Result.Findings], or are an error: see
 // [Options.KeepGoing].
 func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) {
 	db, err := sqlite.Open(ctx, path, o.readDatabase(o.Reuse, o.Stored))

@@ -46,7 +46,7 @@ type wants struct {
 
 func (w wants) nothing() bool { return !w.all && len(w.whole)+len(w.manifests) == 0 }
 
-// any reports whether something of a package is wanted. Who wants whole packages may want to compare blobs of none.
+// any reports whether something of a package is wanted. A caller of whole packages may compare no blobs at all.
 func (w wants) any(pkg string) bool {
 	return w.all || w.whole[pkg] || w.manifests[pkg] || pkg == "" && len(w.whole) > 0
 }

@@ -62,7 +62,7 @@ func RecordedAddition(t testing.TB, image string) edit.Addition {
 func tagOf(t testing.TB, image string) string {
 	t.Helper()
 	_, digest, _ := strings.Cut(image, "@")
-	f, err := os.Open(filepath.Join(testbundles.Collection(), "images-dev.tsv"))
+	f, err := os.Open(filepath.Join(string(recorded.All(t)), "images-dev.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type Request struct {
 	Policy string
 	// Retries is how often a registry that fails is tried again.
 	Retries int
-	// Log gets what buildah tells and what the commands print.
+	// Log receives the messages of buildah and the output of the commands.
 	Log io.Writer
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Available tells whether this program can run commands.
+// Available reports whether this program can run commands.
 const Available = false
 
 // Init is to be called first in main. It is true if the program was started by itself for a part of a build, which is done

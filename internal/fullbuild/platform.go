@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// runnable tells why the commands of an image for the platform cannot be run here.
+// runnable returns an error if the commands of an image for the platform cannot be run here.
 func runnable(p v1.Platform, binfmt string) error {
 	if p.OS != "" && p.OS != "linux" {
 		return fmt.Errorf("%s: commands can be run for linux only", platformName(p))

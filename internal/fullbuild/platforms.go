@@ -10,7 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// binfmtDir is where the kernel tells which programs run those of other machines.
+// binfmtDir is where the kernel lists the programs that run those of other machines.
 const binfmtDir = "/proc/sys/fs/binfmt_misc"
 
 // platforms are those to build for.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckSecrets refuses secrets that cannot be meant, all of them together. It never tells the value of one.
+// CheckSecrets refuses unusable secrets, all of them together. Values are never in its messages.
 func CheckSecrets(all []string) error {
 	var errs []error
 	for _, s := range all {
@@ -16,7 +16,7 @@ func CheckSecrets(all []string) error {
 	return errors.Join(errs...)
 }
 
-// checkSecret refuses a secret that has no name, or that cannot be read, before the build begins. It never tells the value
+// checkSecret refuses a secret that has no name, or that cannot be read, before the build begins. Its message never has the value
 // of a secret.
 func checkSecret(text string) error {
 	fields := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// decide tells whether the line is done, given that there is a record of it, and otherwise whether it may be done now:
+// decide reports whether the line is done, given that there is a record of it, and otherwise whether it may be done now:
 // nothing may be lost by that.
 func (t *Task) decide(ctx context.Context) (done bool, err error) {
 	w := t.record.Written
@@ -109,7 +109,7 @@ func (t *Task) directory(ctx context.Context, w *Written, quick bool) (presence,
 	return changed, nil
 }
 
-// mayReplace decides about outputs that hold something else than they shall.
+// mayReplace decides about outputs that hold something unexpected.
 func (t *Task) mayReplace(there presence, w *Written, differ string) error {
 	switch {
 	case there == changed:
@@ -141,7 +141,7 @@ func (t *Task) changed() error {
 	return fmt.Errorf("the output directory %q is not as it was written: remove it to have it made again", t.Directory)
 }
 
-// imagesThere tells whether every place that an image went to still has it.
+// imagesThere reports whether every place that an image went to still has it.
 func (t *Task) imagesThere(ctx context.Context, w *Written) (bool, error) {
 	for _, d := range t.Destinations {
 		switch d.Transport {

@@ -33,7 +33,7 @@ type source struct {
 	files []fileState // of a database
 }
 
-// fileState tells whether a file has been written to, as well as a file system can.
+// fileState reports whether a file has been written to, as well as a file system can.
 type fileState struct {
 	name string
 	size int64
@@ -110,7 +110,7 @@ var errChanged = errors.New("the source changed while it was read")
 func (s *source) check(ctx context.Context, image string) error {
 	switch s.Kind {
 	case render.Image:
-		// Images on this machine are told by their names, and those are checked when they are read.
+		// Images on this machine are identified by their names, and those are checked when they are read.
 		if _, now, named := strings.Cut(image, "@sha256:"); named && "sha256:"+now != s.Digest {
 			return fmt.Errorf("%w: its name stood for %s and then for sha256:%s", errChanged, s.Digest, now)
 		}
@@ -196,7 +196,7 @@ func walk(dir string, visit func(name string, info fs.FileInfo) error) error {
 		}
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
-			return err // what is no file is refused by who reads the catalog
+			return err // anything but a file is refused when the catalog is read
 		}
 		name, err := filepath.Rel(root, path)
 		if err != nil {

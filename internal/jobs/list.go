@@ -53,7 +53,7 @@ const (
 	maxList     = 16 << 20 // bytes
 	maxLine     = 16 << 10 // bytes
 	maxLines    = 100_000
-	maxProblems = 20 // told of one list
+	maxProblems = 20 // reported of one list
 )
 
 // arrow stands between the source and the names of an image.
@@ -113,7 +113,7 @@ func (p *problems) result() error {
 //	SOURCE [OUT...] -> NAME...  an image with these names, also as TRANSPORT:PATH
 //
 // Words are separated by blanks; what has blanks, quotes or a "#" at its beginning stands in single or in double quotes, in
-// the latter with \" and \\. A "#" at the beginning of a word begins a comment. All problems of the list are told
+// the latter with \" and \\. A "#" at the beginning of a word begins a comment. All problems of the list are reported
 // together, among them outputs that are in each other's way; nothing is looked at but the text and, for what is the same
 // place, links in the file system.
 func Parse(r io.Reader, name string, o ListOptions) ([]Line, error) {

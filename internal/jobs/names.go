@@ -232,7 +232,7 @@ func checkNested(all []place, sources map[string][]place, p *problems) {
 	}
 }
 
-// inside tells whether a path lies below a directory.
+// inside reports whether a path lies below a directory.
 func inside(dir, path string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }

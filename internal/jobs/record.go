@@ -75,7 +75,7 @@ type Written struct {
 	Report *migrate.Report `json:"report"`
 }
 
-// incomplete tells whether packages were left out.
+// incomplete reports whether packages were left out.
 func (w *Written) incomplete() bool {
 	return w.Report != nil && slices.ContainsFunc(w.Report.Packages, func(p migrate.PackageReport) bool { return p.Quarantined != "" })
 }

@@ -24,7 +24,7 @@ type Options struct {
 	KeepGoing bool
 	// Verify says that only what was verified is done.
 	Verify bool
-	// Overwrite makes outputs anew that hold the result of another input, of other settings or of another release.
+	// Overwrite replaces outputs that hold the result of another input, of other settings or of another release.
 	Overwrite bool
 	// Settings is a digest of everything but the source that the outputs of a line depend on, and Tool is the program's
 	// release.
@@ -36,7 +36,7 @@ type Options struct {
 	Migrate func(ctx context.Context, t *Task) (*migrate.Report, error)
 	// Class is the class of an error, for the records; nil for none.
 	Class func(error) int
-	// Done, unless nil, is told of each line that has come to an end, by one goroutine at a time.
+	// Done, unless nil, is called for each line that has come to an end, by one goroutine at a time.
 	Done func(*Outcome)
 }
 
@@ -146,7 +146,7 @@ func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) 
 	return r.outcomes, nil
 }
 
-// ended tells whether no further line is to be begun.
+// ended reports whether no further line is to be begun.
 func (r *run) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

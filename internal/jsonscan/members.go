@@ -57,7 +57,7 @@ func Member(object []byte, path ...string) []byte {
 	return object
 }
 
-// Text returns the string that a value is; false if it is no string.
+// Text returns the string that a value is; false if it is not a string.
 func Text(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false

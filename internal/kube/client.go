@@ -24,7 +24,7 @@ type Options struct {
 	// is.
 	Kubeconfig string
 	UserAgent  string
-	// Warn, unless nil, is told the warnings of the cluster. It may be called concurrently.
+	// Warn, unless nil, is called with the warnings of the cluster. It may be called concurrently.
 	Warn func(message string)
 }
 

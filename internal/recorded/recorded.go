@@ -1,13 +1,12 @@
 // Package recorded gives tests the databases and catalogs that were made by opm, and what opm answered to them.
 //
-// The whole collection lies beside the project, in ../shared/oracle; a representative part of it is under testdata, so
-// that the project's tests stand without it.
+// The collection is testdata/recorded.tar.zst (hack/recorded.sh packs it), and is unpacked once into the user's cache
+// directory. A representative part of it lies under testdata as files.
 package recorded
 
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,22 +17,12 @@ import (
 // Collection is a directory with databases in db/ and opm's answers in golden/.
 type Collection string
 
-// root is the project's root directory.
-func root(t testing.TB) string {
-	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("the tests were built without file names")
-	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
-}
-
-// All returns the whole collection. It skips the test where that is absent.
+// All returns the whole collection.
 func All(t testing.TB) Collection {
 	t.Helper()
-	dir := filepath.Join(root(t), "..", "shared", "oracle")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the collection of recorded answers is not there: %v", err)
+	dir, err := unpacked()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return Collection(dir)
 }
@@ -41,7 +30,7 @@ func All(t testing.TB) Collection {
 // Part returns the part of the collection that belongs to the project.
 func Part(t testing.TB) Collection {
 	t.Helper()
-	return Collection(filepath.Join(root(t), "testdata", "indexes"))
+	return Collection(filepath.Join(sourceRoot(), "testdata", "indexes"))
 }
 
 // Databases lists the names of the databases, without their extensions.

@@ -4,29 +4,22 @@ package testbundles
 import (
 	"archive/tar"
 	"bufio"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
-// Collection is where the recorded answers are, beside the project.
-func Collection() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "oracle")
-}
-
-// Names are the recorded bundles, as NAME-TAG of their images, sorted. It skips the test where the collection beside the
-// project is absent.
+// Names are the recorded bundles, as NAME-TAG of their images, sorted.
 func Names(t testing.TB) []string {
 	t.Helper()
 	var names []string
@@ -38,7 +31,6 @@ func Names(t testing.TB) []string {
 }
 
 // Write writes the directory of a recorded bundle, as NAME-TAG of its image, below dir and returns its path: dir/NAME-TAG.
-// It skips the test where the collection is absent.
 func Write(t testing.TB, dir, name string) string {
 	t.Helper()
 	files, ok := all(t)[name]
@@ -60,19 +52,23 @@ func Write(t testing.TB, dir, name string) string {
 
 func all(t testing.TB) map[string]map[string][]byte {
 	t.Helper()
-	bundles, err := read()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the collection of recorded bundles is not there: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
+	once.Do(func() { bundles, bundlesErr = read(string(recorded.All(t))) })
+	if bundlesErr != nil {
+		t.Fatal(bundlesErr)
 	}
 	return bundles
 }
 
-// read reads the collection once in a process: the files of each bundle.
-var read = sync.OnceValues(func() (map[string]map[string][]byte, error) {
-	names, err := namesByDirectory()
+// The collection is read once in a process.
+var (
+	once       sync.Once
+	bundles    map[string]map[string][]byte
+	bundlesErr error
+)
+
+// read reads the files of each bundle.
+func read(collection string) (map[string]map[string][]byte, error) {
+	names, err := namesByDirectory(collection)
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +87,10 @@ var read = sync.OnceValues(func() (map[string]map[string][]byte, error) {
 		}
 		out[name][parts[2]] = content
 	}
-	if err := readArchive(filepath.Join(Collection(), "bundles-all-dev-packages.tar.zst"), add); err != nil {
+	if err := readArchive(filepath.Join(collection, "bundles-all-dev-packages.tar.zst"), add); err != nil {
 		return nil, err
 	}
-	synthetic := os.DirFS(filepath.Join(Collection(), "bundles", "synth"))
+	synthetic := os.DirFS(filepath.Join(collection, "bundles", "synth"))
 	err = fs.WalkDir(synthetic, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -104,13 +100,13 @@ var read = sync.OnceValues(func() (map[string]map[string][]byte, error) {
 		return err
 	})
 	return out, err
-})
+}
 
 // namesByDirectory maps PACKAGE/VERSION to the name of the bundle.
-func namesByDirectory() (map[string]string, error) {
+func namesByDirectory(collection string) (map[string]string, error) {
 	names := map[string]string{}
 	for _, list := range []string{"images-dev.tsv", "images-synth-dev.tsv"} {
-		f, err := os.Open(filepath.Join(Collection(), list))
+		f, err := os.Open(filepath.Join(collection, list))
 		if err != nil {
 			return nil, err
 		}

@@ -6,36 +6,36 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/recorded"
 )
 
 // RecordedHost is the registry that the references in opm's recorded answers name.
 const RecordedHost = "127.0.0.1:5056"
 
-// Recorded starts a registry with the bundle images that opm's recorded answers are about. It skips the test where the
-// collection beside the project is absent.
+// Recorded starts a registry with the bundle images that opm's recorded answers are about.
 func Recorded(t testing.TB) *Registry {
 	t.Helper()
-	files, err := recordedFiles()
-	if os.IsNotExist(err) {
-		t.Skipf("the collection of recorded images is not there: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
+	readRecorded.Do(func() {
+		recordedFiles, recordedErr = ReadTar(filepath.Join(string(recorded.All(t)), "images", "dev-images.oci.tar"))
+	})
+	if recordedErr != nil {
+		t.Fatal(recordedErr)
 	}
 	r := New(t)
-	r.AddLayout(t, files)
+	r.AddLayout(t, recordedFiles)
 	return r
 }
 
-// recordedFiles reads the collection once in a process.
-var recordedFiles = sync.OnceValues(func() (map[string][]byte, error) {
-	_, file, _, _ := runtime.Caller(0)
-	return ReadTar(filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "oracle", "images", "dev-images.oci.tar"))
-})
+// The images are read once in a process.
+var (
+	readRecorded  sync.Once
+	recordedFiles map[string][]byte
+	recordedErr   error
+)
 
 // ReadTar reads the files of an archive of an OCI layout; a directory above the layout is left out of the names.
 func ReadTar(name string) (map[string][]byte, error) {

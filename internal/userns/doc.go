@@ -31,7 +31,7 @@ func UID() int {
 	return os.Getuid()
 }
 
-// Started tells whether this is the second process.
+// Started reports whether this is the second process.
 func Started() bool { return os.Getenv(startedEnv) != "" }
 
 var failure atomic.Pointer[error]

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Needed tells whether this process lacks what a namespace would give: it is not root, or root without the right to mount,
+// Needed reports whether this process lacks what a namespace would give: it is not root, or root without the right to mount,
 // as in most containers. In "podman unshare" it lacks nothing.
 func Needed() bool {
 	return os.Geteuid() != 0 || !mayAdminister("/proc/self/status")
@@ -37,7 +37,7 @@ func mayAdminister(status string) bool {
 	return true
 }
 
-// SingleID tells whether the process is in a user namespace with one identity, in which files cannot have other owners.
+// SingleID reports whether the process is in a user namespace with one identity, in which files cannot have other owners.
 func SingleID() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(text))
@@ -46,7 +46,7 @@ func SingleID() bool {
 
 // Enter starts the program again in a namespace and waits until it has ended. Where started is false there is no second
 // process and this one goes on: because it is the second one, because nothing is lacking, or because no namespace can be
-// had; [Err] tells the cause.
+// had; [Err] returns the cause.
 //
 // Call it in the main goroutine: the second process is killed when the thread that started it ends.
 //
@@ -172,7 +172,7 @@ func inherited(dir string) []*os.File {
 	return files
 }
 
-// alsoTyped tells whether a signal that keys of a terminal send was sent by them: then both processes have got it, and a
+// alsoTyped reports whether a signal that keys of a terminal send was sent by them: then both processes have got it, and a
 // second one would mean that the user is impatient.
 func alsoTyped(s os.Signal) bool {
 	if s != unix.SIGINT && s != unix.SIGQUIT {

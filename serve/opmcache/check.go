@@ -37,7 +37,7 @@ func (r Report) Valid() bool { return r.Digest == r.Computed }
 
 // Check reads a cache of opm's and the catalog that it should be of, and computes the digest as opm does. For opm-json the
 // modes of all files and directories matter; a file system without them cannot be checked. The cache may be anybody's work:
-// an error tells why it cannot be read. What the entries say is not compared with the catalog.
+// an error says why it cannot be read. What the entries say is not compared with the catalog.
 func Check(ctx context.Context, configs, cache fs.FS) (Report, error) {
 	if info, err := fs.Stat(cache, opmformat.PogrebDir); err == nil && info.IsDir() {
 		sub, err := fs.Sub(cache, opmformat.PogrebDir)

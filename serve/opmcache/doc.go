@@ -7,7 +7,7 @@
 //	opm-pogreb  tmp/cache/pogreb.v1/db/*                            one database, in a layer on top
 //	            tmp/cache/pogreb.v1/digest                          likewise
 //
-// The digest is what opm compares with its own before it serves, unless it is told not to: FNV-1a, 64 bits, of the catalog
+// The digest is what opm compares with its own before it serves, unless a flag turns that off: FNV-1a, 64 bits, of the catalog
 // and the cache. That of opm-json covers the bytes, names and modes of all files below /configs and of the cache; that of
 // opm-pogreb covers the content of all blobs and all entries of the database, wherever and with whatever modes they lie.
 //

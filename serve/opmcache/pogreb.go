@@ -26,7 +26,7 @@ const PogrebID = "opm-pogreb.2"
 
 // PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
 // temporary files; one of them is the content of an entry, and given back when that has been read. opm reads all numbers as
-// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot tell apart.
+// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot distinguish.
 func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
 	db, err := newDatabase(tmp)
 	if err != nil {

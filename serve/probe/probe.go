@@ -111,7 +111,7 @@ func (p *prober) connect(ctx context.Context, conn *grpc.ClientConn) error {
 }
 
 // why says in what state a connection is, and of one that failed what the last attempt ended with, such as a certificate that is
-// not trusted: gRPC tells that to calls alone.
+// not trusted: gRPC reports that to calls only.
 func (p *prober) why(conn *grpc.ClientConn, state connectivity.State) string {
 	if state != connectivity.TransientFailure {
 		return state.String()

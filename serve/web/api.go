@@ -126,7 +126,7 @@ func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, li
 	defer s.zips.done(z)
 	h.Set("Content-Encoding", "gzip")
 	if _, err := io.Copy(z, lines); err != nil || z.Close() != nil {
-		// The status is sent: only a broken connection tells that the answer is not whole.
+		// The status is sent: only a broken connection shows that the answer is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -151,7 +151,7 @@ func (c *Content) precondition(h http.Header, tag string) int {
 	return 0
 }
 
-// hasTag tells whether a list of entity tags has one; weakly means that a W/ in front makes no difference.
+// hasTag reports whether a list of entity tags has one; weakly means that a W/ in front makes no difference.
 func hasTag(list, tag string, weakly bool) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		one = textproto.TrimString(one)
@@ -244,7 +244,7 @@ func (e *extents) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// serveIcon answers with the picture of a package. Browsers are told to run nothing that may be in it. It takes its turn and
+// serveIcon answers with the picture of a package. Its headers keep browsers from running anything in it. It takes its turn and
 // its memory among the pages.
 func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	b := c.packageBlob(r.URL.Query().Get("package"))

@@ -331,7 +331,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Before there is a catalog, clients are told to come again.
+// Before there is a catalog, clients are reported to come again.
 func TestNotReady(t *testing.T) {
 	server := siteOf(t, nil)
 	for _, path := range []string{"/", "/api/v1/all", "/api/v1/metas?name=x", "/package?name=alpha", "/icon?package=alpha"} {

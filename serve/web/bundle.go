@@ -100,7 +100,7 @@ func (p *page) csvFacts(f *csv) {
 	}
 }
 
-// upgrades tells where in the channels a bundle is.
+// upgrades describes where in the channels a bundle is.
 func (p *page) upgrades(v *view, bundle string) {
 	p.put(`<section aria-labelledby="upgrades"><h2 id="upgrades">Channels and upgrades</h2>` + "\n")
 	if len(v.in[bundle]) == 0 {
@@ -177,7 +177,7 @@ func (p *page) section(title, id literal) {
 	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title + `</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
 }
 
-// describe is what is said of an API.
+// describe is the description of an API.
 func (f *csv) describe(k declcfg.GVKProperty) string {
 	for _, crd := range slices.Concat(f.CustomResourceDefinitions.Owned, f.CustomResourceDefinitions.Required) {
 		if _, group, _ := strings.Cut(crd.Name, "."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {

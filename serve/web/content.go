@@ -122,7 +122,7 @@ func (c *Content) release() {
 	}
 }
 
-// Close gives the file back as soon as nobody reads it.
+// Close gives the file back as soon as no request reads it.
 func (c *Content) Close() error {
 	if c.users.Retire() {
 		return c.free()

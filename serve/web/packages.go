@@ -48,7 +48,7 @@ func packagesPage(p *page) error {
 	return nil
 }
 
-// matches tells whether every word of a search is found.
+// matches reports whether every word of a search is found.
 func (s *packageSummary) matches(wanted string) bool {
 	for _, word := range strings.Fields(strings.ToLower(wanted)) {
 		if !strings.Contains(s.search, word) {

@@ -97,7 +97,7 @@ func busy(w http.ResponseWriter) {
 	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
 }
 
-// roomy tells whether there is room for more rows. A list that ends early says so.
+// roomy reports whether there is room for more rows. A list that ends early says so.
 func (p *page) roomy() bool { return p.Len() < maxPage-maxDrawing/2 }
 
 // open begins a page. The last crumb is the page itself.

@@ -318,7 +318,7 @@ type deadlines struct {
 
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.at = append(d.at, t); return nil }
 
-// Pages wait for their turn, and those for whom there is no room are told so.
+// Pages wait for their turn, and those for whom there is no room are reported so.
 func TestTooManyPages(t *testing.T) {
 	s := NewSite("test", nil)
 	s.SetContent(contentOf(t, sampleFS()))

@@ -206,7 +206,7 @@ func csvOf(b *declcfg.Bundle) csv {
 	return out
 }
 
-// icons are the media types that are shown, and what browsers are told of them.
+// icons are the media types that are shown, and the headers that are sent with them.
 var icons = map[string]string{
 	"image/png": "image/png", "image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/gif": "image/gif", "image/svg+xml": "image/svg+xml",
 }

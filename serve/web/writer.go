@@ -36,7 +36,7 @@ type Writer struct {
 }
 
 // NewWriter makes a writer with a temporary file. Where none can be made, as in a container with a read-only root and nothing
-// mounted at /tmp, it is a file in memory, of which log is told; a catalog for which a quarter of the process's memory limit is
+// mounted at /tmp, it is a file in memory, which is logged; a catalog for which a quarter of the process's memory limit is
 // too little is refused then.
 func NewWriter(log *slog.Logger) (*Writer, error) {
 	w := &Writer{log: log, hash: sha256.New(), names: map[string]string{}}

@@ -20,11 +20,11 @@ type Options struct {
 	Render render.Options
 	// Packages are those that are exported; none means all.
 	Packages []string
-	// Warn, unless nil, is told what package manifests do not hold of a package. Calls do not overlap.
+	// Warn, unless nil, is called for what package manifests do not hold of a package. Calls do not overlap.
 	Warn func(pkg, message string)
-	// Progress, unless nil, is told of every bundle that has been written. Calls do not overlap.
+	// Progress, unless nil, is called for every bundle that has been written. Calls do not overlap.
 	Progress func(done, total int, bundle string)
-	// Ready, unless nil, is told of each package when all of it has been fetched, before anything appears in the folder.
+	// Ready, unless nil, is called for each package when all of it has been fetched, before anything appears in the folder.
 	Ready func(pkg string)
 }
 
@@ -139,7 +139,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tell counts a bundle that is written.
+// written counts a bundle that is written.
 func (e *exporter) tell(b *bundleOf) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +155,7 @@ func (e *exporter) warn(pkg, message string) {
 	}
 }
 
-// warn notes what is to be told of a bundle, in its turn.
+// warn keeps a warning about a bundle until its turn.
 func (b *bundleOf) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
@@ -213,7 +213,7 @@ func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
 	for _, c := range p.channels {
 		got, ok := there[c.Name]
 		if !ok {
-			continue // a problem has said why
+			continue // a problem says why
 		}
 		if n, first := differences(c.Entries, got.Entries); n > 0 {
 			e.warn(p.name, fmt.Sprintf("channel %s of package %s: package manifests have the edges that ClusterServiceVersions name; in the catalog %d bundles have others, the first is %s",

@@ -1,0 +1,214 @@
+// Package imports holds the rules of which package may import which. docs/architecture.md explains them.
+package imports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/operator-bindery/bindery/"
+
+// rules names every package that imports packages of the project other than leaves, and these packages. A package that
+// is not here is a leaf if it is internal, and imports leaves only.
+var rules = map[string][]string{
+	// The model, and all that is a function of it.
+	"declcfg":          nil,
+	"declcfg/diff":     {"declcfg"},
+	"declcfg/edit":     {"declcfg", "bundle"},
+	"declcfg/graph":    {"declcfg"},
+	"declcfg/list":     {"declcfg"},
+	"declcfg/scaffold": {"declcfg"},
+	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
+
+	// What a catalog is stored in, and made of.
+	"bundle":           {"declcfg"},
+	"bundle/check":     {"bundle", "declcfg"},
+	"bundle/configmap": {"bundle"},
+	"bundle/generate":  {"bundle"},
+	"bundle/unpackjob": nil,
+	"images":           nil,
+	"layers":           nil,
+	"sqlite":           {"declcfg"},
+
+	// From any of these to a catalog, and from a catalog to an image or an answer.
+	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
+	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
+	"serve":               {"declcfg", "sqlite", "serve/api", "serve/web"},
+	"serve/api":           nil,
+	"serve/opmcache":      {"declcfg", "layers", "serve"},
+	"serve/probe":         nil,
+	"serve/web":           {"declcfg", "declcfg/graph"},
+	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache"},
+	"build/compose":       {"build", "declcfg/edit", "images", "render"},
+	"build/containerfile": {"build", "images", "layers"},
+	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite"},
+
+	// What only the program uses, and is no leaf.
+	"internal/appregistry":        {"bundle", "declcfg"},
+	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
+	"internal/catalogdir":         {"declcfg"},
+	"internal/change":             {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
+	"internal/jobs":               {"images", "migrate", "render"},
+
+	// What only tests use, and is no leaf.
+	"internal/catalogdtest": {"images"},
+	"internal/edittest":     {"bundle", "declcfg", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
+	"internal/heaptest":     {"declcfg"},
+}
+
+// forTests are the packages that only tests import.
+var forTests = []string{"internal/catalogdtest", "internal/cputime", "internal/edittest", "internal/filelock/filelocktest",
+	"internal/heaptest", "internal/kube/kubetest", "internal/race", "internal/recorded", "internal/storetest",
+	"internal/testbundles", "internal/testregistry"}
+
+// foreign are modules that only some packages may use.
+var foreign = map[string]string{
+	"github.com/urfave/cli":                           "cmd",
+	"github.com/operator-framework/operator-registry": "no package",
+	// Nothing starts a program. The engine for RUN looks programs up and reads how those of its library ended.
+	"os/exec": "internal/fullbuild",
+}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath, Name string
+	Imports          []string
+}
+
+func TestImports(t *testing.T) {
+	for _, env := range [][]string{
+		{"GOOS=linux", "CGO_ENABLED=0"},
+		{"GOOS=linux", "CGO_ENABLED=1", "GOFLAGS=-tags=containers_image_openpgp,exclude_graphdriver_btrfs,buildah"},
+		{"GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=-tags=containers_image_openpgp,exclude_graphdriver_btrfs,nobuildah"},
+		{"GOOS=darwin", "CGO_ENABLED=0"},
+		{"GOOS=windows", "CGO_ENABLED=0"},
+	} {
+		t.Run(strings.Join(env, ","), func(t *testing.T) {
+			packages := list(t, env)
+			for _, v := range violations(packages) {
+				t.Error(v)
+			}
+			for name := range rules {
+				if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == module+name }) {
+					t.Errorf("there is a rule for %s, and no such package", name)
+				}
+			}
+		})
+	}
+}
+
+// A rule that is broken is found: each of these is added to what the project really imports.
+func TestViolationsAreFound(t *testing.T) {
+	packages := list(t, []string{"GOOS=linux", "CGO_ENABLED=0"})
+	for _, v := range []struct{ from, to, want string }{
+		{"declcfg", module + "bundle", "declcfg imports bundle"},
+		{"images", module + "declcfg", "images imports declcfg"},
+		{"layers", module + "images", "layers imports images"},
+		{"serve", module + "images", "serve imports images"},
+		{"internal/atomicfs", module + "declcfg", "internal/atomicfs imports declcfg"},
+		{"internal/change", module + "build", "internal/change imports build"},
+		{"cmd/internal/cmdline", module + "declcfg", "cmd/internal/cmdline imports declcfg"},
+		{"build", "github.com/urfave/cli/v2", "build imports github.com/urfave/cli/v2"},
+		{"cmd/bindery", "os/exec", "cmd/bindery imports os/exec"},
+		{"render", module + "internal/testregistry", "render imports internal/testregistry"},
+		{"build", module + "cmd/internal/cmdline", "build imports cmd/internal/cmdline"},
+	} {
+		planted := slices.Clone(packages)
+		at := slices.IndexFunc(planted, func(p pkg) bool { return p.ImportPath == module+v.from })
+		planted[at].Imports = append(slices.Clone(planted[at].Imports), v.to)
+		found := violations(planted)
+		if !slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, v.want+":") }) {
+			t.Errorf("%s -> %s: %q", v.from, v.to, found)
+		}
+	}
+	twice := append(slices.Clone(packages), pkg{ImportPath: module + "internal/sqlite", Name: "sqlite"})
+	if found := violations(twice); len(found) != 1 || !strings.Contains(found[0], "share the name sqlite") {
+		t.Errorf("two packages of one name: %q", found)
+	}
+}
+
+// violations are the imports that the rules forbid, each as "FROM imports TO: why".
+func violations(packages []pkg) []string {
+	var found []string
+	names := map[string]string{}
+	for _, p := range packages {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		if first, taken := names[p.Name]; taken && p.Name != "main" {
+			found = append(found, fmt.Sprintf("%s and %s share the name %s", first, from, p.Name))
+		}
+		names[p.Name] = from
+		for _, to := range p.Imports {
+			if why := forbidden(from, to); why != "" {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", from, strings.TrimPrefix(to, module), why))
+			}
+		}
+	}
+	return found
+}
+
+// forbidden says why a package may not import another; it is empty if it may.
+func forbidden(from, to string) string {
+	tool := below(from, "hack") // tools and checks are no part of the program
+	for prefix, only := range foreign {
+		if below(to, prefix) && !below(from, only) && !tool {
+			return "only " + only + " may"
+		}
+	}
+	to, own := strings.CutPrefix(to, module)
+	switch {
+	case !own || tool:
+		return ""
+	case slices.Contains(forTests, to) && !slices.Contains(forTests, from):
+		return "it is for tests"
+	case below(to, "cmd") && !below(from, "cmd"):
+		return "the command line is above everything else"
+	case isLeaf(to), slices.Contains(rules[from], to), below(from, "cmd") && !isLeaf(from):
+		return ""
+	case isLeaf(from):
+		return "a leaf imports leaves only"
+	}
+	return fmt.Sprintf("it may import leaves and %v", rules[from])
+}
+
+// isLeaf reports whether a package may import leaves only, and be imported by all.
+func isLeaf(name string) bool {
+	_, ruled := rules[name]
+	return !ruled && (below(name, "internal") || below(name, "cmd/internal"))
+}
+
+// below reports whether a package is in a directory or is it.
+func below(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+
+// list asks the go command for the packages of the project.
+func list(t *testing.T, env []string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
+	cmd.Dir, cmd.Env, cmd.Stderr = path.Join("..", ".."), append(os.Environ(), env...), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < len(rules) {
+		t.Fatalf("go list found %d packages: %v", len(all), slices.Collect(maps.Keys(rules)))
+	}
+	return all
+}
