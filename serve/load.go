@@ -102,9 +102,9 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			}
 			part, found, name = &declcfg.Catalog{}, manifests{}, blob.BlobPackage()
 		}
-		if lent, ok := blob.(*declcfg.Bundle); ok {
-			bundle := *lent
-			bundle.Properties = slices.Clone(lent.Properties)
+		if yielded, ok := blob.(*declcfg.Bundle); ok {
+			bundle := *yielded
+			bundle.Properties = slices.Clone(yielded.Properties)
 			if err := found.add(spill, &bundle); err != nil {
 				return nil, err
 			}
@@ -198,7 +198,7 @@ func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
 
 // build makes what the cache lacks and adds it to the store.
 func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) (err error) {
-	l.tell(cache, check)
+	l.logReasons(cache, check)
 	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
 	writable := l.CacheDir != "" && cache.unwritable() == nil
 	if writable {
@@ -233,15 +233,15 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	if err != nil {
 		return err
 	}
-	check.dropLiars(packages)
+	check.dropUnfounded(packages)
 	if writable {
 		return l.removeStale(cache, check, packages)
 	}
 	return nil
 }
 
-// log reports why something has to be built.
-func (l *loader) tell(cache *cacheDir, check *cacheCheck) {
+// logReasons reports why something has to be built.
+func (l *loader) logReasons(cache *cacheDir, check *cacheCheck) {
 	log := l.Log.With("configs", l.src.name)
 	if l.CacheDir != "" {
 		log = log.With("cache", l.CacheDir)
