@@ -72,13 +72,13 @@ type reader struct {
 // warn notes what was passed over.
 func (r *reader) warn(p Problem) {
 	p.Severity = SeverityWarning
-	r.tell(p)
+	r.report(p)
 }
 
 // wrong notes what is wrong with the bundle although it can be read.
 func (r *reader) wrong(p Problem) {
 	p.Severity = SeverityError
-	r.tell(p)
+	r.report(p)
 }
 
 // The most problems reported of one bundle: only a crafted bundle has more.
@@ -87,7 +87,7 @@ const (
 	mostFatal    = 100
 )
 
-func (r *reader) tell(p Problem) {
+func (r *reader) report(p Problem) {
 	if r.told++; r.told > mostProblems {
 		return
 	}

@@ -40,7 +40,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 		last  bool
 		err   error
 	}
-	room := newRoom(ctx, most)
+	room := newMemoryBudget(ctx, most)
 	defer room.stop()
 	// A unit is begun only when less than jobs of them are being read, and less than ahead are read or waiting to be handed
 	// over. So that many channels are enough, in turn.

@@ -79,7 +79,7 @@ func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) 
 		warned := once{warn: x.options.Warn, seen: map[warning]bool{}}
 		o := x.options
 		if o.Warn != nil {
-			o.Warn = warned.tell
+			o.Warn = warned.report
 		}
 		units := x.divide(order)
 		err := inOrder(ctx, o, len(units), aheadBytes/2, func(ctx context.Context, d *docReader, i int, hand func(Blob) error) error {
@@ -214,7 +214,7 @@ type warning struct {
 	text string
 }
 
-func (o *once) tell(at Position, text string) {
+func (o *once) report(at Position, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w := (warning{at, text}); !o.seen[w] {

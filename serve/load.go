@@ -240,7 +240,7 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	return nil
 }
 
-// logReasons reports why something has to be built.
+// logReasons logs why something has to be built.
 func (l *loader) logReasons(cache *cacheDir, check *cacheCheck) {
 	log := l.Log.With("configs", l.src.name)
 	if l.CacheDir != "" {

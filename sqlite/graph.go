@@ -57,7 +57,7 @@ type bundle struct {
 	provided        []gvk
 	required        []gvk
 	images          []string
-	own             own
+	own             ownEdges
 	inSomeChannel   bool
 	deprecatedByRow bool
 }

@@ -17,8 +17,8 @@ type Origin struct {
 	SubstitutesFor string
 }
 
-// own are those columns as they are stored.
-type own struct{ replaces, skips, substitutesFor text }
+// ownEdges are those columns as they are stored.
+type ownEdges struct{ replaces, skips, substitutesFor text }
 
 // readOwn reads the columns. A value that is not text counts as missing: only additions to the package need it.
 func (db *DB) readOwn(r *reader, b *bundle, columns []string, row []sql.RawBytes) error {

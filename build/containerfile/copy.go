@@ -328,7 +328,7 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 				return nil, err
 			}
 			if n.isDir() {
-				c.tellReplaced(dir, name)
+				c.warnReplaced(dir, name)
 			}
 			if err := c.x.e.grow(1); err != nil {
 				return nil, err
@@ -351,8 +351,8 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 	return nil
 }
 
-// tellReplaced warns of a directory that takes the place of a link: whatever the base has behind the link is then elsewhere.
-func (c *copying) tellReplaced(dir *node, name string) {
+// warnReplaced warns of a directory that takes the place of a link: whatever the base has behind the link is then elsewhere.
+func (c *copying) warnReplaced(dir *node, name string) {
 	if was := dir.children[name]; was != nil && was.kind == layers.KindSymlink {
 		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) becomes a directory, as it does in other builders", name, was.link))
 	}

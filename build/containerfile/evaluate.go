@@ -193,12 +193,12 @@ func (e *Evaluator) Evaluate(ctx context.Context, p v1.Platform) (*Stage, error)
 	if err := s.seal(ctx); err != nil {
 		return nil, err
 	}
-	v.tellUnused()
+	v.warnUnused()
 	return v.finish(ctx, s)
 }
 
-// tellUnused warns of arguments that no instruction declares.
-func (v *evaluation) tellUnused() {
+// warnUnused warns of arguments that no instruction declares.
+func (v *evaluation) warnUnused() {
 	known := builtin(v.platform)
 	declared := func(name string) bool {
 		if _, ok := known[name]; ok || strings.HasSuffix(strings.ToUpper(name), "_PROXY") {

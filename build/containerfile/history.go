@@ -11,7 +11,7 @@ import (
 )
 
 // record adds an instruction to the history, in the words of other builders but for the digests of what was copied.
-func (s *stage) told(n *parser.Node) {
+func (s *stage) record(n *parser.Node) {
 	created := s.e.o.created()
 	s.history = append(s.history, v1.History{Created: &created, CreatedBy: createdBy(n), EmptyLayer: true})
 }

@@ -190,7 +190,7 @@ func (s *stage) instruction(ctx context.Context, n *parser.Node) error {
 	for _, w := range s.ib.Warnings[warnings:] {
 		s.e.warn(fmt.Sprintf("%s:%d: %s", s.e.f.Name, s.line, strings.TrimSpace(w)))
 	}
-	s.told(n)
+	s.record(n)
 	return nil
 }
 

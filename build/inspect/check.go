@@ -20,10 +20,10 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
 		if x.odd != "" && n < 1000 {
-			l.tell(AboutLayer, "", x.name, "its header has %s, which no layer built here has", x.odd)
+			l.report(AboutLayer, "", x.name, "its header has %s, which no layer built here has", x.odd)
 		}
 		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.said.kind != string(build.LayerServer) {
-			l.tell(AboutLayer, "", x.name, "it is neither a file nor a directory")
+			l.report(AboutLayer, "", x.name, "it is neither a file nor a directory")
 		}
 	}
 	switch build.LayerKind(f.said.kind) {
@@ -34,7 +34,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerReset:
 		for _, x := range c.entries {
 			if _, _, ok := x.hidden(); !ok && x.kind != tar.TypeDir {
-				l.tell(AboutLayer, "", x.name, "a layer that hides what the base has holds a file")
+				l.report(AboutLayer, "", x.name, "a layer that hides what the base has holds a file")
 			}
 		}
 		return l.asIs(ctx, false)
@@ -48,7 +48,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerCache:
 		return l.asIs(ctx, false)
 	}
-	l.tell(AboutAnnotation, "", "", "a layer of the kind %.100q is not known", f.said.kind)
+	l.report(AboutAnnotation, "", "", "a layer of the kind %.100q is not known", f.said.kind)
 	return nil
 }
 
@@ -73,8 +73,8 @@ type layerCheck struct {
 	catalog *declcfg.Reader
 }
 
-func (l *layerCheck) tell(about Subject, pkg, file, format string, args ...any) {
-	l.examiner.tell(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file, Message: fmt.Sprintf(format, args...)})
+func (l *layerCheck) report(about Subject, pkg, file, format string, args ...any) {
+	l.examiner.report(Difference{About: about, Layer: l.f.digest, Package: pkg, File: file, Message: fmt.Sprintf(format, args...)})
 }
 
 // compare builds a layer and compares it with the image's.
@@ -88,9 +88,9 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	case errors.As(err, &file):
 		return err // the temporary file
 	case err != nil:
-		l.tell(AboutLayer, "", "", "it cannot be built again: %v", err)
+		l.report(AboutLayer, "", "", "it cannot be built again: %v", err)
 	case got.String() != l.want:
-		l.tell(AboutLayer, "", "", "built again it has the diffID %s and not %s", got, l.want)
+		l.report(AboutLayer, "", "", "built again it has the diffID %s and not %s", got, l.want)
 	}
 	l.f.rebuilt = err == nil
 	if err == nil && got.String() == l.want {
@@ -115,7 +115,7 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 		return err
 	}
 	if key != "" && key != l.f.said.key {
-		l.tell(AboutAnnotation, "", "", "the key %.100q is not the one that this version gives to such a layer, %s", string(l.f.said.key), key)
+		l.report(AboutAnnotation, "", "", "the key %.100q is not the one that this version gives to such a layer, %s", string(l.f.said.key), key)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
 				y.Mode = 0o755
 			}
 			if int64(y.Mode) != x.mode {
-				l.tell(AboutMode, "", x.name, "mode %04o and not %04o", x.mode, y.Mode)
+				l.report(AboutMode, "", x.name, "mode %04o and not %04o", x.mode, y.Mode)
 			}
 		}
 		built.Entries = append(built.Entries, y)
@@ -150,21 +150,21 @@ func (l *layerCheck) server(ctx context.Context) error {
 	var program *entry
 	for n, x := range l.c.entries {
 		if !dirs[x.name] && !serverFiles[x.name] {
-			l.tell(AboutServer, "", x.name, "it does not belong into the layer of a server")
+			l.report(AboutServer, "", x.name, "it does not belong into the layer of a server")
 		}
 		if x.name == "bin/opm" && x.kind == tar.TypeReg {
 			program = &l.c.entries[n]
 		}
 	}
 	if program == nil {
-		l.tell(AboutServer, "", "bin/opm", "there is no server in the layer")
+		l.report(AboutServer, "", "bin/opm", "there is no server in the layer")
 		return nil
 	}
 	p := l.image.Platform
 	p.OSVersion, p.OSFeatures = "", nil
 	s, err := build.ServerStream(func() (io.ReadCloser, error) { return l.c.open(*program) }, program.size, p)
 	if err != nil {
-		l.tell(AboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
+		l.report(AboutServer, "", "bin/opm", "%s", strings.TrimPrefix(err.Error(), "server: "))
 		return nil
 	}
 	built, err := build.ServerLayer(s)

@@ -86,7 +86,7 @@ type examiner struct {
 // facts are what was found in a layer.
 type facts struct {
 	digest digest.Digest
-	said   said
+	said   declared
 	// broken says that the layer could not be read as what it should be.
 	broken bool
 	// entries are those that matter for what the image shows.
@@ -99,7 +99,7 @@ type facts struct {
 }
 
 // report adds a difference. It is safe for concurrent use.
-func (e *examiner) tell(d Difference) {
+func (e *examiner) report(d Difference) {
 	const most = 4000
 	d.Message = fault.Clip(d.Message, most)
 	e.mu.Lock()
@@ -151,7 +151,7 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 }
 
 // layer reads layer n of an image, unless the same has been read, and has it checked.
-func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int, s said) (*facts, error) {
+func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.SurveyedImage, n int, s declared) (*facts, error) {
 	d, id := i.Layers[n].Digest, i.Config.RootFS.DiffIDs[n]
 	key := fmt.Sprint(id, " ", s.kind, " ", s.key, " ", strings.Join(s.packages, ","))
 	if s.kind == string(build.LayerServer) {
@@ -174,7 +174,7 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 	switch {
 	case err != nil && (errors.Is(err, images.ErrIntegrity) || errors.Is(err, images.ErrInvalid)) && ctx.Err() == nil:
 		f.broken = true
-		e.tell(Difference{About: AboutLayer, Platform: platformName(i.Platform), Layer: d, Message: err.Error()})
+		e.report(Difference{About: AboutLayer, Platform: platformName(i.Platform), Layer: d, Message: err.Error()})
 		return f, c.close()
 	case err != nil:
 		return nil, errors.Join(err, c.close())

@@ -23,7 +23,7 @@ func (e *examiner) images(ctx context.Context) error {
 		if slices.ContainsFunc(c.of, func(f *facts) bool { return f.broken }) {
 			continue // it is not known what it shows
 		}
-		c.said()
+		c.checkDeclared()
 		c.index()
 		c.twins(e.s.Images[:n])
 		v := newView(c.of)
@@ -61,8 +61,8 @@ type imageCheck struct {
 	kind     Kind
 }
 
-func (c *imageCheck) tell(about Subject, file, format string, args ...any) {
-	c.examiner.tell(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
+func (c *imageCheck) report(about Subject, file, format string, args ...any) {
+	c.examiner.report(Difference{About: about, Platform: c.platform, Image: c.image.Digest, File: file, Message: fmt.Sprintf(format, args...)})
 }
 
 // ours reports whether the image has layers of packages that were built here.
@@ -70,8 +70,8 @@ func (c *imageCheck) ours() bool {
 	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerPackages) })
 }
 
-// declared compares the labels with what the layers are declared to be.
-func (c *imageCheck) said() {
+// checkDeclared compares the labels with what the layers are declared to be.
+func (c *imageCheck) checkDeclared() {
 	labels := c.image.Config.Config.Labels
 	for _, want := range []struct {
 		kind         build.LayerKind
@@ -80,20 +80,20 @@ func (c *imageCheck) said() {
 		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(want.kind) })
 		switch got, ok := labels[want.label]; {
 		case has && !ok:
-			c.tell(AboutLabel, "", "the label %s is missing: nobody finds what is at %s", want.label, want.value)
+			c.report(AboutLabel, "", "the label %s is missing: nobody finds what is at %s", want.label, want.value)
 		case has && got != want.value:
-			c.tell(AboutLabel, "", "the label %s is %.200q and not %q", want.label, got, want.value)
+			c.report(AboutLabel, "", "the label %s is %.200q and not %q", want.label, got, want.value)
 		}
 	}
 	if labels[build.ConfigsLabel] != "" && labels[build.DatabaseLabel] != "" {
-		c.tell(AboutLabel, "", "it has the labels of a catalog and of a database: readers differ in which they take")
+		c.report(AboutLabel, "", "it has the labels of a catalog and of a database: readers differ in which they take")
 	}
 	if k := c.image.Config.History; len(k) > 0 && historyOf(c.image.Image) == nil {
-		c.tell(AboutConfig, "", "the history does not tell of as many layers as there are")
+		c.report(AboutConfig, "", "the history does not tell of as many layers as there are")
 	}
 	for _, f := range c.of {
 		if f.said.key != "" && f.said.key.Validate() != nil {
-			c.examiner.tell(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is no digest", string(f.said.key))})
+			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is no digest", string(f.said.key))})
 		}
 	}
 }
@@ -102,12 +102,12 @@ func (c *imageCheck) said() {
 func (c *imageCheck) index() {
 	p, config := c.image.Platform, c.image.Config.Platform
 	if p.OS != config.OS || p.Architecture != config.Architecture || p.Variant != config.Variant && config.Variant != "" {
-		c.tell(AboutIndex, "", "the index has it for %s, and its configuration says %s", c.platform, platformName(config))
+		c.report(AboutIndex, "", "the index has it for %s, and its configuration says %s", c.platform, platformName(config))
 	}
 	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
 	for n, l := range c.image.Layers {
 		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].said.ours() {
-			c.tell(AboutIndex, "", "the index has it as the image with zstd, and the layer %s has %s", l.Digest, compressed)
+			c.report(AboutIndex, "", "the index has it as the image with zstd, and the layer %s has %s", l.Digest, compressed)
 			break
 		}
 	}
@@ -119,9 +119,9 @@ func (c *imageCheck) twins(before []images.SurveyedImage) {
 		same := platformName(other.Platform) == c.platform
 		switch {
 		case same && !slices.Equal(other.Config.RootFS.DiffIDs, c.image.Config.RootFS.DiffIDs):
-			c.tell(AboutIndex, "", "it holds something else than the other image for %s, %s", c.platform, other.Digest)
+			c.report(AboutIndex, "", "it holds something else than the other image for %s, %s", c.platform, other.Digest)
 		case !same && c.ours() && !slices.Equal(catalogOf(c.of, c.image), catalogOf(c.examiner.of[n], other)):
-			c.tell(AboutIndex, "", "it has another catalog than the image for %s", platformName(other.Platform))
+			c.report(AboutIndex, "", "it has another catalog than the image for %s", platformName(other.Platform))
 		default:
 			continue
 		}
@@ -151,7 +151,7 @@ func (c *imageCheck) modes(v *view) {
 			switch {
 			case n.layer < 0:
 			case n.e.kind == tar.TypeReg && n.e.mode&0o444 != 0o444, n.e.kind == tar.TypeDir && n.e.mode&0o555 != 0o555:
-				c.tell(AboutMode, name, "mode %04o: not every user can read it", n.e.mode)
+				c.report(AboutMode, name, "mode %04o: not every user can read it", n.e.mode)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func (c *imageCheck) start(v *view) {
 	case n == nil:
 		c.note("%s: there is no /%s that could serve: the image is for servers that bring their own", c.platform, program)
 	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
-		c.tell(AboutMode, program, "mode %04o: not every user can start it", n.e.mode)
+		c.report(AboutMode, program, "mode %04o: not every user can start it", n.e.mode)
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *imageCheck) server(v *view) {
 				continue
 			}
 			if at := v.find(e.name); at == nil || at.layer != n {
-				c.tell(AboutServer, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+				c.report(AboutServer, e.name, "it is in the layer %s, and the image does not show it", f.digest)
 			}
 		}
 		return
@@ -203,16 +203,16 @@ func (c *imageCheck) filtered(v *view) {
 		switch shown := v.find(name); {
 		case n.e.kind == tar.TypeDir:
 		case shown == nil:
-			c.tell(AboutCatalog, name, "OLM v1 shows it, and container engines do not: "+
+			c.report(AboutCatalog, name, "OLM v1 shows it, and container engines do not: "+
 				"catalogd drops whiteouts outside /%s; %s hides it in both", dir, dir+"/.wh..wh..opq")
 		case shown.layer != n.layer:
-			c.tell(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s",
+			c.report(AboutCatalog, name, "OLM v1 takes it from the layer %s, and container engines from %s",
 				c.of[n.layer].digest, c.digestOf(shown))
 		}
 	})
 	v.walk(dir, func(name string, n *vnode) {
 		if n.e.kind != tar.TypeDir && unpacked.find(name) == nil {
-			c.tell(AboutCatalog, name, "container engines show it, and OLM v1 does not: "+
+			c.report(AboutCatalog, name, "container engines show it, and OLM v1 does not: "+
 				"a whiteout behind it in its own layer removes it in catalogd")
 		}
 	})
@@ -234,7 +234,7 @@ func (c *imageCheck) layered(v *view) {
 	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
 			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
-				c.tell(AboutCatalog, name, "it comes from the layer %s, which is none of packages", c.of[n.layer].digest)
+				c.report(AboutCatalog, name, "it comes from the layer %s, which is none of packages", c.of[n.layer].digest)
 			}
 		})
 	}
@@ -246,13 +246,13 @@ func (c *imageCheck) layered(v *view) {
 		for _, e := range f.entries {
 			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
 				if at := v.find(e.name); at == nil || at.layer != n {
-					c.tell(AboutCatalog, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+					c.report(AboutCatalog, e.name, "it is in the layer %s, and the image does not show it", f.digest)
 				}
 			}
 		}
 		for _, pkg := range f.packages {
 			if other, twice := in[pkg]; twice {
-				c.tell(AboutCatalog, "", "the package %.200q is in the layers %s and %s", pkg, other, f.digest)
+				c.report(AboutCatalog, "", "the package %.200q is in the layers %s and %s", pkg, other, f.digest)
 			}
 			in[pkg] = f.digest
 		}
@@ -269,11 +269,11 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
 				break // of an empty catalog there is none
 			}
-			c.tell(AboutCache, dir, "the image says that there is a cache in /%s, and it is not there", dir)
+			c.report(AboutCache, dir, "the image says that there is a cache in /%s, and it is not there", dir)
 		case k.Format == NativeCache && dir == nativeDir:
 			k.State = CacheValid
 			if len(v.find(dir).children) < len(packagesIn(c.of)) {
-				c.tell(AboutCache, dir, "the cache has fewer files than there are packages")
+				c.report(AboutCache, dir, "the cache has fewer files than there are packages")
 			}
 			if c.wrong(AboutCache) {
 				k.State, k.Why = CacheInvalid, "see the differences"

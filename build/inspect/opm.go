@@ -46,7 +46,7 @@ func (c *imageCheck) opmCache(ctx context.Context, v *view, dir string, k *Cache
 
 func (c *imageCheck) badCache(k *Cache, dir, why string) {
 	k.State, k.Why = CacheInvalid, why
-	c.tell(AboutCache, dir, "%s", why)
+	c.report(AboutCache, dir, "%s", why)
 }
 
 // opmTop makes the layer of the cache again, from the files of all packages.

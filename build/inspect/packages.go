@@ -35,12 +35,12 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case x.kind == tar.TypeDir:
 			cached, extra = cached || x.name == nativeDir, extra || x.name == opmcache.Dir
 			if x.mode != 0o755 && top != "tmp" {
-				l.tell(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
 			}
 		case x.kind != tar.TypeReg: // reported already
 		case top == configsDir:
 			if x.mode != 0o644 && x.mode != 0o755 {
-				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
 			}
 			read++
 			pkg, ok, err := l.file(ctx, x, catalogs)
@@ -59,11 +59,11 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case path.Dir(x.name) == nativeDir:
 			natives[path.Base(x.name)] = x
 			if x.mode != 0o644 {
-				l.tell(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
 			}
 		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with what is made of the packages
 		default:
-			l.tell(AboutLayer, "", x.name, "it does not belong into a layer of packages")
+			l.report(AboutLayer, "", x.name, "it does not belong into a layer of packages")
 		}
 	}
 	l.countFiles(l.want, read)
@@ -82,14 +82,14 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	}
 	built, err := build.PackagesLayer(files, o)
 	if err != nil {
-		l.tell(AboutLayer, "", "", "it cannot be built again: %v", err)
+		l.report(AboutLayer, "", "", "it cannot be built again: %v", err)
 		return nil
 	}
 	if err := l.compare(ctx, built); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(natives)) {
-		l.tell(AboutCache, "", path.Join(nativeDir, name), "it is the cache of no package of the layer")
+		l.report(AboutCache, "", path.Join(nativeDir, name), "it is the cache of no package of the layer")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
 	case errors.As(err, &invalid):
-		l.tell(AboutCatalog, "", x.name, "%v", err)
+		l.report(AboutCatalog, "", x.name, "%v", err)
 		return "", false, nil
 	case err != nil:
 		return "", false, err
@@ -115,12 +115,12 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	parts := c.ByPackage()
 	names := slices.Sorted(maps.Keys(parts))
 	if len(names) != 1 {
-		l.tell(AboutCatalog, "", x.name, "it holds blobs of %d packages, and a file of an image built here those of one: %.200q", len(names), names)
+		l.report(AboutCatalog, "", x.name, "it holds blobs of %d packages, and a file of an image built here those of one: %.200q", len(names), names)
 		return "", false, nil
 	}
 	pkg = names[0]
 	if pkg != "" && !strings.HasPrefix(x.name, path.Join(configsDir, pkg)+"/") {
-		l.tell(AboutCatalog, pkg, x.name, "it holds package %q, which belongs into /%s/%s", pkg, configsDir, pkg)
+		l.report(AboutCatalog, pkg, x.name, "it holds package %q, which belongs into /%s/%s", pkg, configsDir, pkg)
 		return pkg, false, nil
 	}
 	if catalogs[pkg] == nil {
@@ -138,11 +138,11 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 			l.f.packages = append(l.f.packages, pkg)
 		}
 		if err := declcfg.Validate(catalogs[pkg]); err != nil {
-			l.tell(AboutCatalog, pkg, "", "%v", err)
+			l.report(AboutCatalog, pkg, "", "%v", err)
 		}
 	}
 	if !slices.Equal(l.f.said.packages, l.f.packages) {
-		l.tell(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", l.f.said.packages, l.f.packages)
+		l.report(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", l.f.said.packages, l.f.packages)
 	}
 }
 
@@ -162,9 +162,9 @@ func (l *layerCheck) cache(p build.PackageCatalog, natives map[string]entry) (bu
 	file := path.Join(nativeDir, name)
 	switch {
 	case !ok:
-		l.tell(AboutCache, p.Package, file, "it is missing")
+		l.report(AboutCache, p.Package, file, "it is missing")
 	case x.digest != sha256.Sum256(content):
-		l.tell(AboutCache, p.Package, file, "%s", l.why(x, sources))
+		l.report(AboutCache, p.Package, file, "%s", l.why(x, sources))
 	}
 	return build.CacheFile{Name: name, Content: content}, nil
 }

@@ -41,12 +41,12 @@ func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 		return nil
 	}
 	if slices.Contains(wanted, "") {
-		c.tell(AboutLabel, "", "the label's path is %.200q, where nothing can be", c.r.Path)
+		c.report(AboutLabel, "", "the label's path is %.200q, where nothing can be", c.r.Path)
 		return nil
 	}
 	tree, err := c.image.Extract(ctx, wanted, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
 	if errors.Is(err, images.ErrInvalid) && ctx.Err() == nil {
-		c.tell(AboutLayer, "", "%v", err)
+		c.report(AboutLayer, "", "%v", err)
 		return nil
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		return err
 	}
 	if info, err := fs.Stat(configs, "."); err != nil || !info.IsDir() {
-		c.tell(AboutCatalog, dir, "the label names it, and there is no such directory")
+		c.report(AboutCatalog, dir, "the label names it, and there is no such directory")
 		return nil
 	}
 	all, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true, Jobs: c.o.Jobs})
@@ -78,7 +78,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &invalid):
-		c.tell(AboutCatalog, dir, "%v", err)
+		c.report(AboutCatalog, dir, "%v", err)
 	case err != nil:
 		return err
 	}
@@ -96,7 +96,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		switch {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
-			c.tell(AboutCache, at, "the image says that there is a cache in /%s, and it is not there", at)
+			c.report(AboutCache, at, "the image says that there is a cache in /%s, and it is not there", at)
 		case k.Format == JSONCache || k.Format == PogrebCache:
 			if err := c.opmCache(ctx, v, at, &k); err != nil {
 				return err
@@ -113,7 +113,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 				return context.Cause(ctx)
 			case err != nil:
 				k.State, k.Why = CacheInvalid, err.Error()
-				c.tell(AboutCache, at, "%v", err)
+				c.report(AboutCache, at, "%v", err)
 			default:
 				if err := store.Close(); err != nil {
 					return err
@@ -159,7 +159,7 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, bundle.ErrInvalid):
-		c.tell(AboutBundle, "", "%v", err)
+		c.report(AboutBundle, "", "%v", err)
 	case err != nil:
 		return err
 	}
@@ -168,9 +168,9 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Annotations)) {
 		if got, ok := labels[key]; !ok {
-			c.tell(AboutLabel, "", "the label %.200s is missing, which %s has", key, b.AnnotationsFile)
+			c.report(AboutLabel, "", "the label %.200s is missing, which %s has", key, b.AnnotationsFile)
 		} else if got != b.Annotations[key] {
-			c.tell(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile, b.Annotations[key])
+			c.report(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile, b.Annotations[key])
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (c *imageCheck) database(ctx context.Context, name string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, images.ErrInvalid), isDatabaseError(err):
-		c.tell(AboutDatabase, name, "%v", err)
+		c.report(AboutDatabase, name, "%v", err)
 		return nil
 	}
 	for _, pkg := range packages {
@@ -216,18 +216,18 @@ func (l *layerCheck) database(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case isDatabaseError(err):
-			l.tell(AboutDatabase, "", x.name, "%v", err)
+			l.report(AboutDatabase, "", x.name, "%v", err)
 			return nil
 		case err != nil:
 			return err
 		}
 		l.f.packages = packages
 		if said := slices.Sorted(slices.Values(l.f.said.packages)); l.f.said.annotated && !slices.Equal(said, packages) {
-			l.tell(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", said, packages)
+			l.report(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", said, packages)
 		}
 		return nil
 	}
-	l.tell(AboutDatabase, "", "database/index.db", "there is no database in the layer")
+	l.report(AboutDatabase, "", "database/index.db", "there is no database in the layer")
 	return nil
 }
 

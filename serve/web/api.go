@@ -269,7 +269,7 @@ func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 		notFound(w, r)
 		return
 	}
-	sent, ok := s.room(w, len(icon.Data))
+	sent, ok := s.reserve(w, len(icon.Data))
 	defer sent()
 	if !ok {
 		busy(w)

@@ -158,7 +158,7 @@ func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *cs
 		if prop.Type != kind || json.Unmarshal(prop.Value, &k) != nil {
 			continue
 		}
-		if rows++; rows > maxRows || !p.roomy() {
+		if rows++; rows > maxRows || !p.hasSpace() {
 			break
 		}
 		if rows == 1 {
@@ -195,7 +195,7 @@ func (p *page) dependencies(b *declcfg.Bundle) {
 		if prop.Type != declcfg.PropertyPackageRequired || json.Unmarshal(prop.Value, &need) != nil {
 			continue
 		}
-		if rows++; rows > maxRows || !p.roomy() {
+		if rows++; rows > maxRows || !p.hasSpace() {
 			break
 		}
 		if rows == 1 {
@@ -223,7 +223,7 @@ func (p *page) relatedImages(b *declcfg.Bundle) {
 	p.section("Related images", "images")
 	p.put(`<thead><tr><th scope="col">Name</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i, r := range b.RelatedImages {
-		if i == maxRows || !p.roomy() {
+		if i == maxRows || !p.hasSpace() {
 			p.put(`<tr><td colspan="2">{} more images are not shown.</td></tr>`, strconv.Itoa(len(b.RelatedImages)-i))
 			break
 		}
@@ -251,7 +251,7 @@ func (p *page) properties(all []declcfg.Property) {
 	}
 	p.put(`<section aria-labelledby="properties"><h2 id="properties">Properties</h2>` + "\n")
 	for i, prop := range all {
-		if i == 200 || !p.roomy() {
+		if i == 200 || !p.hasSpace() {
 			p.put(`<p>{} more are not shown.</p>`, strconv.Itoa(len(all)-i))
 			break
 		}
@@ -274,7 +274,7 @@ func (p *page) objects(b *declcfg.Bundle) {
 	p.section("Manifests", "manifests")
 	p.put(`<thead><tr><th scope="col">Kind</th><th scope="col">Name</th><th scope="col" class="n">Bytes</th></tr></thead><tbody>` + "\n")
 	for i, object := range objects {
-		if i == maxRows || !p.roomy() {
+		if i == maxRows || !p.hasSpace() {
 			break
 		}
 		var of struct {

@@ -139,7 +139,7 @@ func TestAllLinesWithoutAPlaceForTheirCompressedForm(t *testing.T) {
 
 // A client that leaves does not wait for the compression, and its end is an error for those who read.
 func TestReadingWhatIsBeingCompressed(t *testing.T) {
-	k := &kept{changed: make(chan struct{})}
+	k := &contentStore{changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := k.available(ctx, 0); !errors.Is(err, context.Canceled) {

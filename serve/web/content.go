@@ -26,7 +26,7 @@ type Content struct {
 	spans    map[string][2]int // of blobs, by package
 	bundles  int
 
-	gzip kept
+	gzip contentStore
 
 	users counted.Users
 }

@@ -33,7 +33,7 @@ func imagesPage(p *page) error {
 	p.put(`<span class="field"><input type="search" id="find" name="q" value="{}" maxlength="200" autocomplete="off" spellcheck="false"><button>Search</button></span></form>`+"\n", clip(wanted, 200))
 	images := map[string]bool{}
 	for i := range packages {
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`<p class="notice">The images of {} are not shown here: the pages of packages have them.</p>`, count(len(packages)-i, "more package"))
 			break
 		}
@@ -98,7 +98,7 @@ func (p *page) useTable(s *packageSummary, uses map[string]use, titled bool) {
 		return cmp.Or(-compareBool(uses[a].bundle, uses[b].bundle), cmp.Compare(a, b))
 	})
 	for i, ref := range order {
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`<tr><td colspan="3">{} more images are not shown.</td></tr>`, strconv.Itoa(len(order)-i))
 			break
 		}

@@ -188,7 +188,7 @@ func channelPage(p *page) error {
 	slices.SortStableFunc(entries, func(a, b declcfg.ChannelEntry) int { return v.newer(a.Name, b.Name) })
 	first := v.heads[ch.Name]
 	for i, e := range entries {
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`<tr><td colspan="5">{} more entries are not shown.</td></tr>`, strconv.Itoa(len(entries)-i))
 			break
 		}
@@ -283,7 +283,7 @@ func (p *page) channels(v *view) {
 <thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
 	for i := range v.Channels {
 		ch := &v.Channels[i]
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`<tr><td colspan="4">{} more channels are not shown.</td></tr>`, strconv.Itoa(len(v.Channels)-i))
 			break
 		}
@@ -341,7 +341,7 @@ func (p *page) bundles(v *view) {
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
 	for i := range v.Bundles {
 		b := &v.Bundles[i]
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`<tr><td colspan="4">{} more bundles are not shown.</td></tr>`, strconv.Itoa(len(v.Bundles)-i))
 			break
 		}
@@ -383,7 +383,7 @@ func (p *page) others(v *view) {
 	}
 	p.put(`<section aria-labelledby="others"><h2 id="others">Other blobs</h2><ul>` + "\n")
 	for i, m := range v.Others {
-		if i == 500 || !p.roomy() {
+		if i == 500 || !p.hasSpace() {
 			p.put(`<li>{} more</li>`, strconv.Itoa(len(v.Others)-i))
 			break
 		}

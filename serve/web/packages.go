@@ -37,7 +37,7 @@ func packagesPage(p *page) error {
 	}
 	p.put("<ul class=\"cards\" id=\"packages\">\n")
 	for i, s := range shown {
-		if !p.roomy() {
+		if !p.hasSpace() {
 			p.put(`</ul><p class="notice">{} more are not shown here: search for them.</p><ul hidden>`, strconv.Itoa(len(shown)-i))
 			break
 		}

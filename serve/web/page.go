@@ -50,7 +50,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 			fail(w, http.StatusInternalServerError, "the catalog cannot be read")
 			return
 		}
-		sent, ok := s.room(w, len(body))
+		sent, ok := s.reserve(w, len(body))
 		defer sent()
 		if !ok {
 			busy(w)
@@ -97,8 +97,8 @@ func busy(w http.ResponseWriter) {
 	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
 }
 
-// roomy reports whether there is room for more rows. A list that ends early says so.
-func (p *page) roomy() bool { return p.Len() < maxPage-maxDrawing/2 }
+// hasSpace reports whether there is room for more rows. A list that ends early says so.
+func (p *page) hasSpace() bool { return p.Len() < maxPage-maxDrawing/2 }
 
 // open begins a page. The last crumb is the page itself.
 func (p *page) open(title string, way ...crumb) {

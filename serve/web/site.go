@@ -105,9 +105,9 @@ func (s *Site) turn(ctx context.Context) bool {
 
 func (s *Site) next() { <-s.making }
 
-// room counts bytes that are about to be sent from memory, until done is called; false if there is no room for them. A
+// reserve counts bytes that are about to be sent from memory, until done is called; false if there is no room for them. A
 // client has less time for them than for what is read from the file.
-func (s *Site) room(w http.ResponseWriter, size int) (done func(), ok bool) {
+func (s *Site) reserve(w http.ResponseWriter, size int) (done func(), ok bool) {
 	if patient, ok := w.(*patient); ok {
 		patient.end = time.Now().Add(pageTime)
 	}

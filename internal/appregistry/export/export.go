@@ -65,7 +65,7 @@ func Run(ctx context.Context, ref, folder string, o Options) (_ *Result, err err
 		if err != nil {
 			return nil, err
 		}
-		e.tellOf(p, m)
+		e.warnOfLosses(p, m)
 		if err := w.Package(m); err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 	for i := range e.bundles {
 		b := &e.bundles[i]
 		if b.image == "" {
-			e.tell(b)
+			e.written(b)
 			continue
 		}
 		slots <- struct{}{}
@@ -129,7 +129,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 				e.mu.Unlock()
 				return
 			}
-			e.tell(b)
+			e.written(b)
 		})
 	}
 	wg.Wait()
@@ -140,7 +140,7 @@ func (e *exporter) fetch(ctx context.Context) error {
 }
 
 // written counts a bundle that is written.
-func (e *exporter) tell(b *bundleOf) {
+func (e *exporter) written(b *bundleOf) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done++
@@ -187,9 +187,9 @@ func (e *exporter) one(ctx context.Context, b *bundleOf, o render.Options) error
 	})
 }
 
-// tellOf warns of what package manifests do not hold of a package, and where the upgrade graph that the manifests wish for is not that of the catalog: package manifests have no
-// place for any other.
-func (e *exporter) tellOf(p *packageOf, m appregistry.Manifest) {
+// warnOfLosses warns of what package manifests do not hold of a package, and where the upgrade graph that they wish for is
+// not that of the catalog: package manifests have no place for any other.
+func (e *exporter) warnOfLosses(p *packageOf, m appregistry.Manifest) {
 	wishes := map[string]appregistry.Wish{}
 	for _, b := range e.bundles {
 		if b.pkg != p.name {

@@ -14,7 +14,7 @@ import (
 )
 
 // declared is what an image declares about one of its layers.
-type said struct {
+type declared struct {
 	kind     string
 	packages []string
 	key      digest.Digest
@@ -23,13 +23,13 @@ type said struct {
 }
 
 // ours reports whether the layer is declared to have been built by this module.
-func (s said) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
+func (s declared) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
 
 // saidOf is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker
 // format, in its history. A layer without either, below others that have it, is one of the base, and so is everything
 // below a layer that hides a base's catalog: the base may have been built here as well.
-func saidOf(i *images.Image) []said {
-	out := make([]said, len(i.Layers))
+func saidOf(i *images.Image) []declared {
+	out := make([]declared, len(i.Layers))
 	annotated := slices.ContainsFunc(i.Layers, func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
 	history := historyOf(i)
 	above, begin := -1, 0
@@ -49,17 +49,17 @@ func saidOf(i *images.Image) []said {
 	}
 	for n := range out {
 		if n < begin && !annotated || n < above && out[n].kind == "" {
-			out[n] = said{kind: string(build.LayerBase)}
+			out[n] = declared{kind: string(build.LayerBase)}
 		}
 	}
 	return out
 }
 
 // fromAnnotations reads what [build] writes to the descriptor of a layer.
-func fromAnnotations(a map[string]string) said {
-	s := said{kind: a[build.AnnotationKind]}
+func fromAnnotations(a map[string]string) declared {
+	s := declared{kind: a[build.AnnotationKind]}
 	if s.annotated = s.kind != ""; !s.annotated {
-		return said{}
+		return declared{}
 	}
 	s.key = digest.Digest(a[build.AnnotationKey])
 	if list := a[build.AnnotationPackages]; list != "" {
@@ -86,28 +86,28 @@ func historyOf(i *images.Image) []made {
 }
 
 // fromHistory reads what [build] writes into the history.
-func fromHistory(h made, labels map[string]string) said {
+func fromHistory(h made, labels map[string]string) declared {
 	if !slices.Contains([]string{"bindery build catalog", "bindery build bundle", "bindery index", "bindery build compose"}, h.by) {
-		return said{}
+		return declared{}
 	}
 	at := clean(h.comment)
 	switch rest, catalog := strings.CutPrefix(h.comment, "/configs"); {
 	case h.comment == "/bin/opm":
-		return said{kind: string(build.LayerServer)}
+		return declared{kind: string(build.LayerServer)}
 	case strings.HasPrefix(h.comment, "without the "):
-		return said{kind: string(build.LayerReset)}
+		return declared{kind: string(build.LayerReset)}
 	case h.comment == "/"+opmcache.Dir:
-		return said{kind: string(build.LayerCache)}
+		return declared{kind: string(build.LayerCache)}
 	case h.comment == "/database/index.db":
-		return said{kind: string(build.LayerDatabase)}
+		return declared{kind: string(build.LayerDatabase)}
 	case h.by == "bindery build bundle" && at != "" && at == clean(labels[bundle.AnnotationManifests]):
-		return said{kind: string(build.LayerManifests)}
+		return declared{kind: string(build.LayerManifests)}
 	case h.by == "bindery build bundle" && at != "" && at == clean(labels[bundle.AnnotationMetadata]):
-		return said{kind: string(build.LayerMetadata)}
+		return declared{kind: string(build.LayerMetadata)}
 	case h.by == "bindery build bundle":
-		return said{kind: string(build.LayerTests)}
+		return declared{kind: string(build.LayerTests)}
 	case catalog:
-		s := said{kind: string(build.LayerPackages)}
+		s := declared{kind: string(build.LayerPackages)}
 		if one, ok := strings.CutPrefix(rest, "/"); ok {
 			s.packages = []string{one}
 		} else if several, ok := strings.CutPrefix(rest, ": "); ok {
@@ -115,5 +115,5 @@ func fromHistory(h made, labels map[string]string) said {
 		}
 		return s
 	}
-	return said{}
+	return declared{}
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// room bounds the bytes of what was read of files and waits for its turn. The file whose turn it is never waits, so that
+// memoryBudget bounds the bytes of what was read of files and waits for its turn. The file whose turn it is never waits, so that
 // there is no waiting in a circle, however large one piece is.
-type room struct {
+type memoryBudget struct {
 	most int
 	done func() bool // drops the watch of the context
 
@@ -18,15 +18,15 @@ type room struct {
 	ended   bool
 }
 
-func newRoom(ctx context.Context, most int) *room {
-	r := &room{most: most}
+func newMemoryBudget(ctx context.Context, most int) *memoryBudget {
+	r := &memoryBudget{most: most}
 	r.more.L = &r.mu
 	r.done = context.AfterFunc(ctx, r.end)
 	return r
 }
 
 // take counts bytes of a file, when there is room for them or when it is the file's turn.
-func (r *room) take(file, bytes int) {
+func (r *memoryBudget) take(file, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.used > 0 && r.used+bytes > r.most && file != r.current && !r.ended {
@@ -36,7 +36,7 @@ func (r *room) take(file, bytes int) {
 }
 
 // give says that bytes were handed over.
-func (r *room) give(bytes int) {
+func (r *memoryBudget) give(bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.used -= bytes
@@ -44,7 +44,7 @@ func (r *room) give(bytes int) {
 }
 
 // first says whose turn it is.
-func (r *room) first(file int) {
+func (r *memoryBudget) first(file int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.current = file
@@ -52,14 +52,14 @@ func (r *room) first(file int) {
 }
 
 // end lets everybody go: nothing is handed over any more.
-func (r *room) end() {
+func (r *memoryBudget) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
 	r.more.Broadcast()
 }
 
-func (r *room) stop() {
+func (r *memoryBudget) stop() {
 	r.done()
 	r.end()
 }

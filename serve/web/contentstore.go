@@ -12,12 +12,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// keptBuffer is how many compressed bytes are written to the file at once. The compressor itself writes some 200 at a time.
-const keptBuffer = 64 << 10
+// writeBuffer is how many compressed bytes are written to the file at once. The compressor itself writes some 200 at a time.
+const writeBuffer = 64 << 10
 
-// kept is the gzip form of all lines of a catalog. The first request for it starts the one compression, into a temporary
+// contentStore is the gzip form of all lines of a catalog. The first request for it starts the one compression, into a temporary
 // file; every request reads that file, also while it grows. It is safe for concurrent use.
-type kept struct {
+type contentStore struct {
 	mu      sync.Mutex
 	begun   bool
 	file    *atomicfs.Scratch // nil if there is no place for it
@@ -27,8 +27,8 @@ type kept struct {
 	changed chan struct{}     // closed when size or done changes
 }
 
-// compressed returns the kept form of a catalog, or nil where no file can be made for it. The caller has acquired c.
-func (c *Content) compressed() *kept {
+// compressed returns the compressed form of a catalog, or nil where no file can be made for it. The caller has acquired c.
+func (c *Content) compressed() *contentStore {
 	k := &c.gzip
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Content) compressed() *kept {
 	k.file, k.changed = f, make(chan struct{})
 	go func() {
 		defer c.release()
-		w := bufio.NewWriterSize(k, keptBuffer)
+		w := bufio.NewWriterSize(k, writeBuffer)
 		z := gzip.NewWriter(w)
 		_, err := io.Copy(z, io.NewSectionReader(c.file, 0, c.size))
 		if err == nil {
@@ -65,13 +65,13 @@ func (c *Content) compressed() *kept {
 }
 
 // Write appends to the file. It is for the compression alone.
-func (k *kept) Write(b []byte) (int, error) {
+func (k *contentStore) Write(b []byte) (int, error) {
 	n, err := k.file.WriteAt(b, k.size) // only this goroutine changes the size
 	k.progress(int64(n), false, nil)
 	return n, err
 }
 
-func (k *kept) progress(n int64, done bool, err error) {
+func (k *contentStore) progress(n int64, done bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.size, k.done, k.err = k.size+n, done, err
@@ -80,7 +80,7 @@ func (k *kept) progress(n int64, done bool, err error) {
 }
 
 // available waits until there is more than at bytes, or all of it. done is true if nothing follows behind size.
-func (k *kept) available(ctx context.Context, at int64) (size int64, done bool, err error) {
+func (k *contentStore) available(ctx context.Context, at int64) (size int64, done bool, err error) {
 	for {
 		k.mu.Lock()
 		size, done, err, changed := k.size, k.done, k.err, k.changed
@@ -97,7 +97,7 @@ func (k *kept) available(ctx context.Context, at int64) (size int64, done bool, 
 }
 
 // serve sends everything.
-func (k *kept) serve(w http.ResponseWriter, r *http.Request) error {
+func (k *contentStore) serve(w http.ResponseWriter, r *http.Request) error {
 	for at := int64(0); ; {
 		size, done, err := k.available(r.Context(), at)
 		if err != nil {
@@ -114,7 +114,7 @@ func (k *kept) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // close gives the file back.
-func (k *kept) close() {
+func (k *contentStore) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.file != nil {

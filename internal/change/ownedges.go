@@ -10,14 +10,14 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// own knows what bundles say of their own edges after an edit:
+// ownEdges knows what bundles declare of their own edges after an edit:
 //
 //   - what the edit says, for bundles that it added or whose wishes it changed;
 //   - else what the columns of the database hold, as long as the channels do not contradict them more than before: the
 //     edges of the bundle are what they were, or lead to what the column names, or the bundle has none any more, because it
 //     is only skipped or was deprecated. Such a bundle gets its edges back when a channel is computed again;
 //   - else nothing: then the columns say what the channels do.
-type own struct {
+type ownEdges struct {
 	before, added edit.Origins
 	then, now     map[string]*declcfg.Catalog
 	changed       map[string]bool
@@ -39,15 +39,15 @@ type edges struct {
 	skipped         bool // the channel leads to the bundle by skips alone
 }
 
-func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *own {
+func newOwn(before, added edit.Origins, then, now map[string]*declcfg.Catalog, changed map[string]bool) *ownEdges {
 	if len(before)+len(added) == 0 {
-		return &own{} // nothing is known of any bundle, so that the catalogs need not stay in memory
+		return &ownEdges{} // nothing is known of any bundle, so that the catalogs need not stay in memory
 	}
-	return &own{before, added, then, now, changed, map[string]map[string]*places{}}
+	return &ownEdges{before, added, then, now, changed, map[string]map[string]*places{}}
 }
 
 // of is what a bundle of the result says of its own edges. It is not safe for concurrent use.
-func (o *own) of(pkg, bundle string) (sqlite.Origin, bool) {
+func (o *ownEdges) of(pkg, bundle string) (sqlite.Origin, bool) {
 	name := edit.Name{Package: pkg, Bundle: bundle}
 	if w, ok := o.added[name]; ok {
 		return origin(w), true
