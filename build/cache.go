@@ -68,11 +68,8 @@ func (n *noticed) get() []string {
 func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]layers.Entry, error) {
 	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
 	if len(g) > 1 {
-		a, err := newAside(o.Dir)
-		if err != nil {
-			return nil, err
-		}
-		keep = a.take
+		s := newEntrySpool(o.Dir)
+		keep = func(entries []layers.Entry) ([]layers.Entry, error) { return s.take(ctx, entries) }
 	}
 	var lists [][]layers.Entry
 	if o.Cache != nil {

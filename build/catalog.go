@@ -33,7 +33,7 @@ type CatalogInput struct {
 // validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
-	var s *spool
+	var s *blobSpool
 	given := o
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {
@@ -60,7 +60,7 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 
 // parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the
 // spool that it leaves at s, which the caller closes.
-func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(below int) ([]part, error), error) {
+func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
 		return nil, err
@@ -69,14 +69,9 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **spool) (func(b
 		return nil, err
 	}
 	return func(below int) (_ []part, err error) {
-		if *s, err = newSpool(o.Dir); err != nil {
-			return nil, err
-		}
+		*s = newSpool(o.Dir)
 		contents, err := in.plan(ctx, o, *s)
 		if err != nil {
-			return nil, err
-		}
-		if err := (*s).flush(); err != nil {
 			return nil, err
 		}
 		// Before any of it is parsed, so that what is parsed is held to it.
@@ -165,7 +160,7 @@ func (in CatalogInput) check() error {
 }
 
 // plan finds out what each package consists of.
-func (in CatalogInput) plan(ctx context.Context, o *Options, s *spool) ([]content, error) {
+func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]content, error) {
 	files := in.Files
 	if files == nil && in.FS != nil {
 		c, err := declcfg.Load(ctx, in.FS, declcfg.LoadOptions{Skeleton: true, Jobs: o.Jobs})

@@ -11,50 +11,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// ComposeInput are the catalogs that one is composed of.
-type ComposeInput struct {
-	References []Reference
-	// AnyPackages takes whatever packages a reference holds. Without it a reference holds the one that it is named for,
-	// and no other.
-	AnyPackages bool
-	// OneCompression repacks layers whose compression is not that of the options. Without it they are taken as they
-	// are.
-	OneCompression bool
-	// Verify reads all references. Only layers that are what is made of the content here are stacked.
-	Verify bool
-}
-
-// Reference is one of the catalogs of a composition.
-type Reference struct {
-	// Name is that of the package that it is to hold.
-	Name string
-	// Image says where it comes from, for messages and the account.
-	Image string
-	// Stack, unless nil, are its layers, and NoStack says why it is nil.
-	Stack   *Stack
-	NoStack error
-	// Read gives the catalog, validated. It is called at most once in a build, where layers cannot be stacked; what it
-	// returns is closed before that of all references is read. It may be called concurrently for different references.
-	Read func(context.Context) (OpenedCatalog, error)
-}
-
-// OpenedCatalog is a catalog that has been opened to be packed. Close, unless nil, is called when it has been.
-type OpenedCatalog struct {
-	CatalogInput
-	Close func() error
-}
-
-// Composed says what became of a reference.
-type Composed struct {
-	Name  string `json:"name"`
-	Image string `json:"image"`
-	// Stacked are the packages whose layers were taken by digest, Packed those that were read and packed.
-	Stacked []string `json:"stacked"`
-	Packed  []string `json:"packed"`
-	// Why says why packages were packed.
-	Why string `json:"why,omitempty"`
-}
-
 // Compose builds the catalog image of everything that the references hold. Layers of images that were built by this
 // package are taken over by digest, without being fetched: [Image] opens them when a destination wants their bytes.
 // Other catalogs are read and packed. If every reference holds one package, and there are layers enough, the image is
@@ -117,7 +73,7 @@ var errPlanned = errors.New("planned")
 type composer struct {
 	in   ComposeInput
 	o    *Options
-	s    *spool
+	s    *blobSpool
 	at   *places
 	refs []*composed
 }
@@ -142,10 +98,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 	if len(in.References) == 0 {
 		return nil, errors.New("there is nothing to compose a catalog of")
 	}
-	s, err := newSpool(o.Dir)
-	if err != nil {
-		return nil, err
-	}
+	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
 	// A cache of all packages is made of the files of all packages.
 	c.in.Verify = in.Verify || len(o.Extra) > 0
@@ -199,9 +152,6 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	}
 	groups, err := c.divide(ctx, below)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.s.flush(); err != nil {
 		return nil, err
 	}
 	// Before any of it is parsed, so that what is parsed is held to it.

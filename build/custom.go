@@ -162,14 +162,8 @@ func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCat
 	if err := in.check(); err != nil {
 		return WholeCatalog{}, nil, err
 	}
-	s, err := newSpool(dir)
-	if err != nil {
-		return WholeCatalog{}, nil, err
-	}
+	s := newSpool(dir)
 	contents, err := in.plan(ctx, &Options{}, s)
-	if err == nil {
-		err = s.flush()
-	}
 	if err != nil {
 		return WholeCatalog{}, nil, errors.Join(err, s.Close())
 	}

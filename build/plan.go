@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -40,7 +41,7 @@ func (c content) size() int64 {
 // planner divides a catalog into packages.
 type planner struct {
 	fsys    fs.FS
-	s       *spool
+	s       *blobSpool
 	at      *places
 	changed map[string]bool // packages that are not taken from files
 	private bool            // files are copied to the spool: fsys goes away before they are needed
@@ -104,13 +105,13 @@ func inOrderOfPlacing(files []File) []File {
 
 // split writes the blobs of a file to the spool, each in the format of the file, and says where those of each package
 // are. Blobs of some packages are passed over. It holds one document at a time.
-func split(ctx context.Context, fsys fs.FS, name string, s *spool, without map[string]bool) (_ map[string][]span, err error) {
+func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without map[string]bool) (_ map[string][]spool.Span, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	spans := map[string][]span{}
+	spans := map[string][]spool.Span{}
 	docs := canon.NewSplitter(f, canon.Limits{})
 	for {
 		doc, err := docs.Next()
@@ -145,7 +146,7 @@ func split(ctx context.Context, fsys fs.FS, name string, s *spool, without map[s
 
 // blobs writes a catalog in motion to the spool and adds it, one file for each package.
 func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error], format func(pkg string) declcfg.Format) error {
-	spans := map[string][]span{}
+	spans := map[string][]spool.Span{}
 	for b, err := range blobs {
 		if err == nil {
 			err = context.Cause(ctx)

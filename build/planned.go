@@ -37,7 +37,7 @@ type PlannedTotals struct {
 // Plan determines which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes
 // nothing but temporary files in o.Dir.
 func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
-	var s *spool
+	var s *blobSpool
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {
 		return nil, err

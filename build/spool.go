@@ -1,94 +1,116 @@
 package build
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"os"
+	"sync/atomic"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// spool holds catalogs that do not lie in files of their own, one temporary file for all of them: the length of a file
-// must be known before its first byte can go into a layer, and memory is not the place for a whole catalog. One
-// goroutine writes; what is written can be read by any number meanwhile.
-type spool struct {
-	f    *os.File
-	w    *bufio.Writer
-	size int64
-}
+// blobSpool holds catalogs that do not lie in files of their own: the length of a file must be known before its first byte
+// can go into a layer.
+type blobSpool struct{ *spool.Spool }
 
-// span is a piece of a spool.
-type span struct{ at, n int64 }
-
-func newSpool(dir string) (*spool, error) {
-	f, err := os.CreateTemp(dir, "spool-")
-	if err != nil {
-		return nil, err
-	}
-	return &spool{f: f, w: bufio.NewWriterSize(f, 128<<10)}, nil
-}
-
-// Write appends to the spool.
-func (s *spool) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	s.size += int64(n)
-	return n, err
-}
+func newSpool(dir string) *blobSpool { return &blobSpool{spool.New(dir, 0)} }
 
 // add appends a blob, joining it to the spans of its catalog.
-func (s *spool) add(spans []span, b declcfg.Blob, f declcfg.Format) ([]span, error) {
-	at := s.size
+func (s *blobSpool) add(spans []spool.Span, b declcfg.Blob, f declcfg.Format) ([]spool.Span, error) {
+	at := s.Len()
 	if err := declcfg.NewEncoder(s, f).Encode(b); err != nil {
 		return nil, err
 	}
-	if last := len(spans) - 1; last >= 0 && spans[last].at+spans[last].n == at {
-		spans[last].n += s.size - at
+	n := s.Len() - at
+	if last := len(spans) - 1; last >= 0 && spans[last].At+spans[last].Len == at {
+		spans[last].Len += n
 		return spans, nil
 	}
-	return append(spans, span{at, s.size - at}), nil
+	return append(spans, spool.Span{At: at, Len: n}), nil
 }
 
-// entry is a file of a layer with the content of the spans. [spool.flush] must be called before it is opened.
-func (s *spool) entry(target string, spans []span) layers.Entry {
+// entry is a file of a layer with the content of the spans.
+func (s *blobSpool) entry(target string, spans []spool.Span) layers.Entry {
 	e := layers.Entry{Name: target, Mode: layers.Normalize(fs.FileMode(0o644))}
 	for _, p := range spans {
-		e.Size += p.n
+		e.Size += p.Len
 	}
 	e.Open = func() (io.ReadCloser, error) {
 		pieces := make([]io.Reader, len(spans))
 		for i, p := range spans {
-			pieces[i] = io.NewSectionReader(s.f, p.at, p.n)
+			pieces[i] = s.Open(p)
 		}
 		return io.NopCloser(io.MultiReader(pieces...)), nil
 	}
 	return e
 }
 
-// copyOf is the same file of a layer with its content in the spool. [spool.flush] must be called before it is opened.
-func (s *spool) copyOf(ctx context.Context, e layers.Entry) (_ layers.Entry, err error) {
-	r, err := e.Open()
+// copyOf is the same file of a layer with its content in the spool.
+func (s *blobSpool) copyOf(ctx context.Context, e layers.Entry) (layers.Entry, error) {
+	at, err := spoolContent(ctx, s.Spool, e)
 	if err != nil {
 		return e, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	at := s.size
-	if _, err := io.Copy(s, ctxio.Reader{Ctx: ctx, R: r}); err != nil {
-		return e, err
-	}
-	if s.size-at != e.Size {
-		return e, layers.ErrChanged
-	}
-	copied := s.entry(e.Name, []span{{at, e.Size}})
+	copied := s.entry(e.Name, []spool.Span{at})
 	copied.Mode = e.Mode
 	return copied, nil
 }
 
-func (s *spool) flush() error { return s.w.Flush() }
+// spoolContent appends the content of a file.
+func spoolContent(ctx context.Context, s *spool.Spool, e layers.Entry) (_ spool.Span, err error) {
+	r, err := e.Open()
+	if err != nil {
+		return spool.Span{}, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	at, err := s.AppendFrom(ctx, r)
+	if err == nil && at.Len != e.Size {
+		err = layers.ErrChanged
+	}
+	return at, err
+}
 
-// Close removes the file.
-func (s *spool) Close() error { return errors.Join(s.f.Close(), os.Remove(s.f.Name())) }
+// entrySpool keeps the contents of files that were made in memory until they are written into their layer: the caches of
+// all packages that share a layer can be larger than memory should be.
+type entrySpool struct {
+	s      *spool.Spool
+	unread atomic.Int64 // files
+}
+
+func newEntrySpool(dir string) *entrySpool { return &entrySpool{s: spool.New(dir, 0)} }
+
+// take moves the contents of files into the spool, and returns the entries that have them from there. All must have been
+// moved before the first is opened, and each can be opened once.
+func (a *entrySpool) take(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
+	out := make([]layers.Entry, len(entries))
+	for i, e := range entries {
+		if e.Kind == layers.KindFile {
+			at, err := spoolContent(ctx, a.s, e)
+			if err != nil {
+				return nil, err
+			}
+			e.Open = func() (io.ReadCloser, error) { return &entryReader{a.s.Open(at), a}, nil }
+			a.unread.Add(1)
+		}
+		out[i] = e
+	}
+	return out, nil
+}
+
+// entryReader reads one of the files.
+type entryReader struct {
+	*io.SectionReader
+	from *entrySpool
+}
+
+// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage collector
+// closes its temporary file.
+func (r *entryReader) Close() error {
+	if r.from.unread.Add(-1) > 0 {
+		return nil
+	}
+	return r.from.s.Close()
+}

@@ -25,14 +25,8 @@ func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Abort()) }()
-	s, err := newSpool(d.Path())
-	if err != nil {
-		return err
-	}
+	s := newSpool(d.Path())
 	contents, err := in.plan(ctx, &Options{}, s)
-	if err == nil {
-		err = s.flush()
-	}
 	if err == nil {
 		err = writeContents(ctx, d.Path(), contents)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // apis finds out which APIs the bundle provides: those of the CRDs among its manifests, which may be more than the
@@ -72,19 +73,19 @@ func (r *reader) crd(o *Object) {
 	}
 	var api API
 	var versions []string
-	members(member(o.JSON, "spec"), func(key, value []byte) bool {
+	jsonscan.Members(jsonscan.Member(o.JSON, "spec"), func(key, value []byte) bool {
 		switch string(key) {
 		case "group":
-			api.Group, _ = text(value)
+			api.Group, _ = jsonscan.Text(value)
 		case "names":
-			api.Kind, api.Plural = textAt(value, "kind"), textAt(value, "plural")
+			api.Kind, api.Plural = jsonscan.TextAt(value, "kind"), jsonscan.TextAt(value, "plural")
 		case "version":
-			if v, _ := text(value); v != "" && version == "v1beta1" {
+			if v, _ := jsonscan.Text(value); v != "" && version == "v1beta1" {
 				versions = append(versions, v)
 			}
 		case "versions":
-			elements(value, func(v []byte) bool {
-				versions = append(versions, textAt(v, "name"))
+			jsonscan.Elements(value, func(v []byte) bool {
+				versions = append(versions, jsonscan.TextAt(v, "name"))
 				return true
 			})
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // The annotations of a ClusterServiceVersion that have a meaning for catalogs.
@@ -27,13 +28,13 @@ func (r *reader) csv(o Object) *CSV {
 	c := &CSV{Object: o}
 	p := &csvReader{r: r, c: c}
 	r.checkIdentifier("bundle", o.Name, p.at("metadata.name"))
-	metadata := member(o.JSON, "metadata")
-	members(member(metadata, "annotations"), func(key, value []byte) bool {
+	metadata := jsonscan.Member(o.JSON, "metadata")
+	jsonscan.Members(jsonscan.Member(metadata, "annotations"), func(key, value []byte) bool {
 		if c.Annotations == nil {
 			c.Annotations = map[string]string{}
 		}
-		name, _ := text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
-		s, ok := text(value)
+		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
+		s, ok := jsonscan.Text(value)
 		if !ok && string(value) != "null" {
 			p.fatal("metadata.annotations."+name, "must be text, not a "+jsonType(value)+": put it in quotes")
 		}
@@ -43,7 +44,7 @@ func (r *reader) csv(o Object) *CSV {
 	c.SkipRange = c.Annotations[annotationSkipRange]
 	c.SubstitutesFor = c.Annotations[declcfg.AnnotationSubstitutesFor]
 	c.properties = p.properties(c.Annotations[annotationProperties])
-	p.spec(member(o.JSON, "spec"))
+	p.spec(jsonscan.Member(o.JSON, "spec"))
 	return c
 }
 
@@ -77,7 +78,7 @@ func (p *csvReader) spec(spec []byte) {
 	}
 	c.Spec = spec
 	var install []byte
-	members(spec, func(key, value []byte) bool {
+	jsonscan.Members(spec, func(key, value []byte) bool {
 		if string(value) == "null" {
 			return true
 		}
@@ -114,7 +115,7 @@ func (p *csvReader) spec(spec []byte) {
 }
 
 func (p *csvReader) text(field string, value []byte, report func(field, message string)) string {
-	s, ok := text(value)
+	s, ok := jsonscan.Text(value)
 	if !ok {
 		report(field, "must be text, not a "+jsonType(value)+": put it in quotes")
 	}
@@ -129,7 +130,7 @@ func (p *csvReader) decode(field string, value []byte, into any, report func(fie
 
 // release reads a release, which people write as text or as a number.
 func (p *csvReader) release(value []byte) string {
-	if s, ok := text(value); ok {
+	if s, ok := jsonscan.Text(value); ok {
 		return s
 	}
 	if !declaresNumber(value) {
@@ -145,8 +146,8 @@ func (p *csvReader) release(value []byte) string {
 func declaresNumber(value []byte) bool { return class[value[0]] == classNumber }
 
 func (p *csvReader) icon(value []byte) {
-	elements(value, func(icon []byte) bool {
-		p.c.IconData, p.c.IconMediaType = textAt(icon, "base64data"), textAt(icon, "mediatype")
+	jsonscan.Elements(value, func(icon []byte) bool {
+		p.c.IconData, p.c.IconMediaType = jsonscan.TextAt(icon, "base64data"), jsonscan.TextAt(icon, "mediatype")
 		return false
 	})
 	if value[0] != '[' {
@@ -167,7 +168,7 @@ func (p *csvReader) definitions(field string, value []byte) (owned, required []d
 		p.fatal(field, "must be an object with the lists owned and required, not a "+jsonType(value))
 		return nil, nil
 	}
-	members(value, func(key, list []byte) bool {
+	jsonscan.Members(value, func(key, list []byte) bool {
 		into := map[string]*[]described{"owned": &owned, "required": &required}[string(key)]
 		if into != nil && string(list) != "null" {
 			p.decode(field+"."+string(key), list, into, p.fatal)
@@ -215,17 +216,17 @@ func (p *csvReader) images(install []byte) {
 	if install == nil {
 		return
 	}
-	if strategy := textAt(install, "strategy"); strategy != "deployment" {
+	if strategy := jsonscan.TextAt(install, "strategy"); strategy != "deployment" {
 		p.fatal("spec.install.strategy", fmt.Sprintf("must be %q, not %s", "deployment", fault.Quote(strategy)))
 		return
 	}
 	n := 0
-	elements(member(install, "spec", "deployments"), func(deployment []byte) bool {
-		pod := member(deployment, "spec", "template", "spec")
+	jsonscan.Elements(jsonscan.Member(install, "spec", "deployments"), func(deployment []byte) bool {
+		pod := jsonscan.Member(deployment, "spec", "template", "spec")
 		for _, list := range []string{"containers", "initContainers"} {
-			elements(member(pod, list), func(container []byte) bool {
-				image := member(container, "image")
-				s, ok := text(image)
+			jsonscan.Elements(jsonscan.Member(pod, list), func(container []byte) bool {
+				image := jsonscan.Member(container, "image")
+				s, ok := jsonscan.Text(image)
 				if !ok && image != nil && string(image) != "null" {
 					p.fatal(fmt.Sprintf("spec.install.spec.deployments[%d]", n), "an image must be text, not a "+jsonType(image))
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // maxConstraint is the limit of the API for the value of an olm.constraint, in bytes.
@@ -19,7 +20,7 @@ func (r *reader) dependency(at Problem, d declcfg.Property) bool {
 		r.wrong(at)
 	}
 	needs := func(field, message string) {
-		if textAt(d.Value, field) == "" {
+		if jsonscan.TextAt(d.Value, field) == "" {
 			wrong("%s: set value.%s to text", message, field)
 		}
 	}
@@ -54,7 +55,7 @@ var constraintKinds = []string{"all", "any", "cel", "gvk", "not", "package"}
 // constraint checks that a constraint asks for exactly one thing. What it asks for is not looked at here.
 func (r *reader) constraint(at Problem, value []byte) {
 	kinds := 0
-	members(value, func(key, _ []byte) bool {
+	jsonscan.Members(value, func(key, _ []byte) bool {
 		if slices.Contains(constraintKinds, string(key)) {
 			kinds++
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 const (
@@ -197,14 +198,14 @@ func (o *Object) head(json []byte) string {
 	if json[0] != '{' {
 		return "not a Kubernetes object, but a " + jsonType(json)
 	}
-	members(json, func(key, value []byte) bool {
+	jsonscan.Members(json, func(key, value []byte) bool {
 		switch string(key) {
 		case "apiVersion":
-			o.APIVersion, _ = text(value)
+			o.APIVersion, _ = jsonscan.Text(value)
 		case "kind":
-			o.Kind, _ = text(value)
+			o.Kind, _ = jsonscan.Text(value)
 		case "metadata":
-			o.Name, o.Namespace = textAt(value, "name"), textAt(value, "namespace")
+			o.Name, o.Namespace = jsonscan.TextAt(value, "name"), jsonscan.TextAt(value, "namespace")
 		}
 		return string(key) < "metadata"
 	})

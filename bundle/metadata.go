@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // AnnotationsName is the name that a bundle's file of annotations should have: opm takes any, others only this one.
@@ -59,7 +60,7 @@ func (r *reader) metadataFile(ctx context.Context, file string) error {
 			r.warn(Problem{Rule: RuleDocuments, File: file, Line: d.Line, Message: "a second document is passed over"})
 			return false
 		}
-		members(json, func(key, value []byte) bool {
+		jsonscan.Members(json, func(key, value []byte) bool {
 			switch string(key) {
 			case "annotations":
 				useful = r.annotations(file, value) || useful
@@ -87,9 +88,9 @@ func (r *reader) annotations(file string, value []byte) bool {
 	b := r.b
 	found := map[string]string{}
 	ok := value[0] == '{'
-	members(value, func(key, value []byte) bool {
-		name, _ := text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
-		s, isText := text(value)
+	jsonscan.Members(value, func(key, value []byte) bool {
+		name, _ := jsonscan.Text(slices.Concat([]byte{'"'}, key, []byte{'"'}))
+		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
 			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
 			// opm only minds this of the annotations that it knows.
@@ -175,12 +176,12 @@ func (r *reader) typed(file, field string, list []byte, keep func(at Problem, p 
 	}
 	var out []declcfg.Property
 	n := 0
-	elements(list, func(item []byte) bool {
+	jsonscan.Elements(list, func(item []byte) bool {
 		at := at
 		at.Field = fmt.Sprintf("%s[%d]", field, n)
 		n++
-		typ, isText := text(member(item, "type"))
-		value := member(item, "value")
+		typ, isText := jsonscan.Text(jsonscan.Member(item, "type"))
+		value := jsonscan.Member(item, "value")
 		switch {
 		case item[0] != '{' || !isText || typ == "":
 			at.Message = "type must be set: it is passed over"

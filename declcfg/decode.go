@@ -25,8 +25,8 @@ func newMeta(doc []byte) (*Meta, error) {
 	m := &Meta{Blob: doc}
 	var err error
 	seen := map[string]bool{}
-	s := scanner{b: doc}
-	s.object(func(key []byte) {
+	s := newScanner(doc)
+	s.Object(func(key []byte) {
 		for _, field := range [...]struct {
 			name string
 			into *string
@@ -37,22 +37,22 @@ func newMeta(doc []byte) (*Meta, error) {
 			switch {
 			case seen[field.name]:
 				err = errors.Join(err, fmt.Errorf("duplicate keys for key %q", field.name))
-			case s.peek() == '"':
-				*field.into = s.str()
+			case s.Peek() == '"':
+				*field.into = s.String()
 				seen[field.name] = true
 				return
-			case s.peek() == 'n':
+			case s.Peek() == 'n':
 				seen[field.name] = true
 			default:
-				value := s.value()
+				value := s.Value()
 				err = errors.Join(err, fmt.Errorf("expected value for key %q to be a string, got %s: %.80s", field.name, jsonKind(value), value))
 				return
 			}
 		}
-		s.value()
+		s.Value()
 	})
 	switch {
-	case s.failed || s.i != len(doc):
+	case !s.Done():
 		return nil, fmt.Errorf("malformed object")
 	case err != nil:
 		return nil, fmt.Errorf("error unmarshaling JSON: while decoding JSON: %w", err)
@@ -126,9 +126,9 @@ func parseAs[T any, F any, P interface {
 	Blob
 }](m *Meta, odd *bool, blob P, scan func(*scanner, P), known []string, to func(*F, P)) (Blob, error) {
 	pos := blob.Position()
-	s := scanner{b: m.Blob}
+	s := newScanner(m.Blob)
 	scan(&s, blob)
-	if !s.failed && s.i == len(m.Blob) {
+	if s.Done() {
 		*odd = s.odd
 		return blob, nil
 	}
@@ -170,9 +170,9 @@ var (
 // unknownFields returns the members of an object that none of the known fields takes.
 func unknownFields(doc []byte, known []string) ([]Field, error) {
 	var fields []Field
-	s := scanner{b: doc}
-	s.object(func(key []byte) {
-		value := s.value()
+	s := newScanner(doc)
+	s.Object(func(key []byte) {
+		value := s.Value()
 		for _, name := range known {
 			if isKey(key, name) {
 				return
@@ -180,12 +180,12 @@ func unknownFields(doc []byte, known []string) ([]Field, error) {
 		}
 		var name string
 		if json.Unmarshal([]byte(`"`+string(key)+`"`), &name) != nil {
-			s.fail()
+			s.Fail()
 			return
 		}
 		fields = append(fields, Field{Name: name, Value: value})
 	})
-	if s.failed {
+	if s.Failed() {
 		return nil, errNotPlain
 	}
 	return fields, nil

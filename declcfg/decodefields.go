@@ -9,10 +9,10 @@ import (
 // of the right kinds. Everything else they leave to encoding/json, by failing.
 
 func (s *scanner) pkg(p *Package) {
-	s.object(func(key []byte) {
+	s.Object(func(key []byte) {
 		switch string(key) {
 		case "schema":
-			s.value()
+			s.Value()
 		case "name":
 			p.Name = s.optionalStr()
 		case "defaultChannel":
@@ -20,18 +20,18 @@ func (s *scanner) pkg(p *Package) {
 		case "description":
 			p.Description = s.optionalStr()
 		case "icon":
-			if s.null() {
+			if s.Null() {
 				return
 			}
 			p.Icon = &Icon{}
-			s.object(func(key []byte) {
+			s.Object(func(key []byte) {
 				switch string(key) {
 				case "base64data":
 					p.Icon.Data = s.base64()
 				case "mediatype":
 					p.Icon.MediaType = s.optionalStr()
 				default:
-					s.fail()
+					s.Fail()
 				}
 			})
 		case "properties":
@@ -43,20 +43,20 @@ func (s *scanner) pkg(p *Package) {
 }
 
 func (s *scanner) channel(c *Channel) {
-	s.object(func(key []byte) {
+	s.Object(func(key []byte) {
 		switch string(key) {
 		case "schema":
-			s.value()
+			s.Value()
 		case "name":
 			c.Name = s.optionalStr()
 		case "package":
 			c.Package = s.optionalStr()
 		case "entries":
-			if s.null() {
+			if s.Null() {
 				return
 			}
 			c.Entries = []ChannelEntry{}
-			s.array(func() { c.Entries = append(c.Entries, s.channelEntry()) })
+			s.Array(func() { c.Entries = append(c.Entries, s.channelEntry()) })
 		case "properties":
 			c.Properties = s.properties()
 		default:
@@ -66,15 +66,15 @@ func (s *scanner) channel(c *Channel) {
 }
 
 func (s *scanner) channelEntry() (e ChannelEntry) {
-	s.object(func(key []byte) {
+	s.Object(func(key []byte) {
 		switch string(key) {
 		case "name":
 			e.Name = s.optionalStr()
 		case "replaces":
 			e.Replaces = s.optionalStr()
 		case "skips":
-			if !s.null() {
-				s.array(func() { e.Skips = append(e.Skips, s.optionalStr()) })
+			if !s.Null() {
+				s.Array(func() { e.Skips = append(e.Skips, s.optionalStr()) })
 			}
 		case "skipRange":
 			e.SkipRange = s.optionalStr()
@@ -86,10 +86,10 @@ func (s *scanner) channelEntry() (e ChannelEntry) {
 }
 
 func (s *scanner) bundle(b *Bundle) {
-	s.object(func(key []byte) {
+	s.Object(func(key []byte) {
 		switch string(key) {
 		case "schema":
-			s.value()
+			s.Value()
 		case "name":
 			b.Name = s.optionalStr()
 		case "package":
@@ -99,12 +99,12 @@ func (s *scanner) bundle(b *Bundle) {
 		case "properties":
 			b.Properties = s.properties()
 		case "relatedImages":
-			if s.null() {
+			if s.Null() {
 				return
 			}
-			s.array(func() {
+			s.Array(func() {
 				var r RelatedImage
-				s.object(func(key []byte) {
+				s.Object(func(key []byte) {
 					switch string(key) {
 					case "name":
 						r.Name = s.optionalStr()
@@ -123,25 +123,25 @@ func (s *scanner) bundle(b *Bundle) {
 }
 
 func (s *scanner) deprecations(d *Deprecations) {
-	s.object(func(key []byte) {
+	s.Object(func(key []byte) {
 		switch string(key) {
 		case "schema":
-			s.value()
+			s.Value()
 		case "package":
 			d.Package = s.optionalStr()
 		case "entries":
-			if s.null() {
+			if s.Null() {
 				return
 			}
 			d.Entries = []DeprecationEntry{}
-			s.array(func() {
+			s.Array(func() {
 				var e DeprecationEntry
-				s.object(func(key []byte) {
+				s.Object(func(key []byte) {
 					switch string(key) {
 					case "message":
 						e.Message = s.optionalStr()
 					case "reference":
-						s.object(func(key []byte) {
+						s.Object(func(key []byte) {
 							switch string(key) {
 							case "schema":
 								e.Reference.Schema = s.optionalStr()
@@ -164,18 +164,18 @@ func (s *scanner) deprecations(d *Deprecations) {
 }
 
 func (s *scanner) properties() []Property {
-	if s.null() {
+	if s.Null() {
 		return nil
 	}
 	var ps []Property
-	s.array(func() {
+	s.Array(func() {
 		var p Property
-		s.object(func(key []byte) {
+		s.Object(func(key []byte) {
 			switch string(key) {
 			case "type":
 				p.Type = s.optionalStr()
 			case "value":
-				p.Value = s.value()
+				p.Value = s.Value()
 			default:
 				s.skipUnknown(key, "type", "value")
 			}
@@ -187,43 +187,43 @@ func (s *scanner) properties() []Property {
 
 // optionalStr reads a string or null.
 func (s *scanner) optionalStr() string {
-	if s.null() {
+	if s.Null() {
 		return ""
 	}
-	return s.str()
+	return s.String()
 }
 
 func (s *scanner) base64() []byte {
-	if s.null() {
+	if s.Null() {
 		return nil
 	}
-	raw := s.rawString()
+	raw := s.RawString()
 	if raw == nil {
 		return nil
 	}
 	data, err := base64.StdEncoding.DecodeString(string(raw[1 : len(raw)-1]))
 	if err != nil {
-		s.fail() // an escape, or an error that encoding/json will report
+		s.Fail() // an escape, or an error that encoding/json will report
 	}
 	return data
 }
 
 func (s *scanner) unknown(fields []Field, key []byte, known []string) []Field {
 	if foldsTo(key, known...) {
-		s.fail()
+		s.Fail()
 		return fields
 	}
 	s.odd = true
-	return append(fields, Field{Name: string(key), Value: s.value()})
+	return append(fields, Field{Name: string(key), Value: s.Value()})
 }
 
 func (s *scanner) skipUnknown(key []byte, known ...string) {
 	if foldsTo(key, known...) {
-		s.fail()
+		s.Fail()
 		return
 	}
 	s.odd = true
-	s.value()
+	s.Value()
 }
 
 // The structs by which encoding/json reads the known schemas.

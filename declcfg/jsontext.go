@@ -1,9 +1,10 @@
 package declcfg
 
 import (
-	"bytes"
 	"encoding/base64"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -82,12 +83,15 @@ func appendIndented(dst, src []byte, depth int) []byte {
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; c {
 		case '"':
-			end := stringEnd(src, i)
+			end := jsonscan.StringEnd(src, i)
+			if end < 0 {
+				end = len(src)
+			}
 			dst = append(dst, src[i:end]...)
 			i = end - 1
 		case '{', '[':
 			dst = append(dst, c)
-			j := skipSpace(src, i+1)
+			j := jsonscan.SkipSpace(src, i+1)
 			if j < len(src) && (src[j] == '}' || src[j] == ']') {
 				dst = append(dst, src[j])
 				i = j
@@ -110,32 +114,4 @@ func appendIndented(dst, src []byte, depth int) []byte {
 		}
 	}
 	return dst
-}
-
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// stringEnd returns the index after the closing quote of the string that starts at b[i]. It finds the quote by memory
-// search, since the strings of a catalog are long (base64, descriptions).
-func stringEnd(b []byte, i int) int {
-	j := i + 1
-	for {
-		k := bytes.IndexByte(b[j:], '"')
-		if k < 0 {
-			return len(b)
-		}
-		j += k
-		n := j - 1
-		for n > i && b[n] == '\\' {
-			n--
-		}
-		j++
-		if (j-2-n)%2 == 0 {
-			return j
-		}
-	}
 }

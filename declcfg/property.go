@@ -85,8 +85,8 @@ func (b *Bundle) PackageProperty() (PackageProperty, error) {
 // parseProperty checks that the value of a property of a known type can be read as that type.
 func parseProperty(p *Property) error {
 	if sh, ok := shapeOf[p.Type]; ok {
-		s := scanner{b: p.Value}
-		if sh.conforms(&s) && s.i == len(p.Value) {
+		s := newScanner(p.Value)
+		if sh.conforms(&s) && s.Done() {
 			return nil
 		}
 	}

@@ -1,164 +1,19 @@
 package declcfg
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// scanner walks over compact, valid JSON as package canon writes it. Anything else makes it fail, never guess: whoever
-// uses it falls back to encoding/json, whose answer (or error) rules.
+// scanner reads blobs.
 type scanner struct {
-	b      []byte
-	i      int
-	failed bool
-	odd    bool // a field that its schema does not define was passed over
+	jsonscan.Scanner
+	odd bool // a field that its schema does not define was passed over
 }
 
-func (s *scanner) fail() { s.failed = true }
-
-func (s *scanner) peek() byte {
-	if s.failed || s.i >= len(s.b) {
-		return 0
-	}
-	return s.b[s.i]
-}
-
-func (s *scanner) expect(c byte) {
-	if s.peek() != c {
-		s.failed = true
-		return
-	}
-	s.i++
-}
-
-// str reads a string.
-func (s *scanner) str() string {
-	raw := s.rawString()
-	if raw == nil {
-		return ""
-	}
-	inner := raw[1 : len(raw)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			var v string
-			if json.Unmarshal(raw, &v) != nil {
-				s.failed = true
-			}
-			return v
-		}
-	}
-	return string(inner)
-}
-
-// rawString reads a string with its quotes.
-func (s *scanner) rawString() []byte {
-	if s.peek() != '"' {
-		s.failed = true
-		return nil
-	}
-	end := stringEnd(s.b, s.i)
-	if end-s.i < 2 || s.b[end-1] != '"' {
-		s.failed = true
-		return nil
-	}
-	raw := s.b[s.i:end]
-	s.i = end
-	return raw
-}
-
-// value reads any value and returns its bytes.
-func (s *scanner) value() []byte {
-	start := s.i
-	depth := 0
-	for !s.failed && s.i < len(s.b) {
-		switch s.b[s.i] {
-		case '"':
-			s.i = stringEnd(s.b, s.i)
-			if depth == 0 {
-				return s.b[start:s.i]
-			}
-		case '{', '[':
-			depth++
-			s.i++
-		case '}', ']':
-			if depth == 0 {
-				if s.i == start {
-					s.failed = true
-					return nil
-				}
-				return s.b[start:s.i] // the end of what holds a bare number or word
-			}
-			depth--
-			s.i++
-			if depth == 0 {
-				return s.b[start:s.i]
-			}
-		case ',':
-			if depth == 0 {
-				return s.b[start:s.i]
-			}
-			s.i++
-		default:
-			s.i++
-		}
-	}
-	if start == s.i {
-		s.failed = true
-		return nil
-	}
-	return s.b[start:s.i]
-}
-
-// null reads a null, if there is one.
-func (s *scanner) null() bool {
-	if s.peek() == 'n' {
-		s.value()
-		return true
-	}
-	return false
-}
-
-// object calls member for each member of an object. member must read the value.
-func (s *scanner) object(member func(key []byte)) {
-	s.expect('{')
-	if s.peek() == '}' {
-		s.i++
-		return
-	}
-	for !s.failed {
-		raw := s.rawString()
-		s.expect(':')
-		if s.failed {
-			return
-		}
-		member(raw[1 : len(raw)-1])
-		if s.peek() == ',' {
-			s.i++
-			continue
-		}
-		s.expect('}')
-		return
-	}
-}
-
-// array calls element for each element of an array. element must read the value.
-func (s *scanner) array(element func()) {
-	s.expect('[')
-	if s.peek() == ']' {
-		s.i++
-		return
-	}
-	for !s.failed {
-		element()
-		if s.peek() == ',' {
-			s.i++
-			continue
-		}
-		s.expect(']')
-		return
-	}
-}
+func newScanner(b []byte) scanner { return scanner{Scanner: jsonscan.NewScanner(b)} }
 
 // foldsTo reports whether a key that is not name is read as name by encoding/json, which ignores case. A key with an
 // escape in it may be anything.
@@ -212,53 +67,53 @@ func arrayShape(elem *shape) *shape { return &shape{kind: 'a', elem: elem} }
 
 // conforms reports whether the value that s is at has the shape, and reads it. False means "not seen at a glance".
 func (sh *shape) conforms(s *scanner) bool {
-	if s.null() {
-		return !s.failed
+	if s.Null() {
+		return !s.Failed()
 	}
 	switch sh.kind {
 	case '*':
-		s.value()
+		s.Value()
 	case 's':
-		s.rawString()
+		s.RawString()
 	case 'b':
-		if c := s.peek(); c != 't' && c != 'f' {
+		if c := s.Peek(); c != 't' && c != 'f' {
 			return false
 		}
-		s.value()
+		s.Value()
 	case 'i':
-		for i, c := range s.value() {
+		for i, c := range s.Value() {
 			if (c < '0' || c > '9') && !(c == '-' && i == 0) {
 				return false
 			}
 		}
 	case 'm':
-		s.object(func([]byte) {
-			if !s.null() {
-				s.rawString()
+		s.Object(func([]byte) {
+			if !s.Null() {
+				s.RawString()
 			}
 		})
 	case 'a':
-		s.array(func() {
+		s.Array(func() {
 			if !sh.elem.conforms(s) {
-				s.fail()
+				s.Fail()
 			}
 		})
 	case 'o':
-		s.object(func(key []byte) {
+		s.Object(func(key []byte) {
 			field, ok := sh.fields[string(key)]
 			switch {
 			case ok:
 				if !field.conforms(s) {
-					s.fail()
+					s.Fail()
 				}
 			case foldsTo(key, sh.names...):
-				s.fail()
+				s.Fail()
 			default:
-				s.value()
+				s.Value()
 			}
 		})
 	}
-	return !s.failed
+	return !s.Failed()
 }
 
 // shapeOf maps the property types that are read as a Go type to the shape of that type.

@@ -63,7 +63,7 @@ func (d *docReader) reportUnknown(m *Meta) {
 		return
 	}
 	count := 0
-	s := scanner{b: m.Blob}
+	s := newScanner(m.Blob)
 	s.unknownIn(known, nil, func(path []any, in fieldTree) {
 		if count++; count > maxUnknown {
 			return
@@ -87,34 +87,34 @@ func (d *docReader) reportUnknown(m *Meta) {
 // unknownIn calls found for every field of an object, or of the objects in a list, that a tree lacks.
 func (s *scanner) unknownIn(known fieldTree, path []any, found func(path []any, in fieldTree)) {
 	at := func(step any) []any { return append(path[:len(path):len(path)], step) }
-	switch s.peek() {
+	switch s.Peek() {
 	case '[':
 		i := 0
-		s.array(func() {
+		s.Array(func() {
 			s.unknownIn(known, at(i), found)
 			i++
 		})
 	case '{':
-		s.object(func(key []byte) {
+		s.Object(func(key []byte) {
 			for name, below := range known {
 				switch {
 				case !isKey(key, name):
 				case below == nil:
-					s.value()
+					s.Value()
 					return
 				default:
 					s.unknownIn(below, at(name), found)
 					return
 				}
 			}
-			s.value()
+			s.Value()
 			var name string
 			if json.Unmarshal([]byte(`"`+string(key)+`"`), &name) == nil {
 				found(at(name), known)
 			}
 		})
 	default:
-		s.value()
+		s.Value()
 	}
 }
 

@@ -103,7 +103,7 @@ answers() {
 
 nobody=(--user 1000690000:0)
 
-# Every kind of cache, and none, with the image's own user and with one that nobody knows.
+# Every kind of cache, and none, with the image's own user and with an unknown one.
 serve_caches() {
     serve_setup
     serve_find_memory
@@ -135,7 +135,7 @@ serve_caches() {
     wait $stopped 2>/dev/null || true
     [ -z "$(ls -A "$serve_dir/room")" ]
 
-    # No cache is where the server is told to look, and nothing can be written there.
+    # There is no cache in the directory that the server is given, and nothing can be written there.
     pod none opm-json "${nobody[@]}" -- serve /configs --cache-dir=/none -p $p
     answers none $p
     pod_end none

@@ -56,7 +56,7 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 // fetcher renders images and bundles ahead of their turn.
 type fetcher struct {
 	o       *Options
-	spool   spool
+	spool   *blobSpool
 	streams []stream
 	client  func() error // closes it
 }
@@ -64,14 +64,13 @@ type fetcher struct {
 // stream is what a reference has given: one finished bundle, or the blobs of a catalog.
 type stream struct {
 	ref   string
-	one   *kept
+	one   *spooled
 	blobs iter.Seq2[declcfg.Blob, error]
 	done  func() error
 }
 
 func newFetcher(o *Options, n int) *fetcher {
-	f := &fetcher{o: o, streams: make([]stream, n)}
-	f.spool.dir = o.TempDir
+	f := &fetcher{o: o, spool: newSpool(o.TempDir), streams: make([]stream, n)}
 	return f
 }
 

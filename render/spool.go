@@ -2,37 +2,34 @@ package render
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/spool"
 )
 
 // spoolMemory is how many bytes of finished blobs wait in memory for their turn. What is more waits in a temporary file.
 const spoolMemory = 32 << 20
 
-// spool holds blobs that have been rendered before it is their turn, so that memory does not grow with the number of
+// blobSpool holds blobs that have been rendered before it is their turn, so that memory does not grow with the number of
 // references. It is safe for concurrent use.
-type spool struct {
-	dir string
-
+type blobSpool struct {
 	mu   sync.Mutex
-	held int64
-	file *atomicfs.Scratch
-	size int64
+	held int64 // bytes of blobs in memory
+	s    *spool.Spool
 }
 
-// kept is a blob in a spool: in memory, or a span of the file, of which only what the order needs is in memory.
-type kept struct {
-	blob     declcfg.Blob
-	off, len int64
+// spooled is a blob in a spool: in memory, or a span of JSON, of which only what the order needs is in memory.
+type spooled struct {
+	blob declcfg.Blob
+	at   spool.Span
 }
+
+func newSpool(dir string) *blobSpool { return &blobSpool{s: spool.New(dir, 0)} }
 
 // put takes a bundle. It must not be changed afterwards.
-func (s *spool) put(b *declcfg.Bundle) (kept, error) {
+func (s *blobSpool) put(b *declcfg.Bundle) (spooled, error) {
 	size := int64(0)
 	for _, p := range b.Properties {
 		size += int64(len(p.Value))
@@ -41,47 +38,26 @@ func (s *spool) put(b *declcfg.Bundle) (kept, error) {
 	defer s.mu.Unlock()
 	if s.held+size <= spoolMemory {
 		s.held += size
-		return kept{blob: b}, nil
+		return spooled{blob: b}, nil
 	}
-	if s.file == nil {
-		f, err := atomicfs.NewScratch(s.dir, "bindery-render-*")
-		if err != nil {
-			return kept{}, fmt.Errorf("hold back what is rendered already: %w", err)
-		}
-		s.file = f
+	at, err := s.s.Append(declcfg.AppendJSON(nil, b, false))
+	if err != nil {
+		return spooled{}, fmt.Errorf("hold back what is rendered already: %w", err)
 	}
-	text := declcfg.AppendJSON(nil, b, false)
-	if _, err := s.file.WriteAt(text, s.size); err != nil {
-		return kept{}, fmt.Errorf("hold back what is rendered already: %w", err)
-	}
-	k := kept{blob: &declcfg.Bundle{Name: b.Name, Package: b.Package}, off: s.size, len: int64(len(text))}
-	s.size += k.len
-	return k, nil
+	return spooled{blob: &declcfg.Bundle{Name: b.Name, Package: b.Package}, at: at}, nil
 }
 
 // get returns a blob that was put.
-func (s *spool) get(k kept) (declcfg.Blob, error) {
-	if k.len == 0 {
+func (s *blobSpool) get(k spooled) (declcfg.Blob, error) {
+	if k.at.Len == 0 {
 		return k.blob, nil
 	}
-	text := make([]byte, k.len)
-	s.mu.Lock()
-	_, err := s.file.ReadAt(text, k.off)
-	s.mu.Unlock()
-	if err != nil && !errors.Is(err, io.EOF) {
+	text := make([]byte, k.at.Len)
+	if _, err := s.s.ReadAt(text, k.at.At); err != nil {
 		return nil, err
 	}
 	return declcfg.Parse(&declcfg.Meta{Schema: declcfg.SchemaBundle, Package: k.blob.BlobPackage(), Name: k.blob.BlobName(), Blob: json.RawMessage(text)})
 }
 
 // close gives memory and file back.
-func (s *spool) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file == nil {
-		return nil
-	}
-	err := s.file.Close()
-	s.file = nil
-	return err
-}
+func (s *blobSpool) close() error { return s.s.Close() }

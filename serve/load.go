@@ -102,9 +102,9 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 			}
 			part, found, name = &declcfg.Catalog{}, manifests{}, blob.BlobPackage()
 		}
-		if lent, ok := blob.(*declcfg.Bundle); ok {
-			bundle := *lent
-			bundle.Properties = slices.Clone(lent.Properties)
+		if yielded, ok := blob.(*declcfg.Bundle); ok {
+			bundle := *yielded
+			bundle.Properties = slices.Clone(yielded.Properties)
 			if err := found.add(spill, &bundle); err != nil {
 				return nil, err
 			}
@@ -233,7 +233,7 @@ func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *ca
 	if err != nil {
 		return err
 	}
-	check.dropLiars(packages)
+	check.dropUnfounded(packages)
 	if writable {
 		return l.removeStale(cache, check, packages)
 	}

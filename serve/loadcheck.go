@@ -117,9 +117,9 @@ func isBlank(fsys fs.FS, name string) bool {
 
 func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Digest[:8]) }
 
-// dropLiars drops the packages of the cache that claim to be made of a file in which, now that it has been read, there is
+// dropUnfounded drops the packages of the cache that claim to be made of a file in which, now that it has been read, there is
 // nothing of them: no builder has written that.
-func (c *cacheCheck) dropLiars(built []*Package) {
+func (c *cacheCheck) dropUnfounded(built []*Package) {
 	for name, p := range c.fresh {
 		if slices.ContainsFunc(p.sources, func(s SourceFile) bool { return c.dirty[s.Name] }) &&
 			!slices.ContainsFunc(built, func(b *Package) bool { return b.name == name }) {

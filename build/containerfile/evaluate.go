@@ -30,7 +30,7 @@ type Evaluator struct {
 	context  *disk
 	patterns []string // of what is left out of the context
 	contexts map[string]*disk
-	spool    *spool
+	spool    *fileSpool
 	images   map[string]*imageTree
 	layers   map[string]*layers.Layer // by what is in them
 	caches   map[string][]layers.Entry
@@ -46,7 +46,7 @@ func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 		o.fill = build.FillServeCache
 	}
 	e := &Evaluator{
-		f: f, o: o, spool: &spool{dir: o.Dir}, contexts: map[string]*disk{}, images: map[string]*imageTree{},
+		f: f, o: o, spool: newSpool(o.Dir), contexts: map[string]*disk{}, images: map[string]*imageTree{},
 		layers: map[string]*layers.Layer{}, caches: map[string][]layers.Entry{}, warned: map[string]bool{},
 	}
 	defer func() {

@@ -21,12 +21,12 @@ import (
 type imageTree struct {
 	image  *images.Image
 	limits images.Limits
-	spool  *spool
+	spool  *fileSpool
 	node   *node
 	nodes  int // and whiteouts
 }
 
-func newImageTree(img *images.Image, limits images.Limits, s *spool) *imageTree {
+func newImageTree(img *images.Image, limits images.Limits, s *fileSpool) *imageTree {
 	t := &imageTree{image: img, limits: limits, spool: s}
 	t.node = &node{kind: layers.KindDir, mode: 0o755, load: t.list}
 	return t

@@ -8,69 +8,53 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// spool has the bytes of files that lie nowhere by themselves: out of images, archives and downloads. It is one temporary file,
-// made when it is needed.
-type spool struct {
+// fileSpool holds the bytes of files that are in no file of their own: those of images, archives and downloads. It is safe for
+// concurrent use.
+type fileSpool struct {
 	dir string
 
-	mu   sync.Mutex
-	f    *os.File
-	size int64
+	mu sync.Mutex // held while a file is appended
+	s  *spool.Spool
 }
 
+func newSpool(dir string) *fileSpool { return &fileSpool{dir: dir, s: spool.New(dir, 0)} }
+
 // add takes exactly size bytes.
-func (s *spool) add(ctx context.Context, r io.Reader, size int64) (content, error) {
+func (s *fileSpool) add(ctx context.Context, r io.Reader, size int64) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.f == nil {
-		f, err := os.CreateTemp(s.dir, "files-")
-		if err != nil {
-			return nil, err
-		}
-		s.f = f
-	}
-	at := s.size
 	sum := digest.SHA256.Digester()
-	n, err := ctxio.Copy(io.MultiWriter(io.NewOffsetWriter(s.f, at), sum.Hash()), io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, size+1))
+	at, err := s.s.AppendFrom(ctx, io.TeeReader(io.LimitReader(r, size+1), sum.Hash()))
 	switch {
 	case err != nil:
 		return nil, err
-	case n != size:
-		return nil, fmt.Errorf("%w: %d bytes, and there should be %d", layers.ErrChanged, n, size)
+	case at.Len != size:
+		return nil, fmt.Errorf("%w: %d bytes, and there should be %d", layers.ErrChanged, at.Len, size)
 	}
-	s.size += n
-	return spooled{s, at, n, sum.Digest()}, nil
+	return spooled{s.s, at, sum.Digest()}, nil
 }
 
-func (s *spool) close() error {
-	if s.f == nil {
-		return nil
-	}
-	return errors.Join(s.f.Close(), os.Remove(s.f.Name()))
-}
+func (s *fileSpool) close() error { return s.s.Close() }
 
 // spooled is a piece of a spool.
 type spooled struct {
-	s     *spool
-	at, n int64
-	sum   digest.Digest
+	s   *spool.Spool
+	at  spool.Span
+	sum digest.Digest
 }
 
 // id is that of the bytes: layers of several platforms that unpack the same archive are one.
 func (p spooled) id() string { return p.sum.String() }
 
-func (p spooled) open() (io.ReadCloser, error) {
-	return io.NopCloser(io.NewSectionReader(p.s.f, p.at, p.n)), nil
-}
+func (p spooled) open() (io.ReadCloser, error) { return io.NopCloser(p.s.Open(p.at)), nil }
 
 // inline is the content of a file in memory.
 type inline []byte
@@ -80,19 +64,17 @@ func (b inline) id() string { return digest.FromBytes(b).String() }
 func (b inline) open() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 
 // addAll takes up to limit bytes.
-func (s *spool) addAll(ctx context.Context, r io.Reader, limit int64) (content, int64, error) {
-	f, err := os.CreateTemp(s.dir, "download-")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }()
-	n, err := ctxio.Copy(f, io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, limit+1))
-	if err == nil && n > limit {
+func (s *fileSpool) addAll(ctx context.Context, r io.Reader, limit int64) (_ content, _ int64, err error) {
+	// A download may last: others append meanwhile.
+	download := spool.New(s.dir, 0)
+	defer func() { err = errors.Join(err, download.Close()) }()
+	all, err := download.AppendFrom(ctx, io.LimitReader(r, limit+1))
+	if err == nil && all.Len > limit {
 		err = fmt.Errorf("%w: more than %d bytes", errLimit, limit)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	c, err := s.add(ctx, io.NewSectionReader(f, 0, n), n)
-	return c, n, err
+	c, err := s.add(ctx, download.Open(all), all.Len)
+	return c, all.Len, err
 }

@@ -13,8 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -27,8 +26,8 @@ type entry struct {
 	link string
 	// odd is what no layer of this module has in a header; empty if there is nothing.
 	odd string
-	// at is where the content is in the contents' file.
-	at     int64
+	// at is where the content is in the contents' spool.
+	at     spool.Span
 	digest [sha256.Size]byte
 }
 
@@ -45,46 +44,41 @@ func (e entry) hidden() (name string, opaque, is bool) {
 	return dir + rest, false, true
 }
 
-// contents are the entries of one layer, and the content of its files in a temporary file.
+// contents are the entries of one layer, and the content of its files.
 type contents struct {
 	entries []entry
 	files   int
-	spool   *atomicfs.Scratch // nil if the content is not wanted
-	end     int64
+	spool   *spool.Spool // nil if the content is not wanted
 }
 
-func newContents(temp string, spooled bool) (*contents, error) {
+func newContents(temp string, spooled bool) *contents {
 	if !spooled {
-		return &contents{}, nil
+		return &contents{}
 	}
-	f, err := atomicfs.NewScratch(temp, "bindery-layer-")
-	return &contents{spool: f}, err
+	return &contents{spool: spool.New(temp, 0)}
 }
 
-// close gives the temporary file back.
+// close gives the spool back.
 func (c *contents) close() error {
 	if c.spool == nil {
 		return nil
 	}
-	f := c.spool
-	c.spool = nil
-	return f.Close()
+	return c.spool.Close()
 }
 
 // take adds an entry of the layer.
-func (c *contents) take(name string, h *tar.Header, content io.Reader) error {
+func (c *contents) take(ctx context.Context, name string, h *tar.Header, content io.Reader) error {
 	e := entry{name: name, kind: h.Typeflag, mode: h.Mode & 0o7777, size: h.Size, link: h.Linkname, odd: oddities(h)}
 	if h.Typeflag == tar.TypeReg {
 		c.files++
 	}
 	if h.Typeflag == tar.TypeReg && c.spool != nil {
-		e.at = c.end
 		sum := sha256.New()
-		n, err := ctxio.Copy(io.MultiWriter(c.spool, sum), content)
+		at, err := c.spool.AppendFrom(ctx, io.TeeReader(content, sum))
 		if err != nil {
 			return err
 		}
-		c.end += n
+		e.at = at
 		sum.Sum(e.digest[:0])
 	}
 	c.entries = append(c.entries, e)
@@ -114,7 +108,7 @@ func oddities(h *tar.Header) string {
 
 // open gives the content of a file.
 func (c *contents) open(e entry) (io.ReadCloser, error) {
-	return io.NopCloser(io.NewSectionReader(c.spool, e.at, e.size)), nil
+	return io.NopCloser(c.spool.Open(e.at)), nil
 }
 
 // asIs is the entry as [layers] would write it, with its mode as it is.

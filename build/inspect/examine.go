@@ -162,15 +162,13 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 		return cmp.Or(done, before), nil
 	}
 	f := &facts{digest: d, said: s}
-	c, err := newContents(e.o.Temp, done == nil && s.ours())
-	if err != nil {
-		return nil, err
-	}
+	c := newContents(e.o.Temp, done == nil && s.ours())
+	var err error
 	f.uncompressed, err = e.reader.Read(ctx, i.Image, n, func(name string, h *tar.Header, content io.Reader) error {
 		if done != nil || !s.ours() && !e.relevant(name) {
 			return nil
 		}
-		return c.take(name, h, content)
+		return c.take(ctx, name, h, content)
 	})
 	e.read[d] = f
 	switch {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -172,7 +171,7 @@ func (l *layerCheck) cache(p build.PackageCatalog, natives map[string]entry) (bu
 
 // why says what is wrong with a cache file that differs from its catalog.
 func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
-	p, err := serve.OpenPackage(io.NewSectionReader(l.c.spool, x.at, x.size), x.size)
+	p, err := serve.OpenPackage(l.c.spool.Open(x.at), x.size)
 	if err != nil {
 		return err.Error()
 	}

@@ -42,9 +42,9 @@ var rules = map[string][]string{
 	// From any of these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
-	"serve":               {"declcfg", "sqlite", "serve/api", "serve/web", "internal/opmformat"},
+	"serve":               {"declcfg", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,
-	"serve/opmcache":      {"declcfg", "layers", "serve", "internal/opmformat"},
+	"serve/opmcache":      {"declcfg", "layers", "serve"},
 	"serve/probe":         nil,
 	"serve/web":           {"declcfg", "declcfg/graph"},
 	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache"},
@@ -59,7 +59,6 @@ var rules = map[string][]string{
 	"internal/indeximage":         {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate", "render", "sqlite"},
 	"internal/change":             {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":               {"images", "migrate", "render"},
-	"internal/opmformat":          {"declcfg"},
 
 	// What only tests use, and is no leaf.
 	"internal/catalogdtest": {"images"},

@@ -1,11 +1,12 @@
 package canon
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // jsonReader reads one JSON document and writes it in canonical form in the same pass. A method that reads takes the
@@ -52,9 +53,9 @@ func (c *Converter) checkJSON(doc []byte) error {
 }
 
 func (r *jsonReader) document() bool {
-	i := r.value(skipSpace(r.src, 0))
+	i := r.value(jsonscan.SkipSpace(r.src, 0))
 	if i >= 0 {
-		if i = skipSpace(r.src, i); i < len(r.src) {
+		if i = jsonscan.SkipSpace(r.src, i); i < len(r.src) {
 			i = r.fail(i, "")
 		}
 	}
@@ -103,23 +104,6 @@ func (r *jsonReader) error() error {
 	}
 	e.Line, e.Column = lineAt(r.src, r.at), columnAt(r.src, r.at)
 	return e
-}
-
-// skipSpace returns the offset of the first byte from i on that is not JSON white space.
-func skipSpace(s []byte, i int) int {
-	const spaces = low * ' '
-	for i < len(s) {
-		switch s[i] {
-		case ' ', '\n', '\t', '\r':
-			i++
-			for i+8 <= len(s) && binary.LittleEndian.Uint64(s[i:]) == spaces {
-				i += 8
-			}
-		default:
-			return i
-		}
-	}
-	return i
 }
 
 func (r *jsonReader) value(i int) int {
@@ -208,7 +192,7 @@ func (r *jsonReader) array(i int) int {
 		return -1
 	}
 	r.dst = append(r.dst, '[')
-	i = skipSpace(r.src, i+1)
+	i = jsonscan.SkipSpace(r.src, i+1)
 	if i < len(r.src) && r.src[i] == ']' {
 		r.dst = append(r.dst, ']')
 		r.depth--
@@ -218,13 +202,13 @@ func (r *jsonReader) array(i int) int {
 		if i = r.value(i); i < 0 {
 			return -1
 		}
-		if i = skipSpace(r.src, i); i >= len(r.src) {
+		if i = jsonscan.SkipSpace(r.src, i); i >= len(r.src) {
 			return r.fail(i, "")
 		}
 		r.dst = append(r.dst, r.src[i])
 		switch r.src[i] {
 		case ',':
-			i = skipSpace(r.src, i+1)
+			i = jsonscan.SkipSpace(r.src, i+1)
 		case ']':
 			r.depth--
 			return i + 1
@@ -239,7 +223,7 @@ func (r *jsonReader) object(i int) int {
 		return -1
 	}
 	r.dst = append(r.dst, '{')
-	i = skipSpace(r.src, i+1)
+	i = jsonscan.SkipSpace(r.src, i+1)
 	if i < len(r.src) && r.src[i] == '}' {
 		r.dst = append(r.dst, '}')
 		r.depth--
@@ -260,23 +244,23 @@ func (r *jsonReader) object(i int) int {
 			return r.fail(m.offset, "")
 		}
 		this := len(r.c.members) - 1
-		if i = skipSpace(r.src, i); i >= len(r.src) || r.src[i] != ':' {
+		if i = jsonscan.SkipSpace(r.src, i); i >= len(r.src) || r.src[i] != ':' {
 			return r.fail(i, "")
 		}
 		r.dst = append(r.dst, ':')
-		if i = r.value(skipSpace(r.src, i+1)); i < 0 {
+		if i = r.value(jsonscan.SkipSpace(r.src, i+1)); i < 0 {
 			return -1
 		}
 		if !r.check {
 			r.c.members[this].end = len(r.dst)
 		}
-		if i = skipSpace(r.src, i); i >= len(r.src) {
+		if i = jsonscan.SkipSpace(r.src, i); i >= len(r.src) {
 			return r.fail(i, "")
 		}
 		switch r.src[i] {
 		case ',':
 			r.dst = append(r.dst, ',')
-			i = skipSpace(r.src, i+1)
+			i = jsonscan.SkipSpace(r.src, i+1)
 		case '}':
 			if !r.check {
 				r.dst = append(r.c.endObject(o, r.dst, r.duplicate), '}')

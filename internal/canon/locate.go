@@ -2,6 +2,8 @@ package canon
 
 import (
 	"go.yaml.in/yaml/v3"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is made for
@@ -81,7 +83,7 @@ func childOf(n *yaml.Node, step any, depth int) *yaml.Node {
 
 // locateJSON returns the offset of the value at a path, or -1.
 func locateJSON(doc []byte, path []any) int {
-	i := skipSpace(doc, 0)
+	i := jsonscan.SkipSpace(doc, 0)
 	for _, step := range path {
 		if i = stepJSON(doc, i, step); i < 0 {
 			return -1
@@ -105,7 +107,7 @@ func stepJSON(doc []byte, i int, step any) int {
 	}
 	found := -1
 	for n := 0; ; n++ {
-		if i = skipSpace(doc, i+1); i >= len(doc) || doc[i] == '}' || doc[i] == ']' {
+		if i = jsonscan.SkipSpace(doc, i+1); i >= len(doc) || doc[i] == '}' || doc[i] == ']' {
 			return found
 		}
 		match := isIndex && n == index
@@ -115,10 +117,10 @@ func stepJSON(doc []byte, i int, step any) int {
 				return found
 			}
 			match = string(decodeString(doc[i+1:end-1])) == name
-			if i = skipSpace(doc, end); i >= len(doc) || doc[i] != ':' {
+			if i = jsonscan.SkipSpace(doc, end); i >= len(doc) || doc[i] != ':' {
 				return found
 			}
-			i = skipSpace(doc, i+1)
+			i = jsonscan.SkipSpace(doc, i+1)
 		}
 		if match {
 			found = i
@@ -126,7 +128,7 @@ func stepJSON(doc []byte, i int, step any) int {
 				return found
 			}
 		}
-		if i = skipSpace(doc, valueEnd(doc, i)); i >= len(doc) || doc[i] != ',' {
+		if i = jsonscan.SkipSpace(doc, valueEnd(doc, i)); i >= len(doc) || doc[i] != ',' {
 			return found
 		}
 	}
@@ -134,10 +136,8 @@ func stepJSON(doc []byte, i int, step any) int {
 
 // valueEnd returns the offset behind the JSON value at i.
 func valueEnd(doc []byte, i int) int {
-	if i >= len(doc) {
-		return len(doc)
+	if end := jsonscan.ValueEnd(doc, i); end >= 0 {
+		return end
 	}
-	scan := jsonEnd{}
-	end, _ := scan.advance(doc[i:], 0)
-	return i + end
+	return len(doc)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"unicode"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // Doc is one document of a stream.
@@ -157,11 +159,11 @@ func (s *Splitter) nextJSON() (Doc, error) {
 		return Doc{Line: s.line}, err
 	}
 	d := Doc{Line: s.line + bytes.Count(s.window()[:at], []byte{'\n'}), JSON: true}
-	scan := jsonEnd{}
+	scan := jsonscan.End{}
 	end := 0
 	for {
 		var done bool
-		if end, done = scan.advance(s.window()[at:], end); done {
+		if end, done = scan.Advance(s.window()[at:], end); done {
 			break
 		}
 		if end > s.limits.MaxDocument {
@@ -197,7 +199,7 @@ func (s *Splitter) nextJSON() (Doc, error) {
 // would have a use for the end of it.
 func (s *Splitter) skipWhite() (int, error) {
 	at := 0
-	for at = skipSpace(s.window(), 0); at == len(s.window()); at = skipSpace(s.window(), at) {
+	for at = jsonscan.SkipSpace(s.window(), 0); at == len(s.window()); at = jsonscan.SkipSpace(s.window(), at) {
 		if at > readSize {
 			s.consume(bytes.LastIndexByte(s.window(), '\n') + 1)
 			if at = len(s.window()); at > s.limits.MaxDocument {
@@ -219,7 +221,7 @@ func (s *Splitter) check(data []byte) error {
 // fallBack goes on with YAML where JSON failed, unless that fails too: then the error is JSON's.
 func (s *Splitter) fallBack(line int, jsonErr error) (Doc, error) {
 	s.mode = modeYAML
-	white := skipSpace(s.window(), 0)
+	white := jsonscan.SkipSpace(s.window(), 0)
 	if i := bytes.IndexByte(s.window()[:white], '\n'); i >= 0 {
 		white = i + 1
 	}

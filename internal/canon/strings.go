@@ -1,6 +1,10 @@
 package canon
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/operator-bindery/bindery/internal/jsonscan"
+)
 
 // Strings finds the strings under some of the top-level keys of a document without converting it. The names are of ASCII
 // letters. Of a key that is not there the value is the empty string. It reports false where it cannot be sure that the
@@ -141,11 +145,11 @@ func isPlainString(text []byte) bool {
 
 // json reads the members of the object.
 func (q *stringsReader) json(data []byte) bool {
-	i := skipSpace(data, 0)
+	i := jsonscan.SkipSpace(data, 0)
 	if i >= len(data) || data[i] != '{' {
 		return false
 	}
-	if i = skipSpace(data, i+1); i < len(data) && data[i] == '}' {
+	if i = jsonscan.SkipSpace(data, i+1); i < len(data) && data[i] == '}' {
 		return i+1 == len(data)
 	}
 	for {
@@ -157,27 +161,27 @@ func (q *stringsReader) json(data []byte) bool {
 		if !ok {
 			return false
 		}
-		if i = skipSpace(data, end); i >= len(data) || data[i] != ':' {
+		if i = jsonscan.SkipSpace(data, end); i >= len(data) || data[i] != ':' {
 			return false
 		}
-		i = skipSpace(data, i+1)
+		i = jsonscan.SkipSpace(data, i+1)
 		if at >= 0 {
 			value, end := plainJSONString(data, i)
 			if end < 0 {
 				return false
 			}
 			q.values[at], i = string(value), end
-		} else if i = skipJSONValue(data, i); i < 0 {
+		} else if i = jsonscan.ValueEnd(data, i); i < 0 {
 			return false
 		}
-		if i = skipSpace(data, i); i >= len(data) {
+		if i = jsonscan.SkipSpace(data, i); i >= len(data) {
 			return false
 		}
 		switch data[i] {
 		case '}':
 			return i+1 == len(data)
 		case ',':
-			i = skipSpace(data, i+1)
+			i = jsonscan.SkipSpace(data, i+1)
 		default:
 			return false
 		}
@@ -198,27 +202,6 @@ func plainJSONString(data []byte, i int) ([]byte, int) {
 		}
 	}
 	return nil, -1
-}
-
-// skipJSONValue returns the offset behind the value at i, without looking at its grammar.
-func skipJSONValue(data []byte, i int) int {
-	if i >= len(data) {
-		return -1
-	}
-	switch data[i] {
-	case '{', '[', '"':
-		var scan jsonEnd
-		n, done := scan.advance(data[i:], 0)
-		if !done {
-			return -1
-		}
-		return i + n
-	}
-	n := bytes.IndexAny(data[i:], ",}] \t\r\n")
-	if n <= 0 {
-		return -1
-	}
-	return i + n
 }
 
 // Text is the document of a span that [Splitter.Next] has returned: what is at Doc.Start up to Doc.End of the stream. It is

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // form is how a document is written.
@@ -92,18 +93,16 @@ func (f form) lineEnd() string {
 // spaced puts a space behind the colons and commas of compact JSON.
 func spaced(text []byte) []byte {
 	out := make([]byte, 0, len(text)+len(text)/16)
-	inString := false
 	for i := 0; i < len(text); i++ {
-		c := text[i]
-		out = append(out, c)
-		switch {
-		case inString && c == '\\':
-			i++
-			out = append(out, text[i])
-		case c == '"':
-			inString = !inString
-		case !inString && (c == ':' || c == ','):
-			out = append(out, ' ')
+		switch c := text[i]; c {
+		case '"':
+			end := jsonscan.StringEnd(text, i)
+			out = append(out, text[i:end]...)
+			i = end - 1
+		case ':', ',':
+			out = append(out, c, ' ')
+		default:
+			out = append(out, c)
 		}
 	}
 	return out

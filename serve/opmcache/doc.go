@@ -11,6 +11,8 @@
 // and the cache. That of opm-json covers the bytes, names and modes of all files below /configs and of the cache; that of
 // opm-pogreb covers the content of all blobs and all entries of the database, wherever and with whatever modes they lie.
 //
-// All bytes are a function of the catalog: opm fills its database in random order with a random seed, here both are fixed.
+// All bytes are a function of the catalog. That is why the database is not written with opm's library, akrylysov/pogreb: it
+// takes a random seed and opm fills it in random order, so that no two builds would have the same digest. The tests read
+// with that library what is written here.
 // The work takes the memory of the largest package, and a temporary file as large as the cache.
 package opmcache

@@ -136,7 +136,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		for i := range 20 {
 			d.records = append(d.records, record{string(byte('a' + 19 - i)), uint32(headerSize + i*7), uint32(7 * (19 - i))})
 		}
-		if _, err := d.s.add(log); err != nil {
+		if _, err := d.s.Write(log); err != nil {
 			t.Fatal(err)
 		}
 		files, err := d.files()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -137,11 +138,8 @@ func bundleFile(pkg, channel, bundle string) (string, error) {
 // JSONTop makes what the format json has for the whole catalog: the index and the digest. Packages are encoded once more for
 // that, one after the other. tmp is a directory for a temporary file, which is removed.
 func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
-	s, err := newSpool(tmp)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.remove()) }()
+	s := spool.New(tmp, 0)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	index := packageIndex{}
 	var configs, cache []node
 	for _, p := range sortedPackages(all) {
@@ -174,9 +172,6 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 		return nil, err
 	}
 	cache = append(cache, n)
-	if err := s.flush(); err != nil {
-		return nil, err
-	}
 	sum := fnv.New64a()
 	for _, tree := range [...][]node{configs, cache} {
 		if err := writeTree(ctx, sum, tree); err != nil {
@@ -187,11 +182,11 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 	return place([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
 }
 
-// spooled puts the content of a file of the cache aside.
-func spooled(s *spool, name string, text []byte) (node, error) {
-	at, err := s.add(text)
+// spooled appends the content of a file of the cache to the spool.
+func spooled(s *spool.Spool, name string, text []byte) (node, error) {
+	at, err := s.Append(text)
 	return node{
-		Name: strings.TrimPrefix(name, opmformat.JSONDir+"/"), Mode: readFileMode, Size: at.n,
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(s.open(at)), nil },
+		Name: strings.TrimPrefix(name, opmformat.JSONDir+"/"), Mode: readFileMode, Size: at.Len,
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(s.Open(at)), nil },
 	}, err
 }

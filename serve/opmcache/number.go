@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // rounded is a catalog with the numbers that opm reads. It shares everything else with c, which stays as it is.
@@ -50,7 +51,7 @@ func appendNumbers(dst, text []byte) ([]byte, error) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '"':
-			end := stringEnd(text, i)
+			end := jsonscan.StringEnd(text, i)
 			if end < 0 {
 				return nil, errors.New("a string without an end")
 			}
@@ -77,20 +78,4 @@ func appendNumbers(dst, text []byte) ([]byte, error) {
 		}
 	}
 	return dst, nil
-}
-
-// stringEnd is behind the string that begins at i; -1 if it does not end.
-func stringEnd(text []byte, i int) int {
-	for i++; i < len(text); i++ {
-		n := bytes.IndexAny(text[i:], `"\`)
-		if n < 0 {
-			return -1
-		}
-		i += n
-		if text[i] == '"' {
-			return i + 1
-		}
-		i++ // what is escaped
-	}
-	return -1
 }

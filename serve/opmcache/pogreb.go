@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -25,7 +25,7 @@ import (
 const PogrebID = "opm-pogreb.2"
 
 // PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
-// temporary files; one of them is the content of an entry, and removed when that has been read. opm reads all numbers as
+// temporary files; one of them is the content of an entry, and given back when that has been read. opm reads all numbers as
 // float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot distinguish.
 func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
 	db, err := newDatabase(tmp)
@@ -34,16 +34,13 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.s.remove())
+			err = errors.Join(err, db.s.Close())
 		}
 	}()
-	texts, err := newSpool(tmp)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, texts.remove()) }()
+	texts := spool.New(tmp, 0)
+	defer func() { err = errors.Join(err, texts.Close()) }()
 
-	h := pogrebHash{texts: texts, spans: map[string][]span{}}
+	h := pogrebHash{texts: texts, spans: map[string][]spool.Span{}}
 	index := packageIndex{}
 	for _, p := range sortedPackages(all) {
 		if err := h.put(ctx, db, p, index); err != nil {
@@ -74,8 +71,8 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 
 // pogrebHash collects what opm's digest is of.
 type pogrebHash struct {
-	texts *spool // canonical blobs, each with a newline
-	spans map[string][]span
+	texts *spool.Spool // canonical blobs, each with a newline
+	spans map[string][]spool.Span
 }
 
 // put adds a package to the database and its text to the digest.
@@ -85,13 +82,13 @@ func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index pac
 		if err != nil {
 			return err
 		}
-		at, err := h.texts.add(append(text, '\n'))
+		at, err := h.texts.Append(append(text, '\n'))
 		if err != nil {
 			return err
 		}
 		m.Blob = text
-		if list := h.spans[file]; len(list) > 0 && list[len(list)-1].at+list[len(list)-1].n == at.at {
-			list[len(list)-1].n += at.n
+		if list := h.spans[file]; len(list) > 0 && list[len(list)-1].At+list[len(list)-1].Len == at.At {
+			list[len(list)-1].Len += at.Len
 			return nil
 		}
 		h.spans[file] = append(h.spans[file], at)
@@ -157,9 +154,6 @@ func putCustom(db *database, c *declcfg.Catalog) error {
 // sum is the digest. It takes the texts of all files in the order of a walk through /configs, then all entries of the
 // database by key.
 func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
-	if err := errors.Join(h.texts.flush(), db.s.flush()); err != nil {
-		return "", err
-	}
 	sum := fnv.New64a()
 	files := make([]string, 0, len(h.spans))
 	for file := range h.spans {
@@ -168,7 +162,7 @@ func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 	slices.SortFunc(files, comparePaths)
 	for _, file := range files {
 		for _, at := range h.spans[file] {
-			if err := h.texts.copy(ctx, sum, at); err != nil {
+			if err := h.texts.Copy(ctx, sum, at); err != nil {
 				return "", err
 			}
 		}
@@ -189,14 +183,17 @@ func (d *database) digest(ctx context.Context, w io.Writer) error {
 		if _, err := io.WriteString(w, r.key); err != nil {
 			return err
 		}
-		if err := d.s.copy(ctx, w, r.value()); err != nil {
+		if err := d.s.Copy(ctx, w, r.value()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readOnce is a temporary file that is removed when it is closed.
-type readOnce struct{ *os.File }
+// readOnce is a reader that closes its spool.
+type readOnce struct {
+	io.Reader
+	of *spool.Spool
+}
 
-func (r readOnce) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
+func (r readOnce) Close() error { return r.of.Close() }

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -22,7 +22,7 @@ import (
 // All numbers are little-endian. The table grows by linear hashing, one bucket at a time, so that its size is a function of
 // the number of keys.
 type database struct {
-	s       *spool
+	s       *spool.Spool
 	records []record
 }
 
@@ -34,8 +34,8 @@ type record struct {
 }
 
 // value is where the value is.
-func (r record) value() span {
-	return span{int64(r.offset) + recordHead + int64(len(r.key)), int64(r.size)}
+func (r record) value() spool.Span {
+	return spool.Span{At: int64(r.offset) + recordHead + int64(len(r.key)), Len: int64(r.size)}
 }
 
 const (
@@ -62,45 +62,35 @@ func fileHeader() []byte {
 }
 
 func newDatabase(dir string) (*database, error) {
-	s, err := newSpool(dir)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.add(fileHeader())
+	s := spool.New(dir, 0)
+	_, err := s.Write(fileHeader())
 	return &database{s: s}, err
 }
 
 // put appends an entry to the log.
 func (d *database) put(key, value []byte) error {
-	if len(key) > maxKey || len(value) > maxValue || d.s.size+recordHead+int64(len(key)+len(value))+4 > maxSegment {
+	if len(key) > maxKey || len(value) > maxValue || d.s.Len()+recordHead+int64(len(key)+len(value))+4 > maxSegment {
 		return fmt.Errorf("the entry %.200q does not fit into opm's database: keys have %d bytes at most, values %d MiB, all together 4 GiB", key, maxKey, maxValue>>20)
 	}
 	head := binary.LittleEndian.AppendUint16(nil, uint16(len(key)))
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(value)))
 	head = append(head, key...)
 	sum := crc32.Update(crc32.ChecksumIEEE(head), crc32.IEEETable, value)
-	d.records = append(d.records, record{string(key), uint32(d.s.size), uint32(len(value))})
+	d.records = append(d.records, record{string(key), uint32(d.s.Len()), uint32(len(value))})
 	for _, b := range [...][]byte{head, value, binary.LittleEndian.AppendUint32(nil, sum)} {
-		if _, err := d.s.add(b); err != nil {
+		if _, err := d.s.Write(b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// files are the files of the database. The log is read from the spool, which is removed then. There must be an entry, and
-// no key twice.
+// files are the files of the database. The log can be read once: closing it closes the spool. There must be an entry, and no
+// key twice.
 func (d *database) files() ([]layers.Entry, error) {
-	if err := d.s.flush(); err != nil {
-		return nil, err
-	}
-	name, size := d.s.f.Name(), d.s.size
-	if err := d.s.f.Close(); err != nil {
-		return nil, err
-	}
+	size := d.s.Len()
 	log := layers.Entry{Name: "00000-1.psg", Size: size, Open: func() (io.ReadCloser, error) {
-		f, err := os.Open(name)
-		return readOnce{f}, err
+		return readOnce{d.s.Open(spool.Span{Len: size}), d.s}, nil
 	}}
 	main, overflow, t := d.table()
 	n := len(d.records)

@@ -156,7 +156,7 @@ func (d *openedDatabase) readTable(fsys fs.FS, t tableSize, seed uint32) error {
 				}
 				hash := murmur([]byte(r.key), seed)
 				if binary.LittleEndian.Uint16(slot[4:]) != 0 || hash != binary.LittleEndian.Uint32(slot) || t.bucket(hash) != i {
-					return fmt.Errorf("the entry %.100q is where nobody looks for it", r.key)
+					return fmt.Errorf("the entry %.100q is where no look-up finds it", r.key)
 				}
 				if keys += len(r.key); keys > maxKeys || len(d.records) == maxEntries {
 					return fmt.Errorf("more than %d entries, or %d bytes of keys", maxEntries, maxKeys)

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/opmformat"
+	"github.com/operator-bindery/bindery/internal/spool"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 )
@@ -36,7 +37,7 @@ func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, packages.remove()) }()
+	defer func() { err = errors.Join(err, packages.Close()) }()
 	if format == serve.FormatPogreb {
 		return refreshPogreb(ctx, packages, sum, dir)
 	}
@@ -45,22 +46,19 @@ func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error)
 
 // splitPackages are the blobs of a catalog by package, with numbers as opm reads them.
 type splitPackages struct {
-	*spool
-	spans map[string][]span
+	*spool.Spool
+	spans map[string][]spool.Span
 }
 
 // splitCatalog reads a catalog once. sum gets all blobs in their order, each with a newline.
 func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPackages, err error) {
-	s, err := newSpool("")
-	if err != nil {
-		return nil, err
-	}
+	s := spool.New("", 0)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.remove())
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	p := &splitPackages{s, map[string][]span{}}
+	p := &splitPackages{s, map[string][]spool.Span{}}
 	var text []byte
 	err = declcfg.Walk(ctx, catalog, declcfg.LoadOptions{}, func(m *declcfg.Meta) (err error) {
 		if text, err = appendNumbers(text[:0], m.Blob); err != nil {
@@ -72,10 +70,10 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 		if m.Schema == declcfg.SchemaPackage {
 			name = m.Name
 		}
-		at, err := s.add(text)
+		at, err := s.Append(text)
 		list := p.spans[name]
-		if n := len(list); n > 0 && list[n-1].at+list[n-1].n == at.at {
-			list[n-1].n += at.n
+		if n := len(list); n > 0 && list[n-1].At+list[n-1].Len == at.At {
+			list[n-1].Len += at.Len
 		} else {
 			p.spans[name] = append(list, at)
 		}
@@ -84,7 +82,7 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 	if err != nil {
 		return nil, err
 	}
-	return p, s.flush()
+	return p, nil
 }
 
 // each gives the packages to do, by name, each loaded and valid.
@@ -92,7 +90,7 @@ func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) er
 	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
 		var texts []io.Reader
 		for _, at := range p.spans[name] {
-			texts = append(texts, p.open(at))
+			texts = append(texts, p.Open(at))
 		}
 		c, err := declcfg.Read(ctx, io.MultiReader(texts...), name, declcfg.LoadOptions{})
 		if err == nil {
@@ -113,7 +111,7 @@ func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ignoreGone(db.s.remove())) }()
+	defer func() { err = errors.Join(err, db.s.Close()) }()
 	index := packageIndex{}
 	if err := packages.each(ctx, func(c *declcfg.Catalog) error { return putPackage(db, c, index) }); err != nil {
 		return err
@@ -123,9 +121,6 @@ func refreshPogreb(ctx context.Context, packages *splitPackages, sum hash.Hash64
 		return err
 	}
 	if err := db.put([]byte(opmformat.IndexName), text); err != nil {
-		return err
-	}
-	if err := db.s.flush(); err != nil {
 		return err
 	}
 	if err := db.digest(ctx, sum); err != nil {
@@ -203,14 +198,6 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 }
 
 func digestText(sum hash.Hash64) []byte { return []byte(hex.EncodeToString(sum.Sum(nil))) }
-
-// ignoreGone drops the errors of a temporary file that is closed and removed already.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrClosed) {
-		return nil
-	}
-	return err
-}
 
 // cacheDir is the directory of a cache in the making.
 type cacheDir struct {

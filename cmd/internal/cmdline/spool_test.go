@@ -28,7 +28,7 @@ func TestSpoolGivesBackWhatItWasGiven(t *testing.T) {
 			if err := s.Flush(t.Context(), &out); err != nil || !bytes.Equal(out.Bytes(), answer) {
 				t.Errorf("%d bytes, memory %d: %d bytes came back: %v", len(answer), memory, out.Len(), err)
 			}
-			if memory >= 64<<10 && len(answer) != len(random) && s.file != nil {
+			if memory >= 64<<10 && len(answer) != len(random) && s.packed != nil && s.packed.OnDisk() {
 				t.Errorf("%d bytes that fit into %d when they are compressed went to the disk", len(answer), memory)
 			}
 			if err := s.Close(); err != nil {

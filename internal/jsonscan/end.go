@@ -1,16 +1,16 @@
-package canon
+package jsonscan
 
 import "bytes"
 
-// jsonEnd finds the end of a JSON value without looking at its grammar, in as many pieces as it arrives in.
-type jsonEnd struct {
+// End finds the end of a JSON value without looking at its grammar, in as many pieces as it arrives in.
+type End struct {
 	depth    int
 	inString bool
 }
 
-// advance looks at data from offset i on, which is where the last call stopped. It returns the offset behind the value
+// Advance looks at data from offset i on, which is where the last call stopped. It returns the offset behind the value
 // and true, or where to go on when there is more data.
-func (e *jsonEnd) advance(data []byte, i int) (int, bool) {
+func (e *End) Advance(data []byte, i int) (int, bool) {
 	for i < len(data) {
 		if e.inString {
 			quote := bytes.IndexByte(data[i:], '"')

@@ -9,16 +9,13 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-func TestContentsAreKeptAside(t *testing.T) {
+func TestEntrySpool(t *testing.T) {
 	dir := t.TempDir()
-	a, err := newAside(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newEntrySpool(dir)
 	var all []layers.Entry
 	want := map[string]string{"cache/a": "first", "cache/b": "", "cache/c": strings.Repeat("third", 100_000)}
 	for name, text := range want {
-		moved, err := a.take([]layers.Entry{layers.Dir("cache", 0o755), layers.Bytes(name, 0o644, []byte(text))})
+		moved, err := a.take(t.Context(), []layers.Entry{layers.Dir("cache", 0o755), layers.Bytes(name, 0o644, []byte(text))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,14 +40,12 @@ func TestContentsAreKeptAside(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := a.f.Stat(); err == nil {
-		t.Error("the file is still open")
+	if _, err := a.s.ReadAt(make([]byte, 1), 0); err == nil {
+		t.Error("the spool is still open")
 	}
 	short := layers.Bytes("x", 0o644, []byte("short"))
 	short.Size++
-	if b, err := newAside(dir); err != nil {
-		t.Error(err)
-	} else if _, err := b.take([]layers.Entry{short}); err == nil {
+	if _, err := newEntrySpool(dir).take(t.Context(), []layers.Entry{short}); err == nil {
 		t.Error("a file of another length was taken")
 	}
 }
