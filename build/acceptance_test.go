@@ -193,7 +193,7 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
+		r, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: insecure, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

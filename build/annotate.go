@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// The annotations of the layers of an image, on their descriptors in its manifest. They tell everything about the
-// layers that does not need the layers: which packages they hold, and what they were made from. The docker format has no
+// The annotations of the layers of an image, on their descriptors in its manifest. They say everything about the layers
+// that does not need the layers: which packages they hold, and what they were made from. The docker format has no
 // annotations.
 const (
 	// AnnotationKind is the [LayerKind].
@@ -19,13 +19,13 @@ const (
 	AnnotationPackages = "io.github.operator-bindery.layer.packages"
 	// AnnotationKey is the key of the content: layers with the same key have the same bytes. See [Layer.Key].
 	AnnotationKey = "io.github.operator-bindery.layer.key"
-	// AnnotationContent is the length of the packages' catalogs in bytes, uncompressed and without caches: by it packages are
-	// divided into layers where these are not read. See [Layer.Content].
+	// AnnotationContent is the length of the packages' catalogs in bytes, uncompressed and without caches: by it
+	// packages are divided into layers where these are not read. See [Layer.Content].
 	AnnotationContent = "io.github.operator-bindery.layer.content"
 )
 
-// annotations are those of the layer's descriptor; nil for a layer of a base, and for one of which nothing is known but that
-// it has files.
+// annotations are those of the layer's descriptor; nil for a layer of a base, and for one of which nothing is known but
+// that it has files.
 func (l Layer) annotations() map[string]string {
 	if l.Kind == LayerBase || l.Kind == LayerFiles {
 		return nil
@@ -43,14 +43,14 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is what an earlier image of a catalog tells about its layers. [PreviousOf] reads it.
+// Previous is what an earlier image of a catalog says about its layers. [PreviousOf] reads it.
 type Previous struct {
 	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob
-	// Trusted says that Layers may stand for the contents by whose keys they go, though nobody has compared them: what a
-	// registry has could be anybody's work. Otherwise they only tell where a registry has layers already.
+	// Trusted says that Layers may stand for the contents by whose keys they go, although they were not compared: what
+	// a registry has may be written by others. Otherwise they only say where a registry has layers already.
 	Trusted bool
 	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
 	Repository string

@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// part is a layer to be and what the result tells about it.
+// part is a layer to be and what the result says about it.
 type part struct {
 	kind     LayerKind
 	packages []string
 	dir      string
 	layer    layers.Layer
-	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place of the
-	// written one if it has the same content.
+	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place
+	// of the written one if it has the same content.
 	stacked, proof *Layer
 	key            digest.Digest
 	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
@@ -73,7 +73,7 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 	same := *p.proof
 	same.Key, same.Content, same.Uncompressed = p.keyAs(same.MediaType), l.Content, l.Uncompressed
 	if same.Digest == l.Digest {
-		same.lent = nil // the bytes are here already
+		same.remote = nil // the bytes are here already
 	}
 	return same
 }
@@ -98,8 +98,8 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 	return l, err
 }
 
-// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all have
-// in common.
+// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all
+// have in common.
 func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
 	img := &Image{
 		manifests: map[digest.Digest][]byte{},
@@ -107,7 +107,7 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		files:     map[digest.Digest]string{},
 		lazy:      lazy,
 		bases:     map[digest.Digest]*base{},
-		lent:      map[digest.Digest]*lent{},
+		remote:    map[digest.Digest]*remoteBlob{},
 	}
 	sizes := map[digest.Digest]int64{}
 	for i, p := range o.platforms() {
@@ -125,8 +125,8 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 		ls = append(ls, common...)
 		for _, l := range ls {
 			switch {
-			case l.lent != nil:
-				img.lent[l.Digest] = l.lent
+			case l.remote != nil:
+				img.remote[l.Digest] = l.remote
 			case l.Kind != LayerBase && lazy[l.Digest] == nil:
 				img.files[l.Digest] = store.Path(l.Digest)
 			}
@@ -139,14 +139,14 @@ func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer
 	only := img.Platforms[0]
 	img.Digest, img.MediaType, img.manifest = only.Digest, imageType(o.Format), img.manifests[only.Digest]
 	if len(img.Platforms) > 1 {
-		text, err := index(o.Format, img.Platforms, sizes, o.annotations(o.KeptAnnotations))
+		text, err := index(o.Format, img.Platforms, sizes, o.indexAnnotations())
 		if err != nil {
 			return nil, err
 		}
 		img.Digest, img.MediaType, img.manifest = digest.FromBytes(text), indexType(o.Format), text
 	}
 	img.sum()
-	img.lend(o)
+	img.mountable(o)
 	return img, nil
 }
 
@@ -156,7 +156,7 @@ func (i *Image) addPlatform(o *Options, p v1.Platform, b *base, ls []Layer, size
 	if err != nil {
 		return err
 	}
-	text, err := imageManifest(o.Format, config, ls, o.annotations(o.kept(p).Annotations))
+	text, err := imageManifest(o.Format, config, ls, o.manifestAnnotations(p))
 	if err != nil {
 		return err
 	}

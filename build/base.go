@@ -29,7 +29,8 @@ type base struct {
 	infos  map[digest.Digest]types.BlobInfo
 }
 
-// openBase opens the base image for a platform. Where the base has twins, zstd says which one is taken.
+// openBase opens the base image for a platform. Where the base has images of both compressions, zstd says which one is
+// taken.
 func openBase(ctx context.Context, from types.ImageReference, sys *types.SystemContext, p v1.Platform, f Format, zstd bool) (_ *base, err error) {
 	choose := types.SystemContext{}
 	if sys != nil {
@@ -155,7 +156,8 @@ func (b *base) blob(ctx context.Context, d digest.Digest, cache types.BlobInfoCa
 	return b.src.GetBlob(ctx, b.infos[d], cache)
 }
 
-// history is the base's history, with entries made up for layers that it does not mention: readers count on one per layer.
+// history is the base's history, with entries made up for layers that it does not mention: readers count on one per
+// layer.
 func (b *base) history() []v1.History {
 	history := b.config.History
 	mentioned := 0

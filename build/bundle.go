@@ -18,15 +18,15 @@ import (
 type BundleInput struct {
 	// FS is the bundle's root. It must not change until the image is built.
 	FS fs.FS
-	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further one,
-	// with the bundle's tests; it may be empty.
+	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further
+	// one, with the bundle's tests; it may be empty.
 	ManifestsDir, MetadataDir, TestsDir string
-	// Annotations become labels of the image. Those that tell what kind of bundle it is, and where, cannot be others in
+	// Annotations become labels of the image. Those that say what kind of bundle it is, and where, cannot be others in
 	// Options.Labels, which otherwise win.
 	Annotations map[string]string
 }
 
-// manifestsLabel tells that an image is a bundle.
+// manifestsLabel says that an image is a bundle.
 const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 
 // bundlePurpose is that of bundle images: they run nothing. What a base runs stays.
@@ -45,8 +45,8 @@ func bundlePurpose(annotations map[string]string) purpose {
 
 // Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that the
 // registry has one of them already when only the other changes. It does not validate the bundle. The image is for
-// o.Platform, linux/amd64 by default; what it holds is the same for all. The caller must close the image, and keep o.Dir
-// until it has been copied.
+// o.Platform, linux/amd64 by default; what it holds is the same for all. The caller must close the image, and keep
+// o.Dir until it has been copied.
 func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error) {
 	o.purpose, o.Servers, o.Cache = bundlePurpose(in.Annotations), nil, nil
 	if err := o.normalize(); err != nil {
@@ -89,8 +89,8 @@ func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error
 	return writeImage(ctx, &o, bases, parts)
 }
 
-// bundleEntries are the files of one directory of a bundle, those in directories below it too, in their places. Modes are
-// 0644 and 0755 whatever they are on disk: nothing in a bundle is executed, and every user must be able to read it.
+// bundleEntries are the files of one directory of a bundle, those in directories below it too, in their places. Modes
+// are 0644 and 0755 whatever they are on disk: nothing in a bundle is executed, and every user must be able to read it.
 func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
 	if !fs.ValidPath(dir) || dir == "." {
 		return nil, fmt.Errorf("%.200q is not a directory of the bundle", dir)

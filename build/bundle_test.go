@@ -88,8 +88,8 @@ func TestBundleImage(t *testing.T) {
 	}
 }
 
-// Other modes, times, time zone and umask of the source, and another directory: one digest. Files cannot be executed and
-// everybody may read them, whatever they were.
+// Other modes, times, time zone and umask of the source, and another directory: one digest. Files cannot be executed
+// and everybody may read them, whatever they were.
 func TestTwoBundleBuildsOneDigest(t *testing.T) {
 	var digests []digest.Digest
 	for i, mode := range []fs.FileMode{0o644, 0o600, 0o777} {
@@ -260,7 +260,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
+		r, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

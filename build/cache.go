@@ -37,12 +37,12 @@ type CacheFile struct {
 	// Name is that of a file, without a directory.
 	Name    string
 	Content []byte
-	// Notices are what the user should know of the package, told by Options.Warn.
+	// Notices are what the user should know of the package, reported by Options.Warn.
 	Notices []string
 }
 
-// noticed is what the user should know of the packages of one layer. Twins have it in common, and their layers may be made at
-// the same time.
+// noticed is what the user should know of the packages of one layer. The layers of both compressions share it, and may
+// be written at the same time.
 type noticed struct {
 	mu   sync.Mutex
 	list []string
@@ -103,7 +103,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]l
 	return joined(lists...)
 }
 
-// nativeEntry is the cache of a package for the server that comes with the image, and what is to be told of it.
+// nativeEntry is the cache of a package for the server that comes with the image, and what is to be reported about it.
 func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	f, err := o.Cache(p)
 	if err != nil {
@@ -115,7 +115,8 @@ func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
 }
 
-// cacheIDs tell which caches layers of packages have, and which program writes them. It is nil where one of them has no ID.
+// cacheIDs say which caches layers of packages have, and which program writes them. It is nil where one of them has no
+// ID.
 func (o *Options) cacheIDs() []string {
 	var ids []string
 	if o.Cache != nil {
@@ -132,7 +133,7 @@ func (o *Options) cacheIDs() []string {
 	return ids
 }
 
-// cachesID tells all that the caches of some packages depend on besides the bytes of their files.
+// cachesID identifies all that the caches of some packages depend on besides the bytes of their files.
 func cachesID(o *Options, g []content) string {
 	ids := o.cacheIDs()
 	if ids == nil {

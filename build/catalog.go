@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which some
-// packages were changed. Set FS or Blobs, or both and Changed.
+// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which
+// some packages were changed. Set FS or Blobs, or both and Changed.
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
@@ -21,8 +21,8 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most of
-	// its files have.
+	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most
+	// of its files have.
 	Format declcfg.Format
 	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
 	// blobs of no others. Files of FS with other packages are taken without their part.
@@ -34,11 +34,15 @@ type CatalogInput struct {
 // as the input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
 	var s *blobSpool
+	given := o
 	content, err := in.parts(ctx, &o, &s)
 	if err != nil {
 		return nil, err
 	}
 	img, err := serveImage(ctx, &o, "", content)
+	if err == nil {
+		img.rebuilds(given, func(ctx context.Context, o Options) (*Image, error) { return Catalog(ctx, in, o) })
+	}
 	switch {
 	case s == nil:
 	case err == nil && img.NeedsInput():
@@ -54,8 +58,8 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	return img, err
 }
 
-// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the spool
-// that it leaves at s, which the caller closes.
+// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the
+// spool that it leaves at s, which the caller closes.
 func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
@@ -78,8 +82,8 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 	}, nil
 }
 
-// serveImage makes an image that serves. It consists of the parts that content returns, which is told how many layers lie
-// below them; own is the file that they are, if they are a file.
+// serveImage makes an image that serves. It consists of the parts that content returns, which is given how many layers
+// lie below them; own is the file that they are, if they are a file.
 func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, own, content)
 	if err != nil {
@@ -183,7 +187,7 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 	return sortedContents(p.entries)
 }
 
-// formats tells the format for the blobs of each package.
+// formats returns the format for the blobs of each package.
 func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 	usual := in.Format
 	if usual == "" {
@@ -262,7 +266,7 @@ func packagesPart(o *Options, g []content) part {
 // writeImage writes the layers that are not known, servers first in the image, and puts the image together.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	if o.Compression == CompressionAuto {
-		return writeTwins(ctx, o, bases, common)
+		return writeBoth(ctx, o, bases, common)
 	}
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 // ComposeInput are the catalogs that one is composed of.
 type ComposeInput struct {
 	References []Reference
-	// AnyPackages takes whatever packages a reference holds. Without it a reference holds the one that it is named for, and
-	// no other.
+	// AnyPackages takes whatever packages a reference holds. Without it a reference holds the one that it is named for,
+	// and no other.
 	AnyPackages bool
-	// OneCompression packs layers anew whose compression is not that of the options. Without it they are taken as they are.
+	// OneCompression repacks layers whose compression is not that of the options. Without it they are taken as they
+	// are.
 	OneCompression bool
 	// Verify reads all references. Only layers that are what is made of the content here are stacked.
 	Verify bool
@@ -27,13 +28,13 @@ type ComposeInput struct {
 type Reference struct {
 	// Name is that of the package that it is to hold.
 	Name string
-	// Image tells where it comes from, for messages and the account.
+	// Image says where it comes from, for messages and the account.
 	Image string
 	// Stack, unless nil, are its layers, and NoStack says why it is nil.
 	Stack   *Stack
 	NoStack error
-	// Read gives the catalog, validated. It is called at most once, where layers cannot be stacked; what it returns is closed
-	// before that of all references is read. It may be called concurrently for different references.
+	// Read gives the catalog, validated. It is called at most once in a build, where layers cannot be stacked; what it
+	// returns is closed before that of all references is read. It may be called concurrently for different references.
 	Read func(context.Context) (OpenedCatalog, error)
 }
 
@@ -43,7 +44,7 @@ type OpenedCatalog struct {
 	Close func() error
 }
 
-// Composed tells what became of a reference.
+// Composed says what became of a reference.
 type Composed struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
@@ -55,13 +56,15 @@ type Composed struct {
 }
 
 // Compose builds the catalog image of everything that the references hold. Layers of images that were built by this
-// package are taken over by digest, without being fetched: [Image] opens them when a destination wants their bytes. Other
-// catalogs are read and packed. If every reference holds one package, and there are layers enough, the image is the one
-// that [Catalog] makes of the union of the catalogs with the same options.
+// package are taken over by digest, without being fetched: [Image] opens them when a destination wants their bytes.
+// Other catalogs are read and packed. If every reference holds one package, and there are layers enough, the image is
+// the one that [Catalog] makes of the union of the catalogs with the same options.
 //
-// Where there are more packages than layers, those are packed together that [Catalog] would put together, and only these
-// are read. The caller must close the image, and keep o.Dir and the images of the stacks until it has been copied.
+// Where there are more packages than layers, those are packed together that [Catalog] would put together, and only
+// these are read. The caller must close the image, and keep o.Dir and the images of the stacks until it has been
+// copied.
 func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
+	given := o
 	c, err := newComposer(in, &o)
 	if err != nil {
 		return nil, err
@@ -74,11 +77,12 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	img.closers = append(img.closers, c)
 	c.unproved(img)
 	img.Composed = c.account()
+	img.rebuilds(given, func(ctx context.Context, o Options) (*Image, error) { return Compose(ctx, in, o) })
 	return img, nil
 }
 
-// PlanCompose tells what [Compose] would do, and which layers of packages the image would have: their sizes as far as they
-// are known without writing them.
+// PlanCompose says what [Compose] would do, and which layers of packages the image would have: their sizes as far as
+// they are known without writing them.
 func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
 	if err != nil {
@@ -170,7 +174,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			toRead = append(toRead, r)
 		}
 	}
-	// What can be told without reading is told before.
+	// What can be known without reading is reported first.
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -274,8 +278,8 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 	}
 }
 
-// contents are what there is to divide, sorted by the first package of each. Packages of a layer that holds several are one
-// content, or each one of its own.
+// contents are what there is to divide, sorted by the first package of each. Packages of a layer that holds several are
+// one content, or each one of its own.
 func (c *composer) contents(apart bool) []content {
 	var all []content
 	var free content // blobs of no package, of all references
@@ -308,7 +312,7 @@ func (c *composer) contents(apart bool) []content {
 	return all
 }
 
-// isStacked tells whether a package comes from a layer that is taken as it is.
+// isStacked reports whether a package comes from a layer that is taken as it is.
 func (r *composed) isStacked(pkg string) bool {
 	return slices.ContainsFunc(r.stack, func(l Layer) bool { return slices.Contains(l.Packages, pkg) })
 }

@@ -58,7 +58,7 @@ func published(t testing.TB, in CatalogInput, o Options) Reference {
 
 func openedImage(t testing.TB, name string, img *Image) Reference {
 	t.Helper()
-	src, err := img.Reference().NewImageSource(t.Context(), nil)
+	src, err := img.NewImageSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func withoutLayers(t testing.TB, refs ...Reference) {
 	}
 }
 
-// The composition of images of single packages is the image of the catalog with all of them, whatever their order and the
-// number of layers.
+// The composition of images of single packages is the image of the catalog with all of them, whatever their order and
+// the number of layers.
 func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
@@ -190,7 +190,7 @@ func TestStackedLayersAreNotRead(t *testing.T) {
 			t.Errorf("layer %v was written", l.Packages)
 		}
 	}
-	if _, _, err := (source{ref{got}}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
+	if _, _, err := (source{got}).GetBlob(t.Context(), infoOf(got.Layers[0]), nil); err == nil {
 		t.Error("a layer that is not there can be opened")
 	}
 }
@@ -219,7 +219,7 @@ func TestWhatCanBeStacked(t *testing.T) {
 			}
 		})
 	}
-	img := plain.Stack.Layers[0].lent.image
+	img := plain.Stack.Layers[0].remote.image
 	for name, change := range map[string]func(*images.Image){
 		"another kind of layer": func(i *images.Image) { i.Layers[0].Annotations[AnnotationKind] = "cache" },
 		"a layer on top":        func(i *images.Image) { i.Layers = append(i.Layers, v1.Descriptor{}) },
@@ -256,7 +256,7 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 		"a cache":           {Options{Cache: fakeCache}, Options{}, false, "have a serve cache"},
 		"zstd in docker's":  {Options{Compression: layers.Zstd}, Options{Format: FormatDocker}, false, "docker"},
 		"other compression": {Options{Compression: layers.Zstd}, Options{}, true, "zstd"},
-		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "twins"},
+		"twins":             {Options{}, Options{Compression: CompressionAuto}, false, "two compressions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := published(t, CatalogInput{FS: packageFS("a", "b")}, c.part)
@@ -365,7 +365,8 @@ func liar(t testing.TB, entries ...layers.Entry) Reference {
 	return r
 }
 
-// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets in.
+// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets
+// in.
 func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	honest := layers.Bytes("configs/a/catalog.yaml", 0o644, packageFS("a")["a/catalog.yaml"].Data)
 	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})

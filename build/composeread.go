@@ -12,7 +12,7 @@ import (
 // readAhead is how many references are opened at once. What each holds goes to the spool in their order.
 const readAhead = 4
 
-// readAll reads references into the spool. The problems of all are told.
+// readAll reads references into the spool. The problems of all are reported.
 func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ConfigsLabel is the label that tells where in an image the catalog is.
+// ConfigsLabel is the label that says where in an image the catalog is.
 const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // purpose is what the configuration of one kind of image has of its own.
@@ -23,7 +23,7 @@ type purpose struct {
 	command string
 	// configure sets what the image runs and where. b is nil if the image has no base.
 	configure func(c *v1.ImageConfig, o *Options, b *base)
-	// labels tell what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
+	// labels say what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
 	labels map[string]string
 }
 
@@ -86,7 +86,8 @@ func serving(c *v1.ImageConfig, o *Options, b *base) {
 	}
 }
 
-// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base first.
+// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base
+// first.
 func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error) {
 	created := o.created()
 	c := v1.Image{}
@@ -97,7 +98,8 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	c.Created = &created
 	c.Platform = p
 	c.Config.WorkingDir = "/"
-	c.Config.Labels = withLabels(c.Config.Labels, o.kept(p).Labels)
+	labels, _ := o.inherited(p)
+	c.Config.Labels = withLabels(c.Config.Labels, labels)
 	o.purpose.configure(&c.Config, o, b)
 	c.Config.Labels = withLabels(c.Config.Labels, o.Labels)
 	c.RootFS = v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}
@@ -110,7 +112,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	return json.Marshal(c)
 }
 
-// comment is what the history tells of a layer.
+// comment is what the history says about a layer.
 func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:

@@ -19,14 +19,14 @@ type Custom struct {
 	Base types.ImageReference
 	// Layers lie above the base, from the bottom up. One that several images have, by its address, is written once.
 	Layers []*layers.Layer
-	// Config makes the text of the configuration. ids are the diffIDs of all layers, those of the base first, and history is
-	// what the base has, with an entry for each of its layers at least.
+	// Config makes the text of the configuration. ids are the diffIDs of all layers, those of the base first, and
+	// history is what the base has, with an entry for each of its layers at least.
 	Config func(ids []digest.Digest, history []v1.History) ([]byte, error)
 }
 
 // Assemble makes an image of what all says, an index where that is more than one. Of the options those count that are
-// about layers, format, annotations and what is told meanwhile. The caller must close the image, and keep o.Dir until it has
-// been copied.
+// about layers, format, annotations and what is reported meanwhile. The caller must close the image, and keep o.Dir
+// until it has been copied.
 func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error) {
 	o.Servers, o.Cache, o.Base, o.BaseServer, o.ServerOf = nil, nil, nil, false, nil
 	if err := o.normalize(); err != nil {
@@ -60,15 +60,15 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 	if o.Compression != CompressionAuto {
 		return assembleCustom(ctx, &o, all, bases)
 	}
-	var twins [2]*Image
+	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := o
 		one.Compression = c
-		if twins[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
+		if variants[i], err = assembleCustom(ctx, &one, all, bases); err != nil {
 			return nil, err
 		}
 	}
-	return merge(&o, twins[0], twins[1])
+	return merge(&o, variants[0], variants[1])
 }
 
 // assembleCustom makes the image in one compression.
@@ -155,8 +155,9 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 	return written, err
 }
 
-// DivideCatalog is the catalog in a directory as an image would have it: divided into packages, with blobs of several packages taken
-// apart. The files of the result are in dir or in the directory; release is called when they are no longer needed.
+// DivideCatalog is the catalog in a directory as an image would have it: divided into packages, with blobs of several
+// packages taken apart. The files of the result are in dir or in the directory; release is called when they are no
+// longer needed.
 func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCatalog, release func() error, err error) {
 	if err := in.check(); err != nil {
 		return WholeCatalog{}, nil, err

@@ -30,7 +30,7 @@ func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	}
 	img := &Image{
 		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
-		lazy: map[digest.Digest]*lazyLayer{}, bases: map[digest.Digest]*base{}, lent: map[digest.Digest]*lent{},
+		lazy: map[digest.Digest]*lazyLayer{}, bases: map[digest.Digest]*base{}, remote: map[digest.Digest]*remoteBlob{},
 	}
 	sizes := map[digest.Digest]int64{}
 	for _, dir := range dirs {

@@ -23,7 +23,8 @@ func elsewhere(t *testing.T, f Format) (dirs []string, imgs []*Image) {
 	return dirs, imgs
 }
 
-// An image that was built elsewhere is passed on as it is, several as an index of them; layers that they share are carried once.
+// An image that was built elsewhere is passed on as it is, several as an index of them; layers that they share are
+// carried once.
 func TestDirectories(t *testing.T) {
 	for _, f := range []Format{FormatOCI, FormatDocker} {
 		dirs, imgs := elsewhere(t, f)
@@ -91,7 +92,7 @@ func TestDamagedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err == nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Temp: t.TempDir()}); err == nil {
 		t.Error("a layer with another content was passed on")
 	}
 	if _, err := os.Lstat(out); err == nil {

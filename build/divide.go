@@ -14,20 +14,21 @@ type weight struct {
 	size int64
 }
 
-// perBucket is how many layers there are for each bucket of packages, about. With more of them more of the big packages are
-// alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
+// perBucket is how many layers there are for each bucket of packages, about. With more of them more of the big packages
+// are alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
 const perBucket = 3
 
-// Divide tells which packages share a layer when there are budget layers, at least one, for packages of the given sizes in
-// bytes. It is a pure function, and made so that a package that is added, removed, or of another content or size, has at
-// most two layers of other content come about:
+// Divide determines which packages share a layer when there are budget layers, at least one, for packages of the given
+// sizes in bytes. It is a pure function, and made so that a package that is added, removed, or of another content or
+// size, has at most two layers have other content:
 //
-// Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get layers in turn, one each,
-// as long as there are layers, and as long as they have packages that are without. In a bucket with fewer layers than packages,
-// the biggest are alone, and the others are together in the last layer. Where there are layers enough every package is alone.
+// Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get layers in turn, one
+// each, as long as there are layers, and as long as they have packages that are without. In a bucket with fewer layers
+// than packages, the biggest are alone, and the others are together in the last layer. Where there are layers enough
+// every package is alone.
 //
-// docs/layers.md proves it. Groups are sorted, by their first packages; the empty name, which stands for the blobs of no
-// package, counts as the biggest.
+// docs/layers.md proves it. Groups are sorted, by their first packages; the empty name, which stands for the blobs of
+// no package, counts as the biggest.
 func Divide(sizes map[string]int64, budget int) [][]string {
 	all := make([]weight, 0, len(sizes))
 	for pkg, size := range sizes {
@@ -71,8 +72,8 @@ func divide(all []weight, budget int) [][]string {
 	return sortedGroups(groups)
 }
 
-// fill hands out a number of layers to buckets that can use so many each: in rounds, one to each bucket that can use more,
-// and in the last round to the first of these.
+// fill hands out a number of layers to buckets that can use so many each: in rounds, one to each bucket that can use
+// more, and in the last round to the first of these.
 func fill(counts []int, budget int) []int {
 	shares := make([]int, len(counts))
 	for given := true; given; {
@@ -88,8 +89,8 @@ func fill(counts []int, budget int) []int {
 	return shares
 }
 
-// heavier orders by size, the biggest first, and by name where sizes are the same. What belongs to no package comes before
-// everything: annotations could not tell of it among packages.
+// heavier orders by size, the biggest first, and by name where sizes are the same. What belongs to no package comes
+// before everything: annotations could not record it among packages.
 func heavier(a, b weight) int {
 	if (a.pkg == "") != (b.pkg == "") {
 		return cmp.Compare(len(a.pkg), len(b.pkg))

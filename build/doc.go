@@ -1,9 +1,19 @@
-// Package build says what images are made of: configuration, labels, layers, base, platforms. It describes an image and
-// offers it as a source of the containers image library, which carries it anywhere; it writes to no registry itself.
+// Package build builds images of catalogs, index databases and operator bundles. It describes an image and offers it as
+// a source of the containers image library, which carries it anywhere; it writes to no registry itself.
 //
 //	catalog (fs.FS or blobs) ──plan──> one layer per package ─┐
-//	server binary ────────────────────> one layer ────────────┼─> Image ──Reference──> images.Copy ─> anywhere
+//	server binary ────────────────────> one layer ────────────┼─> Image ──images.Copy──> anywhere
 //	base image (opened, not read) ────> its layers ───────────┘
+//
+// A [Builder] is the short way: it opens bases and caches, validates catalogs, and has the servers inside the program.
+//
+//	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithCacheDir(dir))
+//	img, err := b.Catalog(ctx, os.DirFS("catalog"))
+//	defer img.Close()
+//	results, err := img.Copy(ctx, destinations, images.CopyOptions{})
+//
+// The functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options] are what it consists of, for
+// programs that decide on all of that themselves.
 //
 // An image is a pure function of what goes in: two builds of the same input on different machines have one digest.
 //

@@ -15,10 +15,11 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ExtraCache makes files that another server than the image's own expects beside the catalog. Its functions may be called
-// concurrently and must be pure: the entries are a function of the packages.
+// ExtraCache makes files that another server than the image's own expects beside the catalog. Its functions may be
+// called concurrently and must be pure: the entries are a function of the packages.
 type ExtraCache struct {
-	// ID tells the format and which program writes it; it changes whenever the same packages would give other bytes.
+	// ID identifies the format and which program writes it; it changes whenever the same packages would give other
+	// bytes.
 	ID string
 	// Dir is what of the image belongs to the cache, relative to its root. A base's directory there is hidden.
 	Dir string
@@ -57,8 +58,8 @@ func (o *Options) checkExtra() error {
 	return nil
 }
 
-// extraDir is the cache that the server gets to know of; empty if that is the native one, or none. A server of the base's is
-// no one that knows the native cache.
+// extraDir is the cache that the server gets to know of; empty if that is the native one, or none. A server of the
+// base's is no one that knows the native cache.
 func (o *Options) extraDir() string {
 	if len(o.Extra) == 0 || o.Cache != nil && len(o.Servers) > 0 {
 		return ""
@@ -117,7 +118,8 @@ func topParts(o *Options, contents []content) []part {
 	return parts
 }
 
-// joined puts the entries of several caches together. Directories that more than one of them has must be the same in all.
+// joined puts the entries of several caches together. Directories that more than one of them has must be the same in
+// all.
 func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	var all []layers.Entry
 	dirs := map[string]fs.FileMode{}
@@ -139,7 +141,7 @@ func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	return all, nil
 }
 
-// wholeID tells all that the layer above the packages depends on; empty if that is not known.
+// wholeID identifies all that the layer above the packages depends on; empty if that is not known.
 func (x ExtraCache) wholeID(w WholeCatalog) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", x.ID, x.Dir)
@@ -154,8 +156,8 @@ func (x ExtraCache) wholeID(w WholeCatalog) string {
 	return "whole catalog " + digest.NewDigest(digest.SHA256, h).String()
 }
 
-// held is a file that can only be read to its end, and closed without an error, if it still has its digest: what goes by a key
-// must be made of what the key is of.
+// held is a file that can only be read to its end, and closed without an error, if it still has its digest: what goes
+// by a key must be made of what the key is of.
 func held(e layers.Entry) layers.Entry {
 	open := e.Open
 	if e.Digest == "" || open == nil {

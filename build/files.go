@@ -23,8 +23,8 @@ type File struct {
 	Digest digest.Digest
 }
 
-// FilesOf tells from the positions of a loaded catalog which files it came from and what is in them, sorted by path. So
-// a catalog that has been loaded to validate it need not be read again to be built.
+// FilesOf determines from the positions of a loaded catalog which files it came from and what is in them, sorted by
+// path. So a catalog that has been loaded to validate it need not be read again to be built.
 func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	packages := map[string]map[string]bool{}
 	add := func(b declcfg.Blob) error {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -19,7 +20,8 @@ const (
 )
 
 // Image is an assembled image: its manifests and configurations in memory, its own layers as files or in the cache, the
-// layers of its base wherever that is. It does not change any more and is safe for concurrent use. Close it when it has been copied.
+// layers of its base wherever that is. It is a [types.ImageReference], which the containers image library can read any
+// number of times, and is safe for concurrent use but for [Image.Copy]. Close it when it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -27,15 +29,15 @@ type Image struct {
 	// Platforms are the images of the index, or the only image.
 	Platforms []PlatformImage `json:"platforms"`
 	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that
-	// image: one of the base can be made again on top of it.
+	// image: one of the base can be there again on top of it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
 	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
 	BaseServer string `json:"baseServer,omitempty"`
-	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its lower
-	// layers, which are the base's, still have them.
+	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its
+	// lower layers, which are the base's, still have them.
 	Hidden []string `json:"hiddenInBase,omitempty"`
-	// Composed tells what became of the references of a composition, in their order.
+	// Composed says what became of the references of a composition, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
 	known     *Known
@@ -45,10 +47,16 @@ type Image struct {
 	files     map[digest.Digest]string
 	lazy      map[digest.Digest]*lazyLayer
 	bases     map[digest.Digest]*base
-	lent      map[digest.Digest]*lent
+	remote    map[digest.Digest]*remoteBlob
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
+	work      io.Closer // has the files of the layers; nil if they are the caller's
+	rebuild   func(context.Context) (*Image, error)
+	warn      func(string)
 }
+
+// It is what images.Copy takes.
+var _ types.ImageReference = (*Image)(nil)
 
 // PlatformImage is the image of one platform.
 type PlatformImage struct {
@@ -56,7 +64,7 @@ type PlatformImage struct {
 	Digest   digest.Digest `json:"digest"`
 	// Config is the digest of the configuration, which container engines call the image's ID.
 	Config digest.Digest `json:"config"`
-	// Compression tells twins apart: images for the same platform with other compressions. Empty where there are none.
+	// Compression distinguishes two images for the same platform, see [CompressionAuto]; empty if there is one.
 	Compression string `json:"compression,omitempty"`
 }
 
@@ -65,7 +73,8 @@ type Layer struct {
 	Kind LayerKind `json:"kind"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
 	Packages []string `json:"packages,omitempty"`
-	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked for.
+	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked
+	// for.
 	Key          digest.Digest `json:"key,omitempty"`
 	MediaType    string        `json:"mediaType"`
 	Digest       digest.Digest `json:"digest"`
@@ -77,12 +86,13 @@ type Layer struct {
 
 	// Content is the length of the catalogs in the layer, without caches.
 	Content int64 `json:"content,omitempty"`
-	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the base's.
+	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the
+	// base's.
 	From string `json:"from,omitempty"`
 
-	dir    string // where a bundle's layer has its files
-	lent   *lent  // where a layer is that was not written
-	lender string // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
+	dir    string      // where a bundle's layer has its files
+	remote *remoteBlob // where a layer is that was not written
+	lender string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
 // LayerKind is what a layer is for.
@@ -113,14 +123,22 @@ type Totals struct {
 	Uncompressed int64 `json:"uncompressed"`
 }
 
-// Reference is the image as a source of the containers image library. It can be opened any number of times.
-func (i *Image) Reference() types.ImageReference { return ref{i} }
-
 // Manifest is the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image, and what layers might still have been made from. The files of the layers stay.
+// Close releases the base image, and what layers might still have been written from. The files of the layers stay if
+// their directory is the caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
 func (i *Image) Close() error {
+	err := i.release()
+	if i.work != nil {
+		err = errors.Join(err, i.work.Close())
+		i.work = nil
+	}
+	return err
+}
+
+// release closes all that the image has open.
+func (i *Image) release() error {
 	var errs []error
 	for _, c := range i.closers {
 		errs = append(errs, c.Close())

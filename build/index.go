@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// DatabaseLabel is the label that tells where in an image the index database is.
+// DatabaseLabel is the label that says where in an image the index database is.
 const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
 
 // databasePath is where an image has its index database.
@@ -37,9 +37,10 @@ func databasePurpose() purpose {
 	}, labels}
 }
 
-// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does not
-// look into the database. The caller must close the image, and keep o.Dir until it has been copied.
+// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does
+// not look into the database. The caller must close the image, and keep o.Dir until it has been copied.
 func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
+	given := o
 	o.purpose, o.Cache, o.Extra = databasePurpose(), nil, nil
 	if err := o.normalize(); err != nil {
 		return nil, err
@@ -52,11 +53,16 @@ func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) 
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	file.Mode = 0o644 // every user of a cluster must be able to read it
-	return serveImage(ctx, &o, databasePath, func(below int) ([]part, error) {
+	img, err := serveImage(ctx, &o, databasePath, func(below int) ([]part, error) {
 		if n := below + 1; n > o.MaxLayers {
 			return nil, fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
 		}
 		l := layers.Layer{Name: "database", Entries: []layers.Entry{file}}
 		return []part{{kind: LayerDatabase, packages: in.Packages, dir: databasePath, layer: l}}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	img.rebuilds(given, func(ctx context.Context, o Options) (*Image, error) { return Index(ctx, in, o) })
+	return img, nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Known remembers layers by the keys of their contents, and what was found out about catalogs, from one build to the next.
-// Its notes say which layer belongs to a key, its blobs are the bytes. Both may lose anything at any time: a layer is
-// written again then. It is safe for concurrent use, also by many processes. A nil *Known knows nothing.
+// Known remembers layers by the keys of their contents, and what was found out about catalogs, from one build to the
+// next. Its notes say which layer belongs to a key, its blobs are the bytes. Both may lose anything at any time: a
+// layer is written again then. It is safe for concurrent use, also by many processes. A nil *Known knows nothing.
 //
-// The bytes of a blob are verified. That a note tells the truth is not: who can write to the directory of the notes can
+// The bytes of a blob are verified. What a note says is not: who can write to the directory of the notes can
 // choose what is in images.
 type Known struct {
 	Notes *images.Notes
@@ -42,7 +42,7 @@ type knownLayer struct {
 	Size         int64              `json:"bytes"`
 	Uncompressed int64              `json:"uncompressed"`
 	Compression  layers.Compression `json:"compression"`
-	// Notices are what the user was told when the layer was made.
+	// Notices are what was reported when the layer was made.
 	Notices []string `json:"notices,omitempty"`
 }
 
@@ -149,7 +149,7 @@ func hashContents(ctx context.Context, o *Options, contents []content) error {
 	return g.Wait()
 }
 
-// known tells which layer a part is, if that is known without writing it.
+// known determines which layer a part is, if that is known without writing it.
 func (o *Options) known(p part) (knownLayer, bool) {
 	if l, ok := o.Known.find(p.key, o.Compression); ok {
 		return l, true
@@ -160,13 +160,13 @@ func (o *Options) known(p part) (knownLayer, bool) {
 	b, ok := o.Previous.Layers[p.key]
 	l := knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, o.Compression, nil}
 	if l.Uncompressed == 0 {
-		l.Uncompressed = p.layer.Size() // the manifest of an image does not tell
+		l.Uncompressed = p.layer.Size() // the manifest of an image does not say
 	}
 	return l, ok && l.plausible(o.Compression)
 }
 
-// tell tells the user what was noticed when layers were made.
-func (o *Options) tell(notices []string) {
+// report passes on what was noticed when layers were written.
+func (o *Options) report(notices []string) {
 	if o.Warn == nil {
 		return
 	}

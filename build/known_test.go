@@ -205,8 +205,8 @@ func TestWrongNotes(t *testing.T) {
 	other := digest.FromString("another layer")
 	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
 	lied, _ := build1(t, sampleFS(), o)
-	_, err := images.Copy(t.Context(), lied.Reference(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
-	var stale *StaleError
+	_, err := images.Copy(t.Context(), lied, []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	var stale *staleError
 	if !errors.As(err, &stale) || stale.Was != other || stale.Made != l.Digest {
 		t.Errorf("got %v", err)
 	}
@@ -223,7 +223,8 @@ func TestWrongNotes(t *testing.T) {
 	}
 }
 
-// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in any case.
+// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in
+// any case.
 func TestLayersOfAPreviousImage(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{})
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}, Repository: "registry.example.com/acme/catalog"}
@@ -236,7 +237,7 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 		if again.Digest != img.Digest || (remembered(again) > 0) != trusted {
 			t.Errorf("trusted %v: %s, %d layers from before", trusted, again.Digest, remembered(again))
 		}
-		src, err := again.Reference().NewImageSource(t.Context(), nil)
+		src, err := again.NewImageSource(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,7 @@ func pushInsecure(t testing.TB, img *Image, dest string) {
 		t.Fatal(err)
 	}
 	yes := true
-	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{Registry: images.Registry{SkipTLSVerify: &yes, PlainHTTP: true}, Temp: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -329,8 +330,8 @@ func damageAll(t testing.TB, dir string) {
 	}
 }
 
-// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with its
-// layer, the one above all packages whenever anything changes.
+// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with
+// its layer, the one above all packages whenever anything changes.
 func TestKnownExtraCaches(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	var packages, tops atomic.Int64
@@ -369,5 +370,28 @@ func TestKnownExtraCaches(t *testing.T) {
 		if want, _ := build1(t, fsys, cold); want.Digest != img.Digest {
 			t.Errorf("%s: %s, want %s", step.name, img.Digest, want.Digest)
 		}
+	}
+}
+
+// An image whose layer is not what the cache remembers is built again without the cache when it is copied.
+func TestCopyRebuildsAStaleImage(t *testing.T) {
+	k := knownIn(t, t.TempDir())
+	o := Options{Known: k}
+	img, _ := build1(t, sampleFS(), o)
+	l := img.Layers[0]
+	other := digest.FromString("another layer")
+	k.Notes.Put(layerNote(l.Key), fmt.Appendf(nil, `{"digest":%q,"diffID":%q,"bytes":%d,"uncompressed":%d,"compression":"gzip"}`, other, l.DiffID, l.Size, l.Uncompressed))
+	stale, _ := build1(t, sampleFS(), o)
+	if stale.Digest == img.Digest {
+		t.Fatal("the note was not read")
+	}
+	warned := ""
+	stale.warn = func(text string) { warned += text }
+	results, err := stale.Copy(t.Context(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
+	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned, "is not what the cache remembers") {
+		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)
+	}
+	if err := stale.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -20,11 +20,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// aloneSize is the length in bytes from which a file has a note of its own. Smaller files have one together with all in the
-// same directory of the catalog and below it: they are quickly read again, and a catalog may have very many of them.
+// aloneSize is the length in bytes from which a file has a note of its own. Smaller files have one together with all in
+// the same directory of the catalog and below it: they are quickly read again, and a catalog may have very many of
+// them.
 const aloneSize = 64 << 10
 
-// maxNoted is the length in bytes of the longest file that is remembered. Whoever has longer ones waits for other things.
+// maxNoted is the length in bytes of the longest file that is remembered. Reading longer ones is a small part of a
+// build.
 const maxNoted = 256 << 20
 
 // maxGroups is how many notes about files there may be: each is a file of its own in the cache.
@@ -71,7 +73,7 @@ func (r *reading) list() error {
 	return g.Wait()
 }
 
-// groupFiles tells which files have a note together.
+// groupFiles determines which files have a note together.
 func groupFiles(files []sourceFile) [][]int {
 	var out [][]int
 	at := map[string]int{}
@@ -94,7 +96,7 @@ func groupFiles(files []sourceFile) [][]int {
 	return out
 }
 
-// filesNote is the key of the note that tells which packages files are of, and with it that they can be read.
+// filesNote is the key of the note that says which packages files are of, and with it that they can be read.
 func (r *reading) filesNote(group []int) digest.Digest {
 	about := []string{r.o.Program}
 	for _, i := range group {

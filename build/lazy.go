@@ -12,20 +12,20 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// StaleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
-// makes the layer anew.
-type StaleError struct {
+// staleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
+// rebuilds it.
+type staleError struct {
 	Layer     string
 	Was, Made digest.Digest
 }
 
-func (e *StaleError) Error() string {
+func (e *staleError) Error() string {
 	return fmt.Sprintf("layer %s: the cache remembers it as %s, but it is %s; that has been removed from the cache: run the command again, or with --no-cache",
 		e.Layer, e.Was, e.Made)
 }
 
-// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the cache,
-// or by writing it. It is safe for concurrent use.
+// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the
+// cache, or by writing it. It is safe for concurrent use.
 type lazyLayer struct {
 	part  part
 	o     layers.Options
@@ -60,7 +60,7 @@ func (l *lazyLayer) write(ctx context.Context) error {
 	}
 	if b.Digest != l.blob.Digest || b.DiffID != l.blob.DiffID || b.Size != l.blob.Size {
 		l.known.forget(l.part.key)
-		return &StaleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
+		return &staleError{Layer: b.Name, Was: l.blob.Digest, Made: b.Digest}
 	}
 	l.known.keepBlob(b, l.store.Path(b.Digest))
 	return nil
@@ -82,6 +82,6 @@ func (l *lazyLayer) file(ctx context.Context) (string, bool) {
 	return path, ok
 }
 
-// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must stay
-// as it is until the image is closed.
+// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must
+// stay as it is until the image is closed.
 func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -41,35 +42,34 @@ type Options struct {
 	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
 	Labels      map[string]string
 	Annotations map[string]string
-	// Kept, unless nil, tells what the image of a platform takes over of the image that it is made from, and KeptAnnotations
-	// are what the index takes over. These win over the base; what the image says of its catalog, Labels and Annotations
-	// win over them.
-	Kept            func(v1.Platform) Kept
-	KeptAnnotations map[string]string
-	// Previous, unless nil, is what an earlier image tells. Its division of the packages into layers is kept as far as it
-	// fits, and a registry can lend its layers.
+	// Source, unless nil, describes the image that this one is built from. Its labels, and the annotations that stay
+	// true, are inherited, those of each platform by the image for that platform. They win over the base's; what the
+	// image says of its catalog, Labels and Annotations win over them.
+	Source *images.Description
+	// Previous, unless nil, is what an earlier image says. Its division of the packages into layers is kept as far as
+	// it fits, and a registry can lend its layers.
 	Previous *Previous
-	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always have
-	// the latter: the layers of another day are the same.
+	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always
+	// have the latter: the layers of another day are the same.
 	Created time.Time
 	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
 	MaxLayers int
 	// Jobs is how many layers are written at a time; one per processor if zero.
 	Jobs int
-	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It is
-	// called concurrently for different packages and must be a pure function.
+	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It
+	// is called concurrently for different packages and must be a pure function.
 	Cache func(PackageCatalog) (CacheFile, error)
 	// Extra are caches for other servers than the image's own.
 	Extra []ExtraCache
-	// CacheID tells all that Cache's files depend on besides the catalog: which form, which program wrote them. Layers with
-	// a Cache that has none are neither remembered nor known again.
+	// CacheID identifies all that Cache's files depend on besides the catalog: which form, which program wrote them.
+	// Layers with a Cache that has none are neither remembered nor known again.
 	CacheID string
-	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the image
-	// is closed, see [Image.NeedsInput].
+	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the
+	// image is closed, see [Image.NeedsInput].
 	Known *Known
-	// Warn, unless nil, is told of what is noticed in the content of layers, by one goroutine.
+	// Warn, unless nil, is called with what is noticed in the content of layers, by one goroutine.
 	Warn func(string)
-	// Events, unless nil, is told of each layer that has been written or is known, by one goroutine at a time.
+	// Events, unless nil, is called with each layer that has been written or is known, by one goroutine at a time.
 	Events func(Layer)
 
 	purpose purpose

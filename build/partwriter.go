@@ -65,7 +65,7 @@ func (w *partWriter) write(ctx context.Context) error {
 				return err
 			}
 		}
-		w.o.tell(append(notices[i], p.notices.get()...))
+		w.o.report(append(notices[i], p.notices.get()...))
 	}
 	return nil
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// heldWeight bounds the blobs of a catalog that are in memory while it is validated, besides those of one package: roughly in
-// bytes, without the manifests that are not looked at.
+// heldWeight bounds the blobs of a catalog that are in memory while it is validated, besides those of one package:
+// roughly in bytes, without the manifests that are not looked at.
 const heldWeight = 8 << 20
 
-// verdict is what is known of a package after all files have been gone through once. Its zero value stands for a package with
-// nothing that could be wrong.
+// verdict is what is known of a package after all files have been gone through once. Its zero value stands for a
+// package with nothing that could be wrong.
 type verdict int
 
 const (
@@ -21,9 +21,9 @@ const (
 	isSplit                      // more of its blobs came by when those before had been let go of
 )
 
-// pieces validates packages while their blobs come by. It lets go of packages when there is too much of them in memory: usually
-// all blobs of a package stand together, so that these are whole. Of the others it can only tell that they are split. Whether a
-// package is valid depends on no other one, and on no blobs of schemas that are not known.
+// pieces validates packages while their blobs come by. It lets go of packages when there is too much of them in memory:
+// usually all blobs of a package stand together, so that these are whole. Of the others only the fact that they are
+// split is known. Whether a package is valid depends on no other one, and on no blobs of schemas that are not known.
 type pieces struct {
 	limit    int
 	held     map[string]*declcfg.Catalog
@@ -137,8 +137,9 @@ func (r *reading) first(which []int) (map[string]verdict, error) {
 	return p.verdicts, nil
 }
 
-// second goes through the files of some packages again, and validates these. A file that many of them have is gone through
-// once for each part of them that is validated together: there are as many parts as make that no more than twice the work.
+// second goes through the files of some packages again, and validates these. A file that many of them have is gone
+// through once for each part of them that is validated together: there are as many parts as make that no more than
+// twice the work.
 func (r *reading) second(packages []string, in map[string][]int) error {
 	for _, part := range r.parts(packages, in) {
 		wanted := map[string]bool{}

@@ -49,7 +49,7 @@ func (p *places) take(pkg, file string) string {
 	return name
 }
 
-// free tells whether a file can have the name, and what leads to it can be directories.
+// free reports whether a file can have the name, and what leads to it can be directories.
 func (p *places) free(name string) bool {
 	if p.files[name] || p.dirs[name] {
 		return false

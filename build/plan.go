@@ -24,8 +24,8 @@ type content struct {
 	pkg     string
 	entries []layers.Entry
 
-	// Of a composition: the reference that it comes from, the layer that has it already, and one that has it if it is the
-	// same as that which is made of the entries.
+	// Of a composition: the reference that it comes from, the layer that has it already, and one that has it if it is
+	// the same as that which is made of the entries.
 	of             *composed
 	stacked, proof *Layer
 }
@@ -103,7 +103,7 @@ func inOrderOfPlacing(files []File) []File {
 	return sorted
 }
 
-// split writes the blobs of a file to the spool, each in the format of the file, and tells where those of each package
+// split writes the blobs of a file to the spool, each in the format of the file, and says where those of each package
 // are. Blobs of some packages are passed over. It holds one document at a time.
 func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without map[string]bool) (_ map[string][]spool.Span, err error) {
 	f, err := fsys.Open(name)
@@ -169,8 +169,8 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 	return nil
 }
 
-// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must not depend
-// on anything that the image does not show.
+// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must not
+// depend on anything that the image does not show.
 func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 	var all []content
 	var err error

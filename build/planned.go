@@ -20,8 +20,8 @@ type PlannedLayer struct {
 	Platform string `json:"platform,omitempty"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
 	Packages []string `json:"packages,omitempty"`
-	// Size is how many compressed bytes a layer of a base has. Uncompressed are the bytes of the files of another layer,
-	// without the caches, which are made when the layer is written.
+	// Size is how many compressed bytes a layer of a base has. Uncompressed are the bytes of the files of another
+	// layer, without the caches, which are made when the layer is written.
 	Size         int64 `json:"bytes,omitempty"`
 	Uncompressed int64 `json:"uncompressed,omitempty"`
 }
@@ -34,8 +34,8 @@ type PlannedTotals struct {
 	Uncompressed int64 `json:"uncompressed"`
 }
 
-// Plan tells which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes nothing
-// but temporary files in o.Dir.
+// Plan determines which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes
+// nothing but temporary files in o.Dir.
 func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
 	var s *blobSpool
 	content, err := in.parts(ctx, &o, &s)

@@ -12,7 +12,7 @@ import (
 // A plan says what the build does: the same layers, packages and totals.
 func TestPlanIsWhatIsBuilt(t *testing.T) {
 	small := catalog(t, CatalogInput{FS: sampleFS()}, Options{})
-	base := ref{small}
+	base := small
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
 	cases := map[string]Options{
 		"no server":          {},

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -11,13 +13,32 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PreviousOf reads what an image tells about its layers: the same image for several platforms and in several compressions, as
-// many as are of interest.
-// Only manifests and configurations are looked at. What annotations say that cannot be is passed over; an image without
-// annotations, one of the docker format or of another program, has no groups and no layers.
+// ReadPrevious reads what an image says about its layers, for all platforms and in all compressions: a registry can
+// lend the layers of each. It is nil if there is no such image.
+func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
+	found, err := client.Survey(ctx, name)
+	if err != nil {
+		// The first build of all has no previous one, and no reason to fail.
+		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
+			return nil, nil
+		}
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	all := make([]*images.Image, len(found.Images))
+	for i, img := range found.Images {
+		all[i] = img.Image
+	}
+	return PreviousOf(all...), nil
+}
+
+// PreviousOf reads what an image says about its layers: the same image for several platforms and in several
+// compressions, as many as are of interest. Only manifests and configurations are looked at. What annotations say that
+// cannot be is passed over; an image without annotations, one of the docker format or of another program, has no groups
+// and no layers.
 //
-// Whoever can write the image can write its annotations: the groups only say what shares a layer, but the layers are what
-// somebody claims to be made of the contents with these keys.
+// Anyone who can write the image can write its annotations: the groups only say what shares a layer, but the layers are
+// what the writer claims were built of the contents with these keys.
 func PreviousOf(of ...*images.Image) *Previous {
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
 	for _, img := range of {
@@ -61,7 +82,7 @@ func annotatedPackages(d v1.Descriptor) []string {
 	return slices.Compact(g)
 }
 
-// addLayer keeps a layer that tells its key.
+// addLayer keeps a layer whose annotations have its key.
 func (p *Previous) addLayer(d v1.Descriptor, diffID digest.Digest) {
 	key, err := digest.Parse(d.Annotations[AnnotationKey])
 	if err != nil {

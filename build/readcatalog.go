@@ -20,20 +20,21 @@ import (
 type ReadOptions struct {
 	// Jobs is how many files are read at a time; one per processor if zero.
 	Jobs int
-	// Warn, unless nil, is told of what is accepted but surely not meant. It may be called from several goroutines.
+	// Warn, unless nil, is called with what is accepted but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 	// Dir, unless empty, is the directory that the catalog is in, see [declcfg.LoadOptions].
 	Dir string
 	// Known, unless nil, remembers which files and packages have been found to be valid.
 	Known *Known
-	// Program tells which program validates: what another one has found is not believed. Nothing is remembered if it is
-	// empty.
+	// Program identifies the program that validates: what another one has found is not believed. Nothing is remembered
+	// if it is empty.
 	Program string
 }
 
-// ReadCatalog validates the catalog in a directory and tells which files it consists of. The answer does not depend on what
-// is known, nor do the error and the warnings; but packages of which all files are known, and were valid, are neither parsed nor
-// validated. A valid catalog is never in memory as a whole, unless the blobs of its packages are all mixed up; see [pieces].
+// ReadCatalog validates the catalog in a directory and returns which files it consists of. The answer does not depend
+// on what is known, nor do the error and the warnings; but packages of which all files are known, and were valid, are
+// neither parsed nor validated. A valid catalog is never in memory as a whole, unless the blobs of its packages are all
+// mixed up; see [pieces].
 func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	files, err := readInPieces(ctx, fsys, o, heldWeight)
 	if !errors.Is(err, errReadAll) {
@@ -42,7 +43,7 @@ func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error)
 	return readWhole(ctx, fsys, o)
 }
 
-// readWhole reads and validates the catalog as a whole, to tell everything that is wrong with it.
+// readWhole reads and validates the catalog as a whole, to report everything that is wrong with it.
 func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Dir: o.Dir, Skeleton: true, Jobs: o.Jobs, Warn: o.Warn})
 	if err != nil {
@@ -57,8 +58,8 @@ func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 // errReadAll says that the whole catalog has to be read, to find out what is to be said about it.
 var errReadAll = errors.New("the whole catalog has to be read")
 
-// maxWarned is how many warnings are held back until all is known to be valid. Of a catalog with more they are told while it is
-// read as a whole.
+// maxWarned is how many warnings are held back until all is known to be valid. Of a catalog with more they are reported
+// while it is read as a whole.
 const maxWarned = 10_000
 
 // reading is one run of [readInPieces].
@@ -92,8 +93,8 @@ type warning struct {
 // remembers is true if what is found out is kept from one reading to the next.
 func (r *reading) remembers() bool { return r.o.Known != nil && r.o.Program != "" }
 
-// readInPieces reads what is not known. It fails with errReadAll where it cannot vouch for the outcome being that of reading
-// everything.
+// readInPieces reads what is not known. It fails with errReadAll where it cannot vouch for the outcome being that of
+// reading everything.
 func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]File, error) {
 	r := &reading{ctx: ctx, fsys: fsys, o: o, held: held, index: map[string]int{}}
 	if err := r.list(); err != nil {
@@ -148,7 +149,7 @@ func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]F
 	return r.answer(), nil
 }
 
-// packages tells which files have blobs of each package, in the order of their names.
+// packages returns which files have blobs of each package, in the order of their names.
 func (r *reading) packages() map[string][]int {
 	out := map[string][]int{}
 	for i, f := range r.files {
@@ -159,7 +160,8 @@ func (r *reading) packages() map[string][]int {
 	return out
 }
 
-// walk hands over the blobs of files. What it reads has the digests of the files; where there is none yet, it becomes that.
+// walk hands over the blobs of files. What it reads has the digests of the files; where there is none yet, it becomes
+// that.
 func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) error {
 	if len(which) == 0 {
 		return nil
@@ -212,7 +214,7 @@ func (r *reading) note(at declcfg.Position, text string) {
 	}
 }
 
-// warn tells what was noticed, in the order of the files.
+// warn reports what was noticed, in the order of the files.
 func (r *reading) warn() {
 	if r.o.Warn == nil {
 		return

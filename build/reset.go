@@ -44,8 +44,8 @@ func holdsServer(name string) bool {
 
 // reset hides the catalogs and databases that bases have already. A catalog together with the new one would be a third,
 // and a server that insists on a cache without foreign packages would not start with the base's. The image's own file
-// needs no hiding of what was in its place. The second result are the places; the part has no entries if there is nothing to
-// hide.
+// needs no hiding of what was in its place. The second result are the places; the part has no entries if there is
+// nothing to hide.
 //
 // A directory is hidden by a marker inside it, and not by a whiteout beside it: catalogd drops every entry outside the
 // directory of the catalog before it applies whiteouts, so a whiteout beside it has no effect there.
@@ -98,7 +98,7 @@ func reset(bases []*base, own string) (part, []string, error) {
 	return p, slices.Compact(all), nil
 }
 
-// within tells whether a name lies in one of the directories.
+// within reports whether a name lies in one of the directories.
 func within(name string, directory map[string]bool) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if directory[dir] {

@@ -20,7 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Server is the program that serves a catalog image of one platform. Make it with [ServerFile], [ServerStream] or [ServerBytes].
+// Server is the program that serves a catalog image of one platform. Make it with [ServerFile], [ServerStream] or
+// [ServerBytes].
 type Server struct {
 	Platform v1.Platform
 	program  layers.Entry
@@ -59,7 +60,7 @@ const (
 	nsswitchPath = "etc/nsswitch.conf"
 )
 
-// nsswitch makes the hosts file win over DNS, also with C libraries that need to be told.
+// nsswitch makes the hosts file win over DNS, also with C libraries that need a configuration.
 const nsswitch = "hosts: files dns\n"
 
 // ServerFile is the program in a file. It must be a static ELF program for the platform, and must not change until the

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ServerLayers keeps the layers of servers for many images with the same servers: each is compressed once. It is safe for
-// concurrent use. The servers of a platform must be the same program in all builds that share it.
+// ServerLayers keeps the layers of servers for many images with the same servers: each is compressed once. It is safe
+// for concurrent use. The servers of a platform must be the same program in all builds that share it.
 type ServerLayers struct {
 	store *layers.Store
 
@@ -53,7 +53,7 @@ func (s *ServerLayers) layer(ctx context.Context, l layers.Layer, o layers.Optio
 	return b, err
 }
 
-// copyBlob copies a complete blob to a name that nobody has, and brings it to the disk.
+// copyBlob copies a complete blob to a name that is free, and brings it to the disk.
 func copyBlob(ctx context.Context, from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

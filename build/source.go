@@ -27,23 +27,24 @@ func (transport) ParseReference(string) (types.ImageReference, error) {
 
 func (transport) ValidatePolicyConfigurationScope(string) error { return nil }
 
-// ref is an assembled image as the library's reference.
-type ref struct{ image *Image }
-
-func (ref) Transport() types.ImageTransport { return transport{} }
+// Transport implements [types.ImageReference], as do the following methods.
+func (*Image) Transport() types.ImageTransport { return transport{} }
 
 // StringWithinTransport is for messages only.
-func (r ref) StringWithinTransport() string { return r.image.Digest.String() }
+func (i *Image) StringWithinTransport() string { return i.Digest.String() }
 
-func (ref) DockerReference() reference.Named        { return nil }
-func (ref) PolicyConfigurationIdentity() string     { return "" }
-func (ref) PolicyConfigurationNamespaces() []string { return nil }
+// DockerReference is nil: an assembled image has no name.
+func (*Image) DockerReference() reference.Named { return nil }
 
-func (r ref) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
-	src, err := r.NewImageSource(ctx, sys)
-	if err != nil {
-		return nil, err
-	}
+// PolicyConfigurationIdentity is empty.
+func (*Image) PolicyConfigurationIdentity() string { return "" }
+
+// PolicyConfigurationNamespaces is empty.
+func (*Image) PolicyConfigurationNamespaces() []string { return nil }
+
+// NewImage opens the image, which can be open any number of times.
+func (i *Image) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
+	src := source{i}
 	img, err := image.FromSource(ctx, sys, src)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
@@ -51,22 +52,25 @@ func (r ref) NewImage(ctx context.Context, sys *types.SystemContext) (types.Imag
 	return img, nil
 }
 
-func (r ref) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
-	return source{r}, nil
+// NewImageSource opens the image for reading its manifests and blobs. The source is safe for concurrent use.
+func (i *Image) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
+	return source{i}, nil
 }
 
-func (ref) NewImageDestination(context.Context, *types.SystemContext) (types.ImageDestination, error) {
+// NewImageDestination fails: an image is assembled, and not written to.
+func (*Image) NewImageDestination(context.Context, *types.SystemContext) (types.ImageDestination, error) {
 	return nil, errors.New("an assembled image cannot be written to")
 }
 
-func (ref) DeleteImage(context.Context, *types.SystemContext) error {
+// DeleteImage fails: an assembled image is nowhere.
+func (*Image) DeleteImage(context.Context, *types.SystemContext) error {
 	return errors.New("an assembled image cannot be deleted")
 }
 
 // source reads an assembled image. It is safe for concurrent use.
-type source struct{ ref }
+type source struct{ image *Image }
 
-func (s source) Reference() types.ImageReference { return s.ref }
+func (s source) Reference() types.ImageReference { return s.image }
 
 // Close does nothing: what is open belongs to the image.
 func (source) Close() error { return nil }
@@ -84,8 +88,8 @@ func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte,
 
 func (source) HasThreadSafeGetBlob() bool { return true }
 
-// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or another
-// image only now.
+// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or
+// another image only now.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil
@@ -107,7 +111,7 @@ func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.Bl
 	if b, ok := s.image.bases[info.Digest]; ok {
 		return b.blob(ctx, info.Digest, cache)
 	}
-	if l, ok := s.image.lent[info.Digest]; ok {
+	if l, ok := s.image.remote[info.Digest]; ok {
 		return l.open(ctx)
 	}
 	return nil, 0, fmt.Errorf("no blob %s in the image", info.Digest)

@@ -18,28 +18,29 @@ import (
 )
 
 // Stack is a catalog image whose layers of packages can be put into another image as they are, by their digests: its
-// manifest tells what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent use.
+// manifest says what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent
+// use.
 type Stack struct {
 	// Layers are those of packages, in the order of the image.
 	Layers []Layer
-	// Cached tells whether they hold the server's caches of their packages.
+	// Cached reports whether they hold the server's caches of their packages.
 	Cached bool
 }
 
-// lent is where a blob is that another image has.
-type lent struct {
+// remoteBlob is a blob that another image has.
+type remoteBlob struct {
 	image *images.Image
 	d     v1.Descriptor
 }
 
 // open opens the blob. To read it to its end fails if it is not what its digest says.
-func (l lent) open(ctx context.Context) (io.ReadCloser, int64, error) {
+func (l remoteBlob) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	r, err := l.image.Blob(ctx, l.d)
 	return r, l.d.Size, err
 }
 
-// ReadStack tells which layers of the image can be stacked. An error says why they cannot be: then the image has to be
-// read. Nothing is fetched. The image must be open as long as what is made of the stack is.
+// ReadStack determines which layers of the image can be stacked. An error says why they cannot be: then the image has
+// to be read. Nothing is fetched. The image must be open as long as what is made of the stack is.
 //
 // What annotations say is not proved by anything. See [ComposeInput.Verify].
 func ReadStack(img *images.Image) (*Stack, error) {
@@ -89,12 +90,12 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	return s, nil
 }
 
-// stackedLayer reads what the manifest tells of a layer of packages. held are the packages of other layers.
+// stackedLayer reads what the manifest says about a layer of packages. held are the packages of other layers.
 func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error) {
 	d := img.Layers[n]
 	l := Layer{
 		Kind: LayerPackages, MediaType: d.MediaType, Digest: d.Digest, DiffID: img.Config.RootFS.DiffIDs[n], Size: d.Size,
-		lent: &lent{img, d},
+		remote: &remoteBlob{img, d},
 	}
 	if _, ok := compressionOf(d.MediaType); !ok {
 		return l, fmt.Errorf("a layer has the media type %.80q", d.MediaType)
@@ -129,12 +130,12 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	return l, nil
 }
 
-// fits tells whether the layers can stand in an image with the options; an error says why not. only says that they must
-// have the options' compression.
+// fits reports whether the layers can stand in an image with the options; an error says why not. only says that they
+// must have the options' compression.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:
-		return errors.New("twins have each layer in two compressions")
+		return errors.New("the image has each layer in two compressions")
 	case len(o.Extra) > 0: // what is in the layers is seen when they are read
 	case s.Cached && o.Cache == nil:
 		return errors.New("its layers have a serve cache, and the image is to have none")

@@ -165,30 +165,36 @@ func Collect(blobs iter.Seq2[Blob, error]) (*Catalog, error) {
 // empty directory. Everything is written to a temporary sibling of dir, synced, and renamed into place, so that dir is
 // either complete or as it was before; the sibling is removed on every error and when ctx is cancelled.
 func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error]) error {
-	return WriteFSChecked(ctx, dir, f, blobs, nil)
-}
-
-// WriteFSChecked is WriteFS with a last look at what was written: check is called with the temporary directory when it
-// is complete, and an error of it ends everything as any other error does. A nil check is none.
-func WriteFSChecked(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(dir string) error) (err error) {
-	if err := checkEmptyDir(dir); err != nil {
-		return err
-	}
-	return writeFS(ctx, dir, f, blobs, check, (*atomicfs.Dir).Commit)
-}
-
-// ReplaceFS is WriteFSChecked in place of a directory that is there, whatever it holds. The old one is there until the new
-// one is.
-func ReplaceFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(dir string) error) error {
-	return writeFS(ctx, dir, f, blobs, check, (*atomicfs.Dir).Replace)
-}
-
-func writeFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], check func(string) error, commit func(*atomicfs.Dir) error) (err error) {
-	out, err := atomicfs.NewDir(dir)
+	staged, err := StageFS(ctx, dir, f, blobs, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Abort()) }()
+	return staged.Commit()
+}
+
+// StagedFS is a catalog directory that is complete but has not replaced its target yet. Commit or Discard it.
+type StagedFS struct {
+	out     *atomicfs.Dir
+	replace bool
+}
+
+// StageFS is [WriteFS] up to the rename: the caller looks at the result and commits it. With replace the target may be a
+// directory that is not empty; Commit removes what it holds.
+func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], replace bool) (_ *StagedFS, err error) {
+	if !replace {
+		if err := checkEmptyDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	out, err := atomicfs.NewDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Abort())
+		}
+	}()
 	w := fsWriter{root: out.Path(), format: f}
 	for b, err := range blobs {
 		if err == nil {
@@ -198,16 +204,26 @@ func writeFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 			err = w.write(b)
 		}
 		if err != nil {
-			return errors.Join(err, w.abandonFile())
+			return nil, errors.Join(err, w.abandonFile())
 		}
 	}
 	if err := w.closeFile(); err != nil {
-		return err
+		return nil, err
 	}
-	if check != nil {
-		if err := check(out.Path()); err != nil {
-			return err
-		}
-	}
-	return commit(out)
+	return &StagedFS{out, replace}, nil
 }
+
+// Dir is the temporary directory, a sibling of the target.
+func (s *StagedFS) Dir() string { return s.out.Path() }
+
+// Commit renames the directory into place. After an error the target is as it was, and the directory is removed.
+func (s *StagedFS) Commit() error {
+	commit := s.out.Commit
+	if s.replace {
+		commit = s.out.Replace
+	}
+	return errors.Join(commit(), s.out.Abort())
+}
+
+// Discard removes the directory. After Commit it does nothing.
+func (s *StagedFS) Discard() error { return s.out.Abort() }

@@ -18,8 +18,7 @@ import (
 
 // Options say how a catalog is migrated. The zero value writes JSON at the lowest level.
 type Options struct {
-	// Render says how the source is read, the migration level included. Its functions Database and Quarantined are called as
-	// well.
+	// Render says how the source is read, the migration level included.
 	Render render.Options
 	// Format is that of the files that are written; empty means JSON.
 	Format declcfg.Format
@@ -32,11 +31,8 @@ type Options struct {
 	AllowEmpty bool
 	// Replace writes in place of a directory that is there, whatever it holds.
 	Replace bool
-	// Then, unless nil, is called with the directory when it is complete and verified and has not got its name yet, and with
-	// the report. After an error of it the output is as it was.
-	Then func(ctx context.Context, dir string, r *Report) error
-	// Progress, unless nil, is told of each package before it is written and before it is verified, by one goroutine at a
-	// time. Packages are counted from 1.
+	// Progress, unless nil, is called for each package before it is written and before it is verified, by one goroutine
+	// at a time. Packages are counted from 1.
 	Progress func(step Step, n int, pkg string)
 }
 
@@ -49,7 +45,7 @@ const (
 	StepVerify Step = "verifying"
 )
 
-// PartialError tells that what was written is not all of the source, or not as it was there: broken packages were
+// PartialError says that what was written is not all of the source, or not as it was there: broken packages were
 // left out (see render.Options.KeepGoing), or repairs were made (see render.Options.Repair).
 type PartialError struct {
 	Packages []string // that were left out
@@ -67,7 +63,7 @@ func (e *PartialError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// VerificationError tells that the directory does not hold what the database does. Nothing was written.
+// VerificationError says that the directory does not hold what the database does. Nothing was written.
 type VerificationError struct {
 	Differences []Difference // those without a reason
 }
@@ -89,6 +85,30 @@ func (e *VerificationError) Error() string {
 // empty. On every error but a *[PartialError] out is as it was. The report is there for that error, for a
 // *[VerificationError] and for a *[declcfg.EmptyError] too.
 func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
+	p, err := Prepare(ctx, src, out, o)
+	if p == nil {
+		return nil, err
+	}
+	if err != nil {
+		return p.Report, err
+	}
+	if err := p.Commit(); err != nil {
+		return nil, err
+	}
+	return p.Report, p.Partial()
+}
+
+// Prepared is a migration of which the output is complete, verified if that was asked for, and not in place yet: the
+// caller builds an image of it, say, and then commits or discards it.
+type Prepared struct {
+	// Report is the account of the migration.
+	Report *Report
+	staged *declcfg.StagedFS
+}
+
+// Prepare does a migration up to the renaming of the output, see [Run]. With a *[VerificationError] or a
+// *[declcfg.EmptyError] what is returned has a report and nothing to commit; with any other error it is nil.
+func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err error) {
 	if o.Format == "" {
 		o.Format = declcfg.FormatJSON
 	}
@@ -102,11 +122,15 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	m := &migration{o: o, r: r, sums: o.Verify}
-	if kind, err := render.Classify(src); err == nil && kind == render.Database {
-		m.sums = false
+	m := &migration{o: o, r: r}
+	if kind, err := render.Classify(src); err == nil {
+		m.database = kind == render.Database
 	}
-	blobs, err := render.Reference(ctx, src, m.renderOptions())
+	if m.account = o.Render.Account; m.account == nil {
+		m.account = &render.Account{}
+	}
+	m.o.Render.Reuse, m.o.Render.Facts, m.o.Render.Account = true, o.Report || o.Verify, m.account
+	blobs, err := render.Reference(ctx, src, m.o.Render)
 	if err != nil {
 		return nil, err
 	}
@@ -115,21 +139,35 @@ func Run(ctx context.Context, src, out string, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer stop()
-	write := declcfg.WriteFSChecked
-	if o.Replace {
-		write = declcfg.ReplaceFS
-	}
-	err = write(ctx, out, o.Format, m.counting(blobs), func(dir string) error { return m.written(ctx, dir) })
-	var failed *VerificationError
-	var empty *declcfg.EmptyError
-	switch {
-	case errors.As(err, &failed), errors.As(err, &empty):
-		return r, err
-	case err != nil:
+	staged, err := declcfg.StageFS(ctx, out, o.Format, m.counting(blobs), o.Replace)
+	if err != nil {
 		return nil, err
 	}
-	return r, r.partial()
+	p := &Prepared{Report: r, staged: staged}
+	err = m.written(ctx, staged.Dir())
+	if err == nil {
+		return p, nil
+	}
+	err = errors.Join(err, p.Discard())
+	var failed *VerificationError
+	var empty *declcfg.EmptyError
+	if errors.As(err, &failed) || errors.As(err, &empty) {
+		return p, err
+	}
+	return nil, err
 }
+
+// Dir is the temporary directory with the output.
+func (p *Prepared) Dir() string { return p.staged.Dir() }
+
+// Commit puts the output in place. After an error what was there before is there.
+func (p *Prepared) Commit() error { return p.staged.Commit() }
+
+// Discard removes the output. After Commit it does nothing.
+func (p *Prepared) Discard() error { return p.staged.Discard() }
+
+// Partial is the *[PartialError] of a migration; nil if the catalog is written as it was.
+func (p *Prepared) Partial() error { return p.Report.partial() }
 
 // partial is the *[PartialError] of a report; nil if the catalog was written as it was.
 func (r *Report) partial() error {
@@ -147,73 +185,51 @@ func (r *Report) partial() error {
 
 // migration is one run.
 type migration struct {
-	o      Options
-	r      *Report
-	facts  *sqlite.Facts // of a database
-	counts outputCounts
-	sums   bool // the source is a catalog, to be verified by its blobs
-	blobs  blobSums
+	o        Options
+	r        *Report
+	account  *render.Account
+	counts   outputCounts
+	database bool // the source is a database; an image turns out to be one
+	blobs    blobSums
 }
 
-// renderOptions are those of the source, with the report listening.
-func (m *migration) renderOptions() render.Options {
-	ro := m.o.Render
-	ro.Reuse = true
-	ro.Pulled = func(p render.Pulled) {
-		m.r.Image = p.Digest
-		m.sums = m.sums && p.Kind != render.DatabaseImage
-		if tell := m.o.Render.Pulled; tell != nil {
-			tell(p)
-		}
-	}
-	ro.Quarantined = func(pkg string, reason error) {
-		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: pkg, Reason: reason.Error()})
-		if tell := m.o.Render.Quarantined; tell != nil {
-			tell(pkg, reason)
-		}
-	}
-	ro.Repaired = func(made declcfg.Repair) {
-		m.r.Findings = append(m.r.Findings, sqlite.RepairFinding(made))
-		if tell := m.o.Render.Repaired; tell != nil {
-			tell(made)
-		}
-	}
-	ro.Database = func(ctx context.Context, db *sqlite.DB) (err error) {
-		if version, has := db.SchemaVersion(); has {
-			m.r.SchemaVersion = &version
-		}
-		m.r.Findings = append(m.r.Findings, db.Findings()...)
-		if m.o.Report || m.o.Verify {
-			if m.facts, err = db.Facts(ctx); err != nil {
-				return err
-			}
-		}
-		if also := m.o.Render.Database; also != nil {
-			return also(ctx, db)
-		}
-		return nil
-	}
-	return ro
+// sums reports whether the source is a catalog, which is verified by its blobs.
+func (m *migration) sums() bool {
+	images := m.account.Images
+	return m.o.Verify && !m.database && (len(images) == 0 || images[0].Kind != render.DatabaseImage)
 }
 
-// written looks at the complete directory, completes the report, and lets the caller look.
+// accountFor puts what the rendering found out into the report.
+func (m *migration) accountFor() {
+	a := m.account
+	for _, i := range a.Images {
+		m.r.Image = i.Digest
+	}
+	m.r.SchemaVersion = a.SchemaVersion
+	for _, r := range a.Repairs {
+		m.r.Findings = append(m.r.Findings, sqlite.RepairFinding(r))
+	}
+	for _, left := range a.LeftOut {
+		m.r.Findings = append(m.r.Findings, sqlite.Finding{Kind: sqlite.Quarantined, Package: left.Package, Reason: left.Reason.Error()})
+	}
+	m.r.Findings = append(m.r.Findings, a.Findings...)
+}
+
+// written looks at the complete directory and completes the report.
 func (m *migration) written(ctx context.Context, dir string) error {
+	m.accountFor()
 	err := m.verify(ctx, dir)
 	var failed *VerificationError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
 	var source map[string]*Counts
-	if m.facts != nil {
-		source = sourceCounts(m.facts)
+	if m.account.Facts != nil {
+		source = sourceCounts(m.account.Facts)
 	}
 	m.r.Packages = packageReports(source, m.counts.counts, m.r.Findings)
-	m.facts, m.blobs = nil, nil // they can be large, and what follows may be
 	if err == nil && m.r.Written() == 0 && !m.o.AllowEmpty {
 		return &declcfg.EmptyError{Catalog: m.r.Source, Err: m.r.partial()}
-	}
-	if err == nil && m.o.Then != nil {
-		err = m.o.Then(ctx, dir, m.r)
 	}
 	return err
 }
@@ -221,8 +237,8 @@ func (m *migration) written(ctx context.Context, dir string) error {
 func (m *migration) verify(ctx context.Context, dir string) (err error) {
 	switch {
 	case !m.o.Verify:
-	case m.facts != nil:
-		m.r.Verification, err = verify(ctx, dir, m.facts, m.r.Findings, m.o)
+	case m.account.Facts != nil:
+		m.r.Verification, err = verify(ctx, dir, m.account.Facts, m.r.Findings, m.o)
 	default:
 		m.r.Verification, err = verifyBlobs(ctx, dir, m.blobs, m.r.Findings, m.o)
 	}
@@ -265,7 +281,7 @@ func (m *migration) counting(blobs iter.Seq2[declcfg.Blob, error]) iter.Seq2[dec
 		for b, err := range blobs {
 			if err == nil {
 				m.counts.add(b)
-				if m.sums {
+				if m.sums() {
 					m.blobs.add(b)
 				}
 			}

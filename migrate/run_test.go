@@ -45,11 +45,12 @@ func child(src, out, fault string) int {
 			return 3
 		}
 	case "hang":
-		o.Render.Database = func(context.Context, *sqlite.DB) error {
-			println("hanging")
-			// The runtime would take a process in which nothing can go on for a deadlock, and end it.
-			_, err := io.Copy(io.Discard, os.Stdin)
-			return err
+		o.Progress = func(_ migrate.Step, n int, _ string) {
+			if n == 2 {
+				println("hanging")
+				// The runtime would take a process in which nothing can go on for a deadlock, and end it.
+				_, _ = io.Copy(io.Discard, os.Stdin)
+			}
 		}
 	}
 	if _, err := migrate.Run(context.Background(), src, out, o); err != nil {

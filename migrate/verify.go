@@ -100,7 +100,7 @@ func (v *verifier) differ(d Difference, explainable bool) {
 	v.result.Differences = append(v.result.Differences, d)
 }
 
-// explains reports whether what a finding tells is why something was not written. It must be about the very thing: a
+// explains reports whether what a finding says is why something was not written. It must be about the very thing: a
 // lost icon, or a row that belongs to nothing, is no reason for a package, an entry or a property to be missing.
 func explains(f sqlite.Finding, d Difference) bool {
 	if f.Kind != sqlite.Dropped && f.Kind != sqlite.Quarantined {

@@ -13,7 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no package.
+// odd is a catalog whose blobs are easily changed on the way: numbers, texts that look like others, blobs of no
+// package.
 const odd = `{"schema":"olm.package","name":"a","defaultChannel":"1.0","x":{"big":12345678901234567890,"float":1.0,"exp":1e3,"yes":"yes","null":null,"date":"2001-01-01","lines":"a\n  b\n\n"}}
 {"schema":"olm.channel","package":"a","name":"1.0","entries":[{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"r/a@sha256:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}},{"type":"z","value":1.10},{"type":"olm.bundle.object","value":{"data":"e30="}}]}
@@ -99,26 +100,37 @@ func replace(file, old, now string) error {
 	return errors.Join(err, os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o644))
 }
 
-// What comes after the verification sees everything, before it has its name; if that fails there is no output.
-func TestThen(t *testing.T) {
+// A prepared migration is complete and verified, and not in place; discarded, it leaves nothing.
+func TestPrepare(t *testing.T) {
 	src := recorded.Part(t).Database(t, "small")
 	parent := t.TempDir()
-	out := filepath.Join(parent, "out")
-	failure := errors.New("no")
-	o := migrate.Options{Verify: true, Then: func(_ context.Context, dir string, r *migrate.Report) error {
+	out := filepath.Join(parent, "made", "out")
+	for _, commit := range []bool{false, true} {
+		p, err := migrate.Prepare(t.Context(), src, out, migrate.Options{Verify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the output is there already: %v", err)
 		}
-		if got := names(t, dir); strings.Join(got, " ") != "etcd silicom-sts-operator" || !r.Verification.Same || len(r.Packages) != 2 {
-			t.Errorf("got %v, %+v", got, r)
+		if got := names(t, p.Dir()); strings.Join(got, " ") != "etcd silicom-sts-operator" || !p.Report.Verification.Same || len(p.Report.Packages) != 2 {
+			t.Errorf("got %v, %+v", got, p.Report)
 		}
-		return failure
-	}}
-	if _, err := migrate.Run(context.Background(), src, out, o); !errors.Is(err, failure) {
-		t.Errorf("got %v", err)
-	}
-	if left := names(t, parent); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		if commit {
+			if err := p.Commit(); err != nil || p.Partial() != nil {
+				t.Error(err, p.Partial())
+			}
+		}
+		if err := p.Discard(); err != nil {
+			t.Error(err)
+		}
+		if !commit {
+			if left := names(t, parent); len(left) > 0 {
+				t.Errorf("%v is left", left)
+			}
+		} else if got := names(t, out); len(got) != 2 {
+			t.Errorf("got %v", got)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func extractPaths(ctx context.Context, img *images.Image, paths []string, eo ima
 	return b, tree, nil
 }
 
-// elsewhere tells whether a bundle, as it was read or could not be, names directories that were not among the files.
+// elsewhere reports whether a bundle, as it was read or could not be, names directories that were not among the files.
 func elsewhere(b *bundle.Bundle, err error) bool {
 	var problems []bundle.Problem
 	var unread *bundle.ReadError
@@ -90,7 +90,7 @@ func elsewhere(b *bundle.Bundle, err error) bool {
 	})
 }
 
-// warnOf tells of what was passed over in a bundle.
+// warnOf reports what was passed over in a bundle.
 func (o *Options) warnOf(name string, b *bundle.Bundle) {
 	if o.Warn == nil {
 		return

@@ -14,8 +14,8 @@ import (
 
 // FetchedBundle is a bundle that was read from an image or a directory.
 type FetchedBundle struct {
-	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or, with
-	// [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
+	// Reference is what the bundle was asked for by, and Image the name of its image in a catalog: the reference or,
+	// with [Options.ResolveDigests], REPOSITORY@DIGEST. A bundle that comes from no registry has the image that
 	// [Options.ImageTemplate] makes, or none.
 	Reference, Image string
 	Bundle           *bundle.Bundle
@@ -24,25 +24,30 @@ type FetchedBundle struct {
 // ErrNotBundle is returned for a reference to something else where a bundle is needed.
 var ErrNotBundle = errors.New("not a bundle")
 
-// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order of
-// the references, those of a directory with package manifests by package and name. The error joins a [ReferenceError] for every reference that is no readable bundle; the bundles that
-// could be read are returned beside it, for callers that do with those. With [Options.KeepGoing] all references are
-// tried, otherwise no further ones after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
+// Bundles reads bundles from images of every transport and from directories, several at a time. They come in the order
+// of the references, those of a directory with package manifests by package and name. The error joins a
+// [ReferenceError] for every reference that is no readable bundle; the bundles that could be read are returned beside
+// it, for callers that do with those. With [Options.KeepGoing] all references are tried, otherwise no further ones
+// after the first twenty failures. Options about blobs (Level, Reuse) have no meaning.
 func Bundles(ctx context.Context, refs []string, o Options) ([]FetchedBundle, error) {
 	return BundlesAs(ctx, refs, o, func(b FetchedBundle) (FetchedBundle, error) { return b, nil })
 }
 
 // BundlesAs is [Bundles] for callers that keep something else of a bundle than all of it: as is called for every bundle
 // when it has been read, by several goroutines at once. An error of it is one of the reference.
-func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) ([]T, error) {
-	o.onePulledAtATime()
+func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(FetchedBundle) (T, error)) (_ []T, err error) {
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, done) }()
 	most := maxFailures
 	if o.KeepGoing {
 		most = len(refs)
 	}
 	kept := make([][]T, len(refs))
-	err := fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
-		return eachBundle(ctx, refs[i], &o, func(b FetchedBundle) error {
+	err = fetchEach(ctx, refs, o.fetches(), most, func(i int) error {
+		return eachBundle(ctx, refs[i], prepared, func(b FetchedBundle) error {
 			v, err := as(b)
 			if err == nil {
 				kept[i] = append(kept[i], v)
@@ -58,18 +63,6 @@ func BundlesAs[T any](ctx context.Context, refs []string, o Options, as func(Fet
 		out = append(out, of...)
 	}
 	return out, err
-}
-
-// onePulledAtATime keeps several goroutines from telling of images at once.
-func (o *Options) onePulledAtATime() {
-	if tell := o.Pulled; tell != nil {
-		var mu sync.Mutex
-		o.Pulled = func(p Pulled) {
-			mu.Lock()
-			defer mu.Unlock()
-			tell(p)
-		}
-	}
 }
 
 // fetches is how many images are fetched at once.
@@ -128,7 +121,12 @@ func eachBundle(ctx context.Context, ref string, o *Options, use func(FetchedBun
 // BundleFiles reads one bundle as [Bundles] does, and calls use with it and the file system that it was read from, the
 // root of the bundle, which is there only during the call.
 func BundleFiles(ctx context.Context, ref string, o Options, use func(FetchedBundle, fs.FS) error) error {
-	if _, err := fetchBundle(ctx, ref, &o, use); err != nil {
+	prepared, done, err := o.prepare()
+	if err == nil {
+		_, err = fetchBundle(ctx, ref, prepared, use)
+		err = closing(err, done)
+	}
+	if err != nil {
 		return &ReferenceError{ref, err}
 	}
 	return nil
@@ -160,9 +158,7 @@ func fetchBundle(ctx context.Context, ref string, o *Options, use func(FetchedBu
 		return FetchedBundle{}, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	if o.Pulled != nil {
-		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
-	}
+	o.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
 	if kind != BundleImage {
 		return FetchedBundle{}, notBundle(kind)
 	}

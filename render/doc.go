@@ -4,6 +4,6 @@
 //	index database    ─┼─> blobs, properties and related images in order ─> migration level ─> one sorted stream
 //	image             ─┘
 //
-// Directories and databases are read here; images are read by what the caller plugs in (see Options.Image). Blobs are
-// never written here.
+// Directories and databases are read here, images by a client of package images. Blobs are never written here. What is
+// found out besides the blobs is in an [Account].
 package render

@@ -25,8 +25,8 @@ const (
 // maxDatabase is the size in bytes that an index database in an image may have.
 const maxDatabase = 1 << 30
 
-// KindOfImage tells from the labels of an image what it holds, and where. A database wins over a catalog and that over a
-// bundle, as in opm.
+// KindOfImage determines from the labels of an image what it holds, and where. A database wins over a catalog and that
+// over a bundle, as in opm.
 func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 	for _, k := range []struct {
 		kind  Kind
@@ -66,7 +66,7 @@ func insideRoot(name string) (string, error) {
 	return clean, nil
 }
 
-// openImage opens an image and tells what it holds. The image must be closed.
+// openImage opens an image and says what it holds. The image must be closed.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
 	if err := checkName(ref); err != nil {
 		return nil, "", "", err
@@ -83,8 +83,8 @@ func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, 
 	return img, kind, dir, nil
 }
 
-// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The function
-// done must be called in the end.
+// content is what a reference holds: one bundle, or the blobs of a catalog, which can be iterated over once. The
+// function done must be called in the end.
 type content struct {
 	bundle *declcfg.Bundle
 	blobs  iter.Seq2[declcfg.Blob, error]
@@ -100,9 +100,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 		return content{}, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	if o.Pulled != nil {
-		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
-	}
+	o.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
 	switch kind {
 	case DatabaseImage:
 		return databaseImage(ctx, img, dir, o)
@@ -111,7 +109,7 @@ func image(ctx context.Context, ref string, o *Options) (_ content, err error) {
 		if err != nil {
 			return content{}, err
 		}
-		return content{blobs: catalog(ctx, configs, "", *o), done: tree.Close}, nil
+		return content{blobs: catalog(ctx, configs, "", o), done: tree.Close}, nil
 	}
 	b, err := bundleImage(ctx, img, ref, o)
 	return content{bundle: b, done: nothing}, err
@@ -147,28 +145,39 @@ func databaseImage(ctx context.Context, img *images.Image, name string, o *Optio
 	if err != nil {
 		return content{}, err
 	}
-	return content{blobs: database(ctx, at, *o), done: done}, nil
+	return content{blobs: database(ctx, at, o), done: done}, nil
 }
 
 // CatalogFiles are the files of a catalog image. Close it after use.
 type CatalogFiles struct {
-	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would use.
+	// Configs is the catalog. Cache is the server's cache, nil if the image has none that the catalog's server would
+	// use.
 	Configs, Cache fs.FS
 	// Labels are those of the image and Digest is what it can be had by again.
 	Labels map[string]string
 	Digest string
 
 	tree *images.Tree
+	done func() error // closes the client
 }
 
 // Close releases the files.
-func (c *CatalogFiles) Close() error { return c.tree.Close() }
+func (c *CatalogFiles) Close() error { return errors.Join(c.tree.Close(), c.done()) }
 
-// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The cache
-// directories of other servers, below /tmp, are left where they are.
+// OpenCatalogImage reads the files of a catalog image, among them the serve cache that its command line names. The
+// cache directories of other servers, below /tmp, are left where they are.
 func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFiles, err error) {
 	o.Allow = []Kind{CatalogImage}
-	img, _, dir, err := openImage(ctx, ref, &o)
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = closing(err, done)
+		}
+	}()
+	img, _, dir, err := openImage(ctx, ref, prepared)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +190,8 @@ func OpenCatalogImage(ctx context.Context, ref string, o Options) (_ *CatalogFil
 			}
 		}
 	}
-	files := &CatalogFiles{Labels: img.Config.Config.Labels, Digest: img.Reference()}
-	if files.tree, files.Configs, err = extract(ctx, img, &o, dir, caches...); err != nil {
+	files := &CatalogFiles{done: done, Labels: img.Config.Config.Labels, Digest: img.Reference()}
+	if files.tree, files.Configs, err = extract(ctx, img, prepared, dir, caches...); err != nil {
 		return nil, err
 	}
 	for _, at := range caches {

@@ -144,7 +144,7 @@ func TestManyImages(t *testing.T) {
 	r := testregistry.Recorded(t)
 	temp := t.TempDir()
 	var pulled []string
-	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true, Pulled: func(p render.Pulled) { pulled = append(pulled, p.Digest) }}
+	o := render.Options{Images: client(t, r), TempDir: temp, ResolveDigests: true, Opened: func(p render.OpenedImage) { pulled = append(pulled, p.Digest) }}
 	etcd, skupper := testregistry.RecordedHost+"/community/etcd:v0.9.4", testregistry.RecordedHost+"/community/skupper-operator:v1.9.4"
 	got, err := text(t, declcfg.FormatNDJSON, o, skupper, etcd, skupper)
 	if err != nil {

@@ -23,9 +23,9 @@ const (
 // errReference is the error about a text of a template that is too long.
 var errReference = fmt.Errorf("the reference is longer than %d bytes", maxImageReference)
 
-// ParseImageTemplate reads a template of Go's text/template. Its names come from bundles, and it is executed for each of
-// many: so it must end soon. Loops and templates in templates, of no use for a reference, are refused, and no function
-// makes more than a reference may have.
+// ParseImageTemplate reads a template of Go's text/template. Its names come from bundles, and it is executed for each
+// of many: so it must end soon. Loops and templates in templates, of no use for a reference, are refused, and no
+// function makes more than a reference may have.
 func ParseImageTemplate(text string) (*ImageTemplate, error) {
 	if len(text) > maxImageTemplate {
 		return nil, fmt.Errorf("the template has %d bytes (limit %d)", len(text), maxImageTemplate)
@@ -70,7 +70,7 @@ func short(f func(...any) string, args []any) (string, error) {
 	return text, nil
 }
 
-// loops tells whether there is a loop below a node, or another template.
+// loops reports whether there is a loop below a node, or another template.
 func loops(n parse.Node) bool {
 	switch n := n.(type) {
 	case *parse.RangeNode, *parse.TemplateNode:

@@ -26,14 +26,15 @@ type Index struct {
 	Name     string
 	Platform v1.Platform
 
-	done func() error
+	done   func() error
+	client func() error // closes it
 }
 
 // Close removes the copy.
-func (i *Index) Close() error { return i.done() }
+func (i *Index) Close() error { return errors.Join(i.done(), i.client()) }
 
 // OpenIndex reads the database or the catalog of an index image, in one form for both. Of o count Images, ImageLimits,
-// Pulled and TempDir. Errors are a [*ReferenceError].
+// Account, Opened and TempDir. Errors are a [*ReferenceError].
 func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error) {
 	defer func() {
 		if err != nil {
@@ -41,22 +42,29 @@ func OpenIndex(ctx context.Context, ref string, o Options) (_ *Index, err error)
 		}
 	}()
 	o.Allow = []Kind{DatabaseImage, CatalogImage}
-	img, kind, dir, err := openImage(ctx, ref, &o)
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = closing(err, done)
+		}
+	}()
+	img, kind, dir, err := openImage(ctx, ref, prepared)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
-	if o.Pulled != nil {
-		o.Pulled(Pulled{Reference: ref, Kind: kind, Digest: img.Reference()})
-	}
-	index := &Index{Kind: kind, Name: img.Reference(), Platform: img.Config.Platform}
+	prepared.opened(OpenedImage{Reference: ref, Kind: kind, Digest: img.Reference()})
+	index := &Index{client: done, Kind: kind, Name: img.Reference(), Platform: img.Config.Platform}
 	if kind == DatabaseImage {
-		if index.Database, index.done, err = copyDatabase(ctx, img, dir, &o); err != nil {
+		if index.Database, index.done, err = copyDatabase(ctx, img, dir, prepared); err != nil {
 			return nil, err
 		}
 		return index, nil
 	}
-	tree, configs, err := extract(ctx, img, &o, dir)
+	tree, configs, err := extract(ctx, img, prepared, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/appregistry"
 )
 
-// hasManifests tells whether a directory holds package manifests.
+// hasManifests reports whether a directory holds package manifests.
 func hasManifests(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -28,7 +28,7 @@ func openManifests(ctx context.Context, dir string, o *Options) (*appregistry.Tr
 		return nil, err
 	}
 	return appregistry.Open(ctx, fsys, appregistry.Options{
-		KeepGoing: o.KeepGoing, Quarantined: o.Quarantined, Warn: o.Warn, Jobs: o.Jobs,
+		KeepGoing: o.KeepGoing, Quarantined: o.account.leaveOut, Warn: o.Warn, Jobs: o.Jobs,
 		Image: func(b *bundle.Bundle) (string, error) {
 			f, err := o.named(FetchedBundle{Bundle: b})
 			return f.Image, err
@@ -36,11 +36,14 @@ func openManifests(ctx context.Context, dir string, o *Options) (*appregistry.Tr
 	})
 }
 
-// Manifests renders the catalog in a directory with package manifests, whatever else is in it. All of it is checked before
-// the first blob.
+// Manifests renders the catalog in a directory with package manifests, whatever else is in it. All of it is checked
+// before the first blob.
 func Manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+	if o.account = o.Account; o.account == nil {
+		o.account = &Account{}
+	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		for b, err := range manifests(ctx, dir, o) {
+		for b, err := range manifests(ctx, dir, &o) {
 			if err == nil {
 				err = finish(b, o.Level)
 			}
@@ -55,9 +58,9 @@ func Manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 	}
 }
 
-func manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+func manifests(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
-		tree, err := openManifests(ctx, dir, &o)
+		tree, err := openManifests(ctx, dir, o)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -70,13 +73,16 @@ func manifests(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 	}
 }
 
-// manifestBundles calls use for each bundle of a directory with package manifests. With [Options.KeepGoing] the error is
-// that of the packages that were left out.
+// manifestBundles calls use for each bundle of a directory with package manifests. With [Options.KeepGoing] the error
+// is that of the packages that were left out.
 func manifestBundles(ctx context.Context, dir string, o *Options, use func(FetchedBundle) error) error {
 	var broken []error
 	also := *o
-	also.Quarantined = func(_ string, reason error) { broken = append(broken, reason) }
+	also.account = &Account{}
 	tree, err := openManifests(ctx, dir, &also)
+	for _, left := range also.account.LeftOut {
+		broken = append(broken, left.Reason)
+	}
 	if err != nil {
 		return errors.Join(append(broken, err)...)
 	}

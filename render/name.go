@@ -61,5 +61,5 @@ func (e *ReferenceError) Unwrap() error { return e.Err }
 // CheckName refuses references that are no full names of images: a [*NameError].
 func CheckName(ref string) error { return checkName(ref) }
 
-// IsImageName tells whether a reference is the full name of an image: one with a transport or a registry.
+// IsImageName reports whether a reference is the full name of an image: one with a transport or a registry.
 func IsImageName(ref string) bool { return checkName(ref) == nil }

@@ -28,8 +28,8 @@ func weight(p declcfg.Property) int {
 	return 0
 }
 
-// before tells whether x is written before y: by package, with those of no package last, then by kind, then by name, or
-// by schema where the schema is not one of the known ones.
+// before reports whether x is written before y: by package, with those of no package last, then by kind, then by name,
+// or by schema where the schema is not one of the known ones.
 func before(x, y declcfg.Blob) bool {
 	px, py := x.BlobPackage(), y.BlobPackage()
 	if (px == "") != (py == "") {

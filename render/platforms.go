@@ -19,9 +19,14 @@ import (
 // ErrPlatformsDiffer is returned for an image whose platforms do not hold the same.
 var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image hold different catalogs")
 
-// SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read for
-// one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].
+// SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read
+// for one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].
 func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platform) bool, o Options) (err error) {
+	prepared, done, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, done) }()
 	var first v1.Platform
 	var firstSum []byte
 	var seen [][]digest.Digest
@@ -35,11 +40,11 @@ func SameOnAll(ctx context.Context, d *images.Description, wanted func(v1.Platfo
 			continue // read only if there is another one
 		}
 		if firstSum == nil {
-			if firstSum, err = contentSum(ctx, d.Name, first, &o); err != nil {
+			if firstSum, err = contentSum(ctx, d.Name, first, prepared); err != nil {
 				return &ReferenceError{d.Name, err}
 			}
 		}
-		sum, err := contentSum(ctx, d.Name, v.Platform, &o)
+		sum, err := contentSum(ctx, d.Name, v.Platform, prepared)
 		if err == nil && string(sum) != string(firstSum) {
 			err = fmt.Errorf("%w: linux/%s and linux/%s", ErrPlatformsDiffer, first.Architecture, v.Platform.Architecture)
 		}

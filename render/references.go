@@ -18,7 +18,7 @@ const (
 
 // References renders several references into one stream, in opm's writing order. What several references have in
 // common is in the stream as often; of equal blobs, those of the first reference come first. Images and bundles are
-// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is told
+// fetched and rendered several at a time, all before the first blob comes; what is wrong with each of them is reported
 // together.
 func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
 	if len(refs) == 1 {
@@ -32,13 +32,19 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 		}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		f := newFetcher(&o, len(refs))
-		err := f.all(ctx, refs, kinds)
+		prepared, done, err := o.prepare()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		f := newFetcher(prepared, len(refs))
+		f.client = done
+		err = f.all(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
 		}
 		if errors.Is(err, errStopped) {
-			_ = f.close() // nobody is left to be told
+			_ = f.close() // no caller is left to get it
 			return
 		}
 		if err = errors.Join(err, f.close()); err != nil {
@@ -52,6 +58,7 @@ type fetcher struct {
 	o       *Options
 	spool   *blobSpool
 	streams []stream
+	client  func() error // closes it
 }
 
 // stream is what a reference has given: one finished bundle, or the blobs of a catalog.
@@ -64,7 +71,6 @@ type stream struct {
 
 func newFetcher(o *Options, n int) *fetcher {
 	f := &fetcher{o: o, spool: newSpool(o.TempDir), streams: make([]stream, n)}
-	o.onePulledAtATime()
 	return f
 }
 
@@ -75,8 +81,8 @@ func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	}
 	err := fetchEach(ctx, refs, f.o.fetches(), maxFailures, func(i int) (err error) {
 		if kinds[i] != Image && kinds[i] != BundleDirectory {
-			f.streams[i].blobs, err = reference(ctx, refs[i], *f.o)
-			return err
+			f.streams[i].blobs = reference(ctx, refs[i], kinds[i], f.o)
+			return nil
 		}
 		return f.fetch(ctx, &f.streams[i], kinds[i])
 	})
@@ -199,7 +205,7 @@ func (f *fetcher) advance(h *head) (more bool, err error) {
 	return true, nil
 }
 
-// errStopped says that nobody wants more.
+// errStopped says that the caller wants no more.
 var errStopped = errors.New("stopped")
 
 // close gives back what the references have taken.
@@ -210,5 +216,5 @@ func (f *fetcher) close() error {
 			err = errors.Join(err, s.done())
 		}
 	}
-	return err
+	return closing(err, f.client)
 }

@@ -24,18 +24,13 @@ import (
 type Options struct {
 	// Level is how far bundles are migrated.
 	Level edit.Level
-	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] tells; those of
-	// a directory are told to Quarantined.
+	// KeepGoing leaves out the packages that are broken. Which ones a database has, [sqlite.DB.Findings] says; those
+	// of a directory are in [Account.LeftOut].
 	KeepGoing bool
-	// Quarantined, unless nil, is called for every package of a directory that is left out, by name, before the first blob
-	// comes. The reason is a *[declcfg.ValidationError] or an *[appregistry.Error].
-	Quarantined func(pkg string, reason error)
 	// Repair repairs the packages of catalogs and databases as [declcfg.Catalog.Repair] does, and checks them: an
-	// invalid one is an error, unless KeepGoing leaves it out. What was changed in a database, [sqlite.DB.Findings]
-	// tells; changes in a directory are handed to Repaired, unless that is nil, before the first blob comes. Package
-	// manifests are not repaired.
-	Repair   bool
-	Repaired func(declcfg.Repair)
+	// invalid one is an error, unless KeepGoing leaves it out. The changes are in [Account.Repairs], those of a
+	// database in [Account.Findings]. Package manifests are not repaired.
+	Repair bool
 	// Compat and DatabaseLimits are for databases, see [sqlite.Options].
 	Compat         sqlite.Compat
 	DatabaseLimits sqlite.Limits
@@ -43,8 +38,8 @@ type Options struct {
 	Reuse bool
 	// Limits are for catalog directories.
 	Limits declcfg.Limits
-	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs. What is
-	// wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
+	// Packages, unless nil, are the only ones that are read of file-based catalogs; other sources give all of theirs.
+	// What is wrong with the blobs of other packages is not noticed. With KeepGoing it has no effect.
 	Packages []string
 	// Skeleton leaves the manifests of bundles out of file-based catalogs, see [declcfg.LoadOptions].
 	Skeleton bool
@@ -52,31 +47,28 @@ type Options struct {
 	Jobs int
 	// TempDir is where private copies go; empty means the system's.
 	TempDir string
-	// Warn is told of what is accepted but surely not meant. It may be called from several goroutines.
+	// Warn is called with what is accepted but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
-	// Database is called with each database after its last blob, before it is closed. An error ends the rendering.
-	Database func(context.Context, *sqlite.DB) error
-	// Images opens references to images. If it is nil they are refused. ImageLimits bound what is read out of them.
+	// Account, unless nil, is filled in with what is found out besides the blobs; Facts reads those of databases for
+	// it, which takes a second pass.
+	Account *Account
+	Facts   bool
+	// Images opens references to images. If it is nil, a client is made for the call that uses what is configured on
+	// the machine, without a cache. ImageLimits bound what is read out of images.
 	Images      *images.Client
 	ImageLimits images.Limits
 	// Fetches is how many images and bundles are fetched and rendered at once; 0 means eight, or Jobs if that is set.
 	Fetches int
-	// Pulled, unless nil, is told of every image that has been opened, by one goroutine at a time.
-	Pulled func(Pulled)
+	// Opened, unless nil, is called for every image that has been opened, by one goroutine at a time.
+	Opened func(OpenedImage)
 	// ResolveDigests names the images of rendered bundles by what their tags stand for, REPOSITORY@DIGEST.
 	ResolveDigests bool
 	// ImageTemplate makes the image references of bundles that come from no registry; nil leaves them without.
 	ImageTemplate *ImageTemplate
 	// Allow are the kinds that may be rendered; nil means all.
 	Allow []Kind
-}
 
-// Pulled is an image that has been opened.
-type Pulled struct {
-	Reference string
-	Kind      Kind
-	// Digest is what the image can be had by again.
-	Digest string
+	account *Account // of one call, never nil after prepare
 }
 
 // Kind is what a reference turns out to name.
@@ -86,8 +78,8 @@ type Kind string
 const (
 	CatalogDirectory Kind = "catalog directory"
 	BundleDirectory  Kind = "bundle directory"
-	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see package
-	// appregistry.
+	// ManifestsDirectory is a directory with packages as they were published before there were bundle images, see
+	// package appregistry.
 	ManifestsDirectory Kind = "package manifests directory"
 	Database           Kind = "database"
 	// Image is any image. What is in it is known when it has been opened, see [KindOfImage].
@@ -100,7 +92,7 @@ const (
 // ErrNotAllowed is returned for a reference of a kind that is not among [Options.Allow].
 var ErrNotAllowed = errors.New("not allowed")
 
-// allowed tells whether a kind may be rendered. An image of any kind may be opened to see.
+// allowed reports whether a kind may be rendered. An image of any kind may be opened to see.
 func (o *Options) allowed(k Kind) error {
 	if o.Allow == nil || k == Image || slices.Contains(o.Allow, k) {
 		return nil
@@ -114,10 +106,10 @@ var ErrFileType = errors.New("unsupported file type")
 // imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
-// Classify tells what a reference names. What exists on disk wins over an image of that name, unless the reference
+// Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
-// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds package
-// manifests, any other one is a catalog.
+// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
+// package manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
 	for _, transport := range imageTransports {
 		if strings.HasPrefix(ref, transport) {
@@ -160,7 +152,7 @@ func Classify(ref string) (Kind, error) {
 	return Database, nil
 }
 
-// isLayout tells an OCI image layout. What it holds would only give errors about blobs without a schema.
+// isLayout recognises an OCI image layout. What it holds would only give errors about blobs without a schema.
 func isLayout(dir string) bool {
 	for _, name := range []string{"oci-layout", "index.json"} {
 		if stat, err := os.Stat(filepath.Join(dir, name)); err != nil || !stat.Mode().IsRegular() {
@@ -176,53 +168,59 @@ func isDir(path string) bool {
 }
 
 // Reference renders one reference. The blobs come in opm's writing order; those of a database are valid together, those
-// of a directory are as they are. The reference is read anew in every iteration. What is read may be an error only in
+// of a directory are as they are. The reference is read again in every iteration. What is read may be an error only in
 // the iteration, which ends with it; a database is checked as a whole before its first blob.
 func Reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
-	blobs, err := reference(ctx, ref, o)
+	kind, err := check(ref, &o)
 	if err != nil {
 		return nil, &ReferenceError{ref, err}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		for b, err := range blobs {
+		prepared, done, err := o.prepare()
+		if err != nil {
+			yield(nil, &ReferenceError{ref, err})
+			return
+		}
+		for b, err := range reference(ctx, ref, kind, prepared) {
 			if err == nil {
 				err = finish(b, o.Level)
 			}
 			if err != nil {
-				yield(nil, &ReferenceError{ref, err})
+				yield(nil, &ReferenceError{ref, closing(err, done)})
 				return
 			}
 			if !yield(b, nil) {
+				_ = done() // what was asked for is there
 				return
 			}
+		}
+		if err := done(); err != nil {
+			yield(nil, &ReferenceError{ref, err})
 		}
 	}, nil
 }
 
-func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Blob, error], error) {
-	kind, err := check(ref, &o)
-	if err != nil {
-		return nil, err
-	}
+// reference renders a reference of a kind that [check] found.
+func reference(ctx context.Context, ref string, kind Kind, o *Options) iter.Seq2[declcfg.Blob, error] {
 	switch kind {
 	case CatalogDirectory:
-		return directory(ctx, ref, o), nil
+		return directory(ctx, ref, o)
 	case ManifestsDirectory:
-		return manifests(ctx, ref, o), nil
+		return manifests(ctx, ref, o)
 	case Database:
-		return database(ctx, ref, o), nil
+		return database(ctx, ref, o)
 	case BundleDirectory:
 		return func(yield func(declcfg.Blob, error) bool) {
-			b, err := bundleDirectory(ctx, ref, &o)
+			b, err := bundleDirectory(ctx, ref, o)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			yield(b, nil)
-		}, nil
+		}
 	}
 	return func(yield func(declcfg.Blob, error) bool) {
-		c, err := image(ctx, ref, &o)
+		c, err := image(ctx, ref, o)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -240,10 +238,10 @@ func reference(ctx context.Context, ref string, o Options) (iter.Seq2[declcfg.Bl
 		if err := c.done(); err != nil {
 			yield(nil, err)
 		}
-	}, nil
+	}
 }
 
-// check tells what a reference names, and refuses what cannot be rendered before anything is read.
+// check says what a reference names, and refuses what cannot be rendered before anything is read.
 func check(ref string, o *Options) (Kind, error) {
 	if _, err := edit.ParseLevel(string(o.Level)); err != nil {
 		return "", err
@@ -252,16 +250,13 @@ func check(ref string, o *Options) (Kind, error) {
 	if err != nil {
 		return "", err
 	}
-	if kind == Image && o.Images == nil {
-		return "", fmt.Errorf("no such file or directory, and images are not read here: a catalog directory or a SQLite database is needed instead of a reference such as %s", strings.Join(imageTransports[:], ", "))
-	}
 	if kind == Image {
 		return kind, checkName(ref)
 	}
 	return kind, o.allowed(kind)
 }
 
-func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+func directory(ctx context.Context, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		fsys, err := declcfg.OpenDir(dir)
 		if err != nil {
@@ -273,7 +268,7 @@ func directory(ctx context.Context, dir string, o Options) iter.Seq2[declcfg.Blo
 }
 
 // catalog renders the catalog in a file system, which may be that of a directory.
-func catalog(ctx context.Context, fsys fs.FS, dir string, o Options) iter.Seq2[declcfg.Blob, error] {
+func catalog(ctx context.Context, fsys fs.FS, dir string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	load := declcfg.LoadOptions{Dir: dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Skeleton: o.Skeleton, Unknown: true}
 	if !o.KeepGoing && !o.Repair {
 		var wanted func(pkg string) bool
@@ -291,14 +286,12 @@ func catalog(ctx context.Context, fsys fs.FS, dir string, o Options) iter.Seq2[d
 		if o.Repair {
 			c.Sort() // so that changes are listed in the order of packages
 			for _, r := range c.Repair() {
-				if o.Repaired != nil {
-					o.Repaired(r)
-				}
+				o.account.repaired(r)
 			}
 		}
 		switch {
 		case o.KeepGoing:
-			c = healthy(c, o.Quarantined)
+			c = healthy(c, o.account)
 		case o.Repair:
 			if err := declcfg.Validate(c); err != nil {
 				yield(nil, err)
@@ -310,20 +303,20 @@ func catalog(ctx context.Context, fsys fs.FS, dir string, o Options) iter.Seq2[d
 }
 
 // healthy returns the packages of a catalog that are valid.
-func healthy(c *declcfg.Catalog, quarantined func(string, error)) *declcfg.Catalog {
+func healthy(c *declcfg.Catalog, account *Account) *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	parts := c.ByPackage()
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if err := declcfg.Validate(parts[name]); err == nil {
 			out.Append(parts[name])
-		} else if quarantined != nil {
-			quarantined(name, err)
+		} else {
+			account.leaveOut(name, err)
 		}
 	}
 	return out
 }
 
-func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blob, error] {
+func database(ctx context.Context, path string, o *Options) iter.Seq2[declcfg.Blob, error] {
 	return func(yield func(declcfg.Blob, error) bool) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{
 			Compat: o.Compat, KeepGoing: o.KeepGoing, Repair: o.Repair, CSVOnly: o.Level.Includes(edit.LevelCSVMetadata),
@@ -339,10 +332,7 @@ func database(ctx context.Context, path string, o Options) iter.Seq2[declcfg.Blo
 				return
 			}
 		}
-		if o.Database == nil {
-			return
-		}
-		if err := o.Database(ctx, db); err != nil {
+		if err := o.account.database(ctx, db, o.Facts); err != nil {
 			yield(nil, err)
 		}
 	}

@@ -151,7 +151,6 @@ func TestRefusals(t *testing.T) {
 		name, ref, want string
 		options         render.Options
 	}{
-		{name: "image", ref: "quay.io/some/image:v1", want: "docker://"},
 		{name: "level", ref: dir, want: `unknown migration level "nosuch"`, options: render.Options{Level: "nosuch"}},
 	} {
 		_, err := render.Reference(context.Background(), c.ref, c.options)

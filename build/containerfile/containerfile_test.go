@@ -264,15 +264,15 @@ func TestOpmsDockerfile(t *testing.T) {
 		"FROM scratch\nENTRYPOINT [\"/bin/opm\"]\nCMD [\"serve\", \"/configs\", \"--cache-dir=/tmp/cache\"]\nCOPY --from=builder /configs /configs\n" +
 		"COPY --from=builder /tmp/cache /tmp/cache\nLABEL operators.operatorframework.io.index.configs.v1=/configs\n"
 	made := 0
-	cache := func(_ context.Context, configs fs.FS, dir string, kind CacheKind) ([]layers.Entry, error) {
+	cache := func(_ context.Context, configs fs.FS, _, dir string, kind build.ServeCache) ([]layers.Entry, error) {
 		made++
 		data, err := fs.ReadFile(configs, "p/catalog.yaml")
-		if err != nil || kind != CacheOPM || dir != "tmp/cache" {
+		if err != nil || kind != build.ServeCachePogreb || dir != "tmp/cache" {
 			t.Error(err, kind, dir)
 		}
 		return []layers.Entry{layers.Dir("tmp/cache", 0o775), layers.Bytes("tmp/cache/digest", 0o644, data)}, nil
 	}
-	e, err := evaluator(t, text, Options{Context: contextDir(t, map[string]string{"cat/p/catalog.yaml": "schema: x"}), Cache: cache})
+	e, err := evaluator(t, text, Options{Context: contextDir(t, map[string]string{"cat/p/catalog.yaml": "schema: x"}), fill: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestOpmsDockerfile(t *testing.T) {
 		t.Errorf("the cache is made %d times", made)
 	}
 	without := strings.Replace(text, opm, "scratch", 1)
-	if _, _, err := evaluate(t, without, Options{Context: contextDir(t, map[string]string{"cat/x": ""}), Cache: cache}); err == nil || !strings.Contains(err.Error(), `the image has no program "/bin/opm"`) {
+	if _, _, err := evaluate(t, without, Options{Context: contextDir(t, map[string]string{"cat/x": ""}), fill: cache}); err == nil || !strings.Contains(err.Error(), `the image has no program "/bin/opm"`) {
 		t.Error(err)
 	}
 }

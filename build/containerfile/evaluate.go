@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/imagebuilder/dockerfile/command"
 	"github.com/openshift/imagebuilder/dockerfile/parser"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -40,6 +41,9 @@ type Evaluator struct {
 func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	if runtime.GOOS == "windows" {
 		return nil, errors.New("no Containerfile is built on Windows, whose paths and modes are not those of images: use Linux or macOS")
+	}
+	if o.fill == nil {
+		o.fill = build.FillServeCache
 	}
 	e := &Evaluator{
 		f: f, o: o, spool: newSpool(o.Dir), contexts: map[string]*disk{}, images: map[string]*imageTree{},

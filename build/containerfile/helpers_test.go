@@ -160,7 +160,7 @@ func layout(t testing.TB, text string, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Copy(t.Context(), img.Reference(), []images.Destination{d}, images.CopyOptions{}); err != nil {
+	if _, err := images.Copy(t.Context(), img, []images.Destination{d}, images.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -38,23 +38,12 @@ type Options struct {
 	Open func(ctx context.Context, name string, p v1.Platform) (*images.Image, error)
 	// Limits bound what is read of images and archives.
 	Limits images.Limits
-	// Cache makes what a server makes with --cache-only of the catalog in configs: entries below dir, a clean path relative to
-	// the root of the image. They are opened once, at once.
-	Cache func(ctx context.Context, configs fs.FS, dir string, kind CacheKind) ([]layers.Entry, error)
 	// Warn, unless nil, is called for what is odd.
 	Warn func(string)
+
+	// fill makes what a server writes with --cache-only: [build.FillServeCache] but in tests.
+	fill func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error)
 }
-
-// CacheKind is which server a cache is for.
-type CacheKind string
-
-// The kinds of caches.
-const (
-	// CacheOPM is for opm.
-	CacheOPM CacheKind = "opm"
-	// CacheNative is for this project's own server.
-	CacheNative CacheKind = "native"
-)
 
 func (o *Options) created() time.Time {
 	if o.Created.IsZero() {

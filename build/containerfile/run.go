@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/imagebuilder"
 	"github.com/openshift/imagebuilder/dockerfile/command"
 
+	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -190,12 +191,9 @@ func (e *Evaluator) isServer(ctx context.Context, n *node) (_ bool, err error) {
 
 // cache makes the cache of a catalog in the stage; for the same catalog only once.
 func (s *stage) cache(ctx context.Context, configs place, dir string, native bool) ([]layers.Entry, error) {
-	if s.e.o.Cache == nil {
-		return nil, ErrRun
-	}
-	kind := CacheOPM
+	kind := build.ServeCachePogreb
 	if native {
-		kind = CacheNative
+		kind = build.ServeCacheNative
 	}
 	// What is in the catalog is known by the entries that a layer of it would have.
 	var files []*node
@@ -217,7 +215,7 @@ func (s *stage) cache(ctx context.Context, configs place, dir string, native boo
 	if err := fetchAll(ctx, files); err != nil {
 		return nil, err
 	}
-	made, err := s.e.o.Cache(ctx, view{ctx, fetchAll, s.root, configs.path()}, dir, kind)
+	made, err := s.e.o.fill(ctx, view{ctx, fetchAll, s.root, configs.path()}, s.e.o.Dir, dir, kind)
 	if err != nil {
 		return nil, fmt.Errorf("the serve cache: %w", err)
 	}

@@ -101,10 +101,3 @@ func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *
 	}
 	return nil
 }
-
-// jsonCache is what images have of opm's format json in the layers of packages.
-func jsonCache() build.ExtraCache {
-	return build.ExtraCache{ID: opmcache.JSONID, Dir: opmcache.Dir, Package: func(p build.PackageCatalog) ([]layers.Entry, error) {
-		return opmcache.JSONEntries(p.Catalog)
-	}}
-}

@@ -78,7 +78,7 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		o.Cache = func(p build.PackageCatalog) (build.CacheFile, error) { return l.cache(p, natives) }
 	}
 	if extra {
-		o.Extra = append(o.Extra, jsonCache())
+		o.Extra = append(o.Extra, build.JSONCache())
 	}
 	built, err := build.PackagesLayer(files, o)
 	if err != nil {

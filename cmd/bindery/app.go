@@ -34,11 +34,9 @@ type program struct {
 	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
 	readPlatform v1.Platform
 	readAny      bool
-	checking     *pushChecking // while an image is made
-	lock         *images.Lock  // until it is written
-	// embedded are the servers that have been looked for.
-	embedded     map[string]build.Server
-	embeddedLock sync.Mutex
+	checking     *pushChecking  // while an image is made
+	lock         *images.Lock   // until it is written
+	embedded     build.Embedded // the servers inside this program
 	atEnd        []func(done bool) error
 	warnedOnce   sync.Map     // the warnings of warnOnce that have been given
 	warned       atomic.Int64 // warnings about what is read

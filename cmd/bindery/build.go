@@ -14,8 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve"
 )
 
 func (p *program) buildCommand() *cli.Command {
@@ -28,24 +26,19 @@ func (p *program) buildCommand() *cli.Command {
 }
 
 func (p *program) buildCatalogCommand() *cli.Command {
-	flags := []cli.Flag{
-		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index (default linux and this machine's)", Category: "what"},
+	all := flags(destinationFlags(), []cli.Flag{
+		platformsFlag("what", "linux and this machine's"),
 		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Usage: "`IMAGE` below the catalog", Category: "what"},
 		&cli.StringFlag{Name: "server", Usage: "static program `FILE` that serves, in place of the one inside; \"none\" for an image without", Category: "what"},
-		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
-		serveCacheFlag("what"),
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included; container engines take some 125", Category: "what"},
+	}, formFlags("what"), layerFlags("what"), []cli.Flag{
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
 		allowEmptyFlag("what"),
-		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		dryRunFlag(),
 		noCacheFlag(), cacheSizeFlag(),
 		inCategory(jobsFlag(), "work"),
-	}
-	flags = append(append(destinationFlags(), append(flags, previousFlag("what"), trustFlag("what"), planFlag())...), append(resultFlags(), registryFlags()...)...)
+		planFlag(),
+	}, resultFlags(), registryFlags())
 	return &cli.Command{
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
@@ -65,7 +58,7 @@ func (p *program) buildCatalogCommand() *cli.Command {
 				"bindery build catalog catalog -t acme/catalog:v1 --server none --cache opm-pogreb --dry-run",
 				"bindery build catalog index.db --plan --max-layers 3",
 				"bindery build catalog index.db --plan --max-layers 5 --previous oci:catalog.oci:v1"),
-		Flags:  flags,
+		Flags:  all,
 		Action: exactly(1, p.buildCatalog),
 	}
 }
@@ -75,17 +68,22 @@ func (p *program) buildCatalog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	previous, err := previousOptions(c)
+	if err != nil {
+		return err
+	}
 	prepare := func(o *build.Options) (build.CatalogInput, error) {
-		of, err := platforms(c)
-		if err != nil {
+		if err := p.setServer(c, o); err != nil {
 			return build.CatalogInput{}, err
 		}
-		o.Platform = of[0]
-		if o.Servers, err = p.servers(c, of); err != nil {
-			return build.CatalogInput{}, err
-		}
-		if o.Previous, err = p.readPrevious(c); err != nil {
-			return build.CatalogInput{}, err
+		if previous.Name != "" {
+			client, err := p.client(c)
+			if err != nil {
+				return build.CatalogInput{}, err
+			}
+			if o.Previous, err = previous.Read(c.Context, client, p.log); err != nil {
+				return build.CatalogInput{}, err
+			}
 		}
 		return p.catalogInput(c, o.Known)
 	}
@@ -107,27 +105,37 @@ func (p *program) buildCatalog(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		// What validation took is free now, but still the program's: without this the peak is that of both steps together.
+		// What validation took is free now, but still the program's: without this the peak is that of both steps
+		// together.
 		debug.FreeOSMemory()
-
-		start := time.Now()
-		image, err := p.assemble(&o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
-		if err != nil {
-			return nil, err
-		}
-		if err := p.checkEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
-			return nil, errors.Join(err, image.Close())
-		}
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
-			cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
-		return image, nil
+		return p.assembleCatalog(c, c.Args().First(), &o, func() (*build.Image, error) { return build.Catalog(c.Context, input, o) })
 	})
 }
 
-// makeImage does what is the same for all images that are built: it finds out where the image goes before any work, lets it
-// be made, carries it there and reports. in is what the image is made from; it is not written to. What tell prints comes
-// first.
-func (p *program) makeImage(c *cli.Context, in string, o build.Options, make func(build.Options) (*build.Image, error), tell ...func() error) (err error) {
+// assembleCatalog assembles the image of a catalog and reports it. name is what the catalog comes from.
+func (p *program) assembleCatalog(c *cli.Context, name string, o *build.Options, assemble func() (*build.Image, error)) (*build.Image, error) {
+	start := time.Now()
+	image, err := p.assemble(o, assemble)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkEmpty(c, name, image.Totals.Packages); err != nil {
+		return nil, errors.Join(err, image.Close())
+	}
+	p.reportAssembled(image, start)
+	return image, nil
+}
+
+// reportAssembled logs the size of an assembled image.
+func (p *program) reportAssembled(image *build.Image, start time.Time) {
+	p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(image.Totals.Packages, "package"), layerCount(image),
+		cmdline.FormatSize(image.Totals.Size), time.Since(start).Round(time.Millisecond)))
+}
+
+// makeImage is the part that all commands which build images have in common: it determines where the image goes before
+// any work, assembles it while registries are checked, copies it and reports. in is what the image is built from; it is
+// not written to. What account prints comes first.
+func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble func(build.Options) (*build.Image, error), account ...func() error) (err error) {
 	target, err := readTarget(c)
 	if err != nil {
 		return err
@@ -135,7 +143,6 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	if err := checkResultFiles(c, in); err != nil {
 		return err
 	}
-	registry := registryOptions(c)
 	dests := target.destinations
 	if c.Bool("dry-run") {
 		dests = nil
@@ -151,7 +158,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
 	o.Dir = work.Dir()
-	if o.System, err = registry.System(work.Dir()); err != nil {
+	if o.System, err = registryOptions(c).System(work.Dir()); err != nil {
 		return err
 	}
 	command := c.Context
@@ -162,7 +169,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 		p.checking.end(nil)
 		p.checking, c.Context = nil, command
 	}()
-	image, err := make(o)
+	image, err := assemble(o)
 	check, denied := p.checking.wait()
 	if denied != nil {
 		if err == nil {
@@ -174,26 +181,11 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, make fun
 		return err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	results, err := p.copyImage(c.Context, image, dests, registry, c, check)
-	var stale *build.StaleError
-	if errors.As(err, &stale) {
-		p.log.Warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is made without the cache", stale.Layer))
-		if err := image.Close(); err != nil {
-			return err
-		}
-		o.Known = nil
-		var again *build.Image // the first one is closed in any case
-		if again, err = make(o); err != nil {
-			return err
-		}
-		image = again
-		results, err = p.copyImage(c.Context, image, dests, registry, c, check)
-	}
+	results, err := p.copyImage(c.Context, image, dests, c, check)
 	if err != nil {
 		return err
 	}
-	image.Pushed(results)
-	for _, f := range tell {
+	for _, f := range account {
 		if err := f(); err != nil {
 			return err
 		}
@@ -217,71 +209,6 @@ func (p *program) assemble(o *build.Options, work func() (*build.Image, error)) 
 	return work()
 }
 
-// buildOptions reads the flags that say what the image is.
-func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
-	if n := c.Int("max-layers"); c.IsSet("max-layers") && n < 1 {
-		return build.Options{}, cmdline.Usagef("invalid --max-layers value %d, expected a positive number", n)
-	}
-	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs"), CacheID: serve.CacheID()}
-	o.Warn = func(text string) { p.log.Warn(text) }
-	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
-		return o, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
-	}
-	var err error
-	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
-		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
-			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
-		}
-	}
-	if o.Labels, err = cmdline.Pairs("label", c.StringSlice("label")); err != nil {
-		return o, err
-	}
-	if o.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
-		return o, err
-	}
-	if o.Created, err = sourceDate(); err != nil {
-		return o, err
-	}
-	if base := c.String("base"); base != "scratch" && base != "" {
-		client, err := p.client(c)
-		if err != nil {
-			return o, err
-		}
-		if o.Base, err = client.Reference(base); err != nil {
-			return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
-		}
-	}
-	return o, nil
-}
-
-// catalogOptions are those of images of catalogs and indexes: with serve caches, and with what earlier builds have left.
-func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
-	o, err := p.buildOptions(c)
-	if err == nil {
-		err = p.setCaches(c, &o)
-	}
-	if err == nil {
-		o.Known, err = p.known(c)
-	}
-	return o, err
-}
-
-// nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
-// made from: the server uses it only as long as these are as they were.
-func (p *program) nativeCache(c build.PackageCatalog) (build.CacheFile, error) {
-	sources := make([]serve.SourceFile, len(c.Sources))
-	for i, s := range c.Sources {
-		sources[i] = serve.SourceFile{Name: s.Name, Size: s.Size, Digest: s.Digest, Packages: 1}
-	}
-	var notices []string
-	large := func(l serve.LargeBundle) {
-		notices = append(notices, fmt.Sprintf("bundle %q in channel %q of package %q: an answer of %d bytes is larger than clients receive by default (%d)",
-			l.Bundle, l.Channel, l.Package, l.Size, serve.ClientMessageLimit))
-	}
-	content, err := serve.EncodePackageFunc(c.Catalog, large, sources...)
-	return build.CacheFile{Name: serve.CacheFileName(c.Package), Content: content, Notices: notices}, err
-}
-
 // sourceDate is the time in the configuration of an image: SOURCE_DATE_EPOCH (reproducible-builds.org), or zero.
 func sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
@@ -295,7 +222,7 @@ func sourceDate() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// layerCount tells how many layers an image has, and how many of them did not have to be made.
+// layerCount says how many layers an image has, and how many of them did not have to be made.
 func layerCount(image *build.Image) string {
 	known := 0
 	for _, l := range image.Layers {

@@ -14,7 +14,6 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
-	"github.com/operator-bindery/bindery/render"
 )
 
 // previousFlag is about the division of the packages among the layers.
@@ -31,65 +30,9 @@ func planFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
 }
 
-// readPrevious reads what the image of --previous tells of its layers; nil if none is asked for, or none is there.
-func (p *program) readPrevious(c *cli.Context) (_ *build.Previous, err error) {
-	name := c.String("previous")
-	if name == "" {
-		if c.Bool("trust-previous") {
-			return nil, cmdline.Usagef("--trust-previous needs --previous")
-		}
-		return nil, nil
-	}
-	previous, err := p.previousOf(c, name)
-	if previous != nil {
-		previous.Trusted = c.Bool("trust-previous")
-	}
-	if err == nil && previous != nil && len(previous.Groups) == 0 {
-		p.log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(name)))
-	}
-	return previous, err
-}
-
-// readSource is [program.readPrevious] for a command that makes an image of what another image holds. Without --previous the
-// layers of that other one are divided by the rule, as those of any catalog; but who pushes has what did not change lent by
-// its repository.
-func (p *program) readSource(c *cli.Context, source string) (*build.Previous, error) {
-	toRegistry := c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") })
-	if c.String("previous") != "" || !toRegistry || c.Bool("dry-run") || !render.IsImageName(source) {
-		return p.readPrevious(c)
-	}
-	lender, err := p.previousOf(c, source)
-	if err != nil || lender == nil {
-		// What was wanted of the source has been read: without a lender more bytes move, and nothing else.
-		p.log.Debug("the source lends no layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
-		return nil, c.Context.Err()
-	}
-	lender.Groups = nil
-	return lender, nil
-}
-
-// previousOf reads what an image tells of its layers; nil if there is no such image.
-func (p *program) previousOf(c *cli.Context, name string) (_ *build.Previous, err error) {
-	client, err := p.client(c)
-	if err != nil {
-		return nil, err
-	}
-	// All platforms, and of twins both: a registry can lend the layers of each.
-	found, err := client.Survey(c.Context, name)
-	if err != nil {
-		// The first build of all has no previous one, and no reason to fail.
-		if d, derr := client.Digest(c.Context, name); derr == nil && d == "" {
-			p.log.Warn(fmt.Sprintf("there is no image %s: its layers are not looked at", images.WithoutCredentials(name)))
-			return nil, nil
-		}
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	all := make([]*images.Image, len(found.Images))
-	for i, img := range found.Images {
-		all[i] = img.Image
-	}
-	return build.PreviousOf(all...), nil
+// pushes reports whether the image goes to a registry.
+func pushes(c *cli.Context) bool {
+	return !c.Bool("dry-run") && (c.Bool("push") || slices.ContainsFunc(c.StringSlice("output"), func(o string) bool { return strings.HasPrefix(o, "docker://") }))
 }
 
 // printPlan prints which layers the image would have.
@@ -123,8 +66,8 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 }
 
 // planned does what is the same for all plans: it lets the plan be made in a workspace, and writes it to the file of
-// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would be made
-// from.
+// --metadata-file. It is true if that is standard output, where nothing else belongs then. in is what the image would
+// be made from.
 func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {

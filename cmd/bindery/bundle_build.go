@@ -28,14 +28,10 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "what"},
 		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch", Usage: "`IMAGE` below the bundle", Category: "what"},
 		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names", Category: "what"},
-		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
 		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "what"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
-		noCacheFlag(), cacheSizeFlag(),
+		dryRunFlag(), noCacheFlag(), cacheSizeFlag(),
 	)
+	flags = append(flags, formFlags("what")...)
 	return &cli.Command{
 		Name:      words[len(words)-1],
 		Usage:     "build a bundle image from the directory of a bundle",
@@ -129,7 +125,7 @@ func (p *program) writeMetadata(ctx context.Context, c *cli.Context, s *generate
 	return generateError(err)
 }
 
-// bundleSourceError tells what helps against an error of finding the parts of a bundle.
+// bundleSourceError says what helps against an error of finding the parts of a bundle.
 func bundleSourceError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
 		return generateError(err)

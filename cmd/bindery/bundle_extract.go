@@ -89,7 +89,7 @@ func extractClass(err error) cmdline.Class {
 	return cmdline.Classify(err)
 }
 
-// extractHint tells what makes a bundle smaller.
+// extractHint says what makes a bundle smaller.
 func extractHint(c *cli.Context, err error) string {
 	if errors.Is(err, configmap.ErrLimit) && !c.Bool("gzip") {
 		return "-z compresses the data"
@@ -166,7 +166,7 @@ func (p *program) updateConfigMap(c *cli.Context, namespace, name string, conten
 	return nil
 }
 
-// clusterError gives an error of the cluster its class, and tells what helps.
+// clusterError gives an error of the cluster its class, and says what helps.
 func clusterError(object string, err error) error {
 	e := &cmdline.Error{Class: cmdline.Classify(err), Object: object, Err: fmt.Errorf("ConfigMap %s: %w", object, err)}
 	var status apierrors.APIStatus

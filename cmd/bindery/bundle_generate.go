@@ -54,14 +54,14 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 	}
 	_, err = generate.Generate(c.Context, generate.Options{
 		Dir: dir, OutputDir: c.String("output-dir"), Metadata: readMetadata(c), BaseImage: c.String("base-image"),
-		// opm replaces what is there without being told.
+		// opm replaces what is there without being asked.
 		Overwrite: c.Bool("overwrite") || p.opm,
 		Info:      func(message string) { p.log.Info(message) },
 	})
 	return generateError(err)
 }
 
-// generateError tells what helps against an error of generating metadata.
+// generateError says what helps against an error of generating metadata.
 func generateError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
 		return &cmdline.Error{Class: cmdline.Classify(err), Hint: "-p PACKAGE and -c CHANNEL,... say it", Err: err}

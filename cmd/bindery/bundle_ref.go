@@ -40,7 +40,7 @@ func notBundle(ref string, labels map[string]string) error {
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is a %s, not a bundle", ref, kind)}
 }
 
-// catalogHint tells of a directory that was taken for a catalog and is a bundle, or a part of one. It is empty for
+// catalogHint reports a directory that was taken for a catalog and is a bundle, or a part of one. It is empty for
 // other ones.
 func catalogHint(dir string) string {
 	if isBundle(dir) {
@@ -49,7 +49,7 @@ func catalogHint(dir string) string {
 	return bundleHint(dir)
 }
 
-// bundleHint tells of a directory that is a part of a bundle. It is empty for other ones.
+// bundleHint reports a directory that is a part of a bundle. It is empty for other ones.
 func bundleHint(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent := filepath.Join(dir, ".."); isBundle(parent) {

@@ -20,7 +20,7 @@ type validation struct {
 	strict bool
 }
 
-// validBundle refuses a bundle with errors, and tells its warnings.
+// validBundle refuses a bundle with errors, and logs its warnings.
 func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v validation) error {
 	o := bundle.ReadOptions{Labels: v.labels}
 	if v.plain {

@@ -122,10 +122,10 @@ func (p *program) bundleValidate(c *cli.Context) error {
 	return &cmdline.Error{Class: class, Object: ref, Hint: bundleHint(ref), Err: err}
 }
 
-// maxProblems is how many errors, and how many warnings, people are told of at once.
+// maxProblems is how many errors, and how many warnings, are shown at once.
 const maxProblems = 200
 
-// firstProblems cuts a list of problems that nobody would read to its end.
+// firstProblems cuts a list of problems that no one would read to its end.
 func firstProblems(all []string, what string) []string {
 	if len(all) <= maxProblems {
 		return all

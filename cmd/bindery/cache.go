@@ -18,7 +18,6 @@ import (
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/userns"
-	"github.com/operator-bindery/bindery/internal/version"
 )
 
 // cacheSizeFlag bounds the cache of blobs.
@@ -107,21 +106,6 @@ func (p *program) known(c *cli.Context) (*build.Known, error) {
 	}
 	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
 	return &build.Known{Notes: notes, Blobs: blobs}, nil
-}
-
-// validator tells which program this is: what another one has found to be valid, this one may not. Programs that were built
-// from the same commit, or from none, are told apart by their files.
-func validator() string {
-	v := version.Get()
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(), info.ModTime().UnixNano())
 }
 
 func (p *program) cacheCommand() *cli.Command {
@@ -216,7 +200,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 	return p.printTable([]string{"DIRECTORY", "FILES", "SIZE", "LIMIT", "LAST USED"}, row(info), row(noted))
 }
 
-// cacheCount is what "cache info" tells of a directory.
+// cacheCount is what "cache info" says about a directory.
 type cacheCount struct {
 	Directory string     `json:"directory"`
 	Blobs     *int       `json:"blobs,omitempty"`

@@ -65,12 +65,12 @@ func (p *program) catalogFilter(c *cli.Context) error {
 
 // editTo writes what an edit makes of a catalog to another directory.
 func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e change.Edit) (err error) {
-	from := &editedIndex{}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	if err := p.openEdited(c, ref, from, ""); err != nil {
+	from, err := p.openIndex(c, ref, "")
+	if err != nil {
 		return err
 	}
-	blobs, r, err := from.source.Apply(c.Context, e)
+	defer func() { err = errors.Join(err, from.Close()) }()
+	blobs, r, err := from.Source.Apply(c.Context, e)
 	if err != nil {
 		return p.editError(err)
 	}
@@ -79,7 +79,7 @@ func (p *program) editTo(c *cli.Context, ref, dir string, o change.Options, e ch
 			return p.editError(err)
 		}
 	}
-	if err := p.tellAccount(c, ref, r); err != nil {
+	if err := p.reportAccount(c, ref, r); err != nil {
 		return err
 	}
 	if !c.Bool("dry-run") {

@@ -13,7 +13,7 @@ func catalogFlags(own ...[]cli.Flag) []cli.Flag {
 	return flags(flags(own...), editFlags(), destinationFlags(), editImageFlags(), resultFlags(), imageFlags())
 }
 
-// makesImage tells whether the command says where an image is to go.
+// makesImage reports whether the command says where an image is to go.
 func makesImage(c *cli.Context) bool {
 	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push") || c.Bool("load")
 }
@@ -30,8 +30,8 @@ func checkNoImage(c *cli.Context) error {
 	return nil
 }
 
-// isCatalogImage tells whether the catalog of a command is in an image. An image is never changed where it is: a new one
-// is made of it.
+// isCatalogImage reports whether the catalog of a command is in an image. An image is never changed where it is: a new
+// one is made of it.
 func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	kind, err := render.Classify(ref)
 	switch {
@@ -51,21 +51,21 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	return true, nil
 }
 
-// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is told before anything is
-// fetched.
-func (p *program) catalogEdit(c *cli.Context, make func() (change.Edit, error)) error {
+// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is reported before
+// anything is fetched.
+func (p *program) catalogEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	ref := c.Args().First()
 	image, err := p.isCatalogImage(c, ref)
 	if err != nil {
 		return err
 	}
 	if image {
-		return p.editImage(c, imageEdit{from: ref, takeOver: true, edit: make})
+		return p.editImage(c, imageEdit{from: ref, inherit: true, edit: prepare})
 	}
 	if err := p.checkCatalog(c, ref); err != nil {
 		return err
 	}
-	e, err := make()
+	e, err := prepare()
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// withClass gives an error its class where [cmdline.Classify] does not find it: errors of the containers library, and of
-// signature policies.
+// withClass gives an error its class where [cmdline.Classify] does not find it: errors of the containers library, and
+// of signature policies.
 func withClass(err error) error {
 	var known *cmdline.Error
 	if err == nil || errors.As(err, &known) || fault.ClassOf(err) != 0 {
@@ -52,6 +52,8 @@ func withObject(err error) error {
 			name = images.WithoutCredentials(e.Reference)
 		case *images.PullError:
 			name = e.Name
+		case *build.ServerError:
+			name = e.Platform.Architecture
 		case interface{ Unwrap() []error }:
 			for _, err := range e.Unwrap() {
 				walk(err)

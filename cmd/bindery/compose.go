@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/build/compose"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/version"
 )
 
 func (p *program) buildComposeCommand() *cli.Command {
@@ -108,7 +109,7 @@ func (p *program) buildCompose(c *cli.Context) error {
 		if err := p.checkEmpty(c, c.Args().First(), image.Totals.Packages); err != nil {
 			return nil, errors.Join(err, image.Close())
 		}
-		p.tellComposed(image, time.Since(start))
+		p.reportComposed(image, time.Since(start))
 		return image, nil
 	})
 }
@@ -152,8 +153,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 	if err != nil {
 		return nil, err
 	}
-	o.Platform = of[0]
-	if o.Servers, err = p.servers(c, of); err != nil {
+	if err := p.setServer(c, o); err != nil {
 		return nil, err
 	}
 	ro, err := p.renderOptions(c)
@@ -161,10 +161,10 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: validator(), Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
-// composeHint tells what helps against references that hold something else than they should.
+// composeHint says what helps against references that hold something else than they should.
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
@@ -173,8 +173,8 @@ func composeHint(err error) error {
 	return err
 }
 
-// tellComposed tells what became of the references.
-func (p *program) tellComposed(image *build.Image, took time.Duration) {
+// reportComposed says what became of the references.
+func (p *program) reportComposed(image *build.Image, took time.Duration) {
 	packed := 0
 	var reasons []string
 	names := map[string][]string{}

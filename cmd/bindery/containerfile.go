@@ -28,18 +28,10 @@ import (
 
 // buildContainerfileCommand is "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
-	flags := append(destinationFlags(),
-		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"})
-	flags = append(append(flags, containerfileFlags()...),
-		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index (default linux and this machine's)", Category: "what"},
-		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label", Category: "what"},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: "what"},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: "what"},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: "what"},
-		&cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included", Category: "what"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
-		inCategory(jobsFlag(), "work"),
-	)
+	all := flags(destinationFlags(), []cli.Flag{
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"},
+	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's")}, formFlags("what"),
+		[]cli.Flag{maxLayersFlag("what"), dryRunFlag(), inCategory(jobsFlag(), "work")})
 	return &cli.Command{
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
@@ -55,7 +47,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
-		Flags:  append(append(flags, resultFlags()...), imageFlags()...),
+		Flags:  flags(all, resultFlags(), imageFlags()),
 		Action: exactly(1, p.buildContainerfile),
 	}
 }
@@ -97,7 +89,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
-	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is told when that is known.
+	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is reported when
+	// that is known.
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
@@ -119,7 +112,8 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	return b, nil
 }
 
-// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not there.
+// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not
+// there.
 func buildArgs(c *cli.Context) (map[string]string, error) {
 	args := map[string]string{}
 	for _, text := range c.StringSlice("build-arg") {
@@ -191,11 +185,12 @@ func (p *program) buildContainerfile(c *cli.Context) error {
 	return p.imageOfContainerfile(c, b, o, of, nil)
 }
 
-// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse it.
+// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse
+// it.
 type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
 
-// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in builds that have
-// it. see may be nil.
+// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in
+// builds that have it. see may be nil.
 func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
@@ -240,7 +235,6 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	eo.Open = func(ctx context.Context, name string, platform v1.Platform) (*images.Image, error) {
 		return client.OpenPlatform(ctx, name, platform)
 	}
-	eo.Cache = p.fillCache(o.Dir)
 	start := time.Now()
 	e, err := containerfile.NewEvaluator(b.file, eo)
 	if err != nil {
@@ -294,7 +288,7 @@ func (p *program) checkRuns(e *containerfile.Evaluator, of []v1.Platform) error 
 	return nil
 }
 
-// containerfileError tells what helps.
+// containerfileError says what helps.
 func containerfileError(err error) error {
 	var problems containerfile.Problems
 	if !errors.As(err, &problems) {
@@ -315,7 +309,7 @@ func containerfileError(err error) error {
 	return e
 }
 
-// noRoom tells whether the machine lacks something, whatever was being done.
+// noRoom reports whether the machine lacks something, whatever was being done.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -1,61 +1,36 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
-	"os"
-	"path/filepath"
 	"runtime/debug"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// imageEdit is an edit of what a reference holds, of which an image is made.
+// editImageFlags say what the image of an edited index is.
+func editImageFlags() []cli.Flag {
+	const group = "what"
+	return flags([]cli.Flag{platformsFlag(group, "those of the index that is edited, else this machine's")}, binaryImageFlags(group),
+		[]cli.Flag{outputFormatFlag()}, formFlags(group), layerFlags(group), []cli.Flag{allowEmptyFlag(group)})
+}
+
+// imageEdit is an edit of what a reference holds, from which an image is built.
 type imageEdit struct {
 	// from is the index image, a database file or a catalog directory; empty for nothing, to begin a new index.
 	from string
-	// takeOver keeps the labels of the image that from is.
-	takeOver bool
+	// inherit keeps the labels of the image that from is.
+	inherit bool
 	// edit fetches what the edit needs.
 	edit func() (change.Edit, error)
-}
-
-// editedIndex is a catalog after an edit, on its way out.
-type editedIndex struct {
-	kind    change.Kind // what it becomes
-	source  *change.Source
-	opened  *render.Index // nil if it came from no image
-	name    string        // what it came from, for the account
-	blobs   iter.Seq2[declcfg.Blob, error]
-	result  *change.Result
-	edit    change.Edit
-	configs fs.FS        // the files that it came from; nil for a database
-	files   []build.File // of configs
-}
-
-// Close gives back what the catalog came from.
-func (e *editedIndex) Close() error {
-	var err error
-	if e.source != nil {
-		err = e.source.Close()
-	}
-	if e.opened != nil {
-		err = errors.Join(err, e.opened.Close())
-	}
-	return err
 }
 
 // outputFormatFlag chooses what an edited index becomes.
@@ -78,84 +53,63 @@ func outputKind(c *cli.Context, otherwise change.Kind) (change.Kind, error) {
 	}
 }
 
-// editIndex opens the index and applies the edit. begun is what a new index is.
-func (p *program) editIndex(c *cli.Context, i imageEdit, begun change.Kind) (_ *editedIndex, err error) {
-	e := &editedIndex{name: i.from}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.Close())
+// openIndex opens what is edited. begun is what a new index is.
+func (p *program) openIndex(c *cli.Context, from string, begun change.Kind) (*indeximage.Index, error) {
+	if from == "" {
+		kind, err := outputKind(c, begun)
+		return indeximage.Empty(kind), err
+	}
+	kind, err := render.Classify(from)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == render.BundleDirectory:
+		return nil, notCatalogDirectory(from)
+	case kind == render.ManifestsDirectory:
+		return nil, notEdited(from)
+	}
+	o := indeximage.Options{Change: change.Options{
+		Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true, AnyImages: p.opm,
+	}}
+	if kind == render.Image {
+		if o.Render, err = p.bundleOptions(c); err != nil {
+			return nil, err
 		}
-	}()
-	if err := p.openEdited(c, i.from, e, begun); err != nil {
+	}
+	index, err := indeximage.Open(c.Context, from, o)
+	var reference *render.ReferenceError
+	if errors.As(err, &reference) {
+		err = p.notAnIndex(from, err)
+	}
+	return index, err
+}
+
+// editIndex opens the index and applies the edit. begun is what a new index is.
+func (p *program) editIndex(c *cli.Context, i imageEdit, begun change.Kind) (_ *indeximage.Index, err error) {
+	index, err := p.openIndex(c, i.from, begun)
+	if err != nil {
 		return nil, err
 	}
-	if e.kind, err = outputKind(c, e.source.Kind()); err != nil {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, index.Close())
+		}
+	}()
+	kind, err := outputKind(c, index.Source.Kind())
+	if err != nil {
 		return nil, err
 	}
 	wanted, err := i.edit()
 	if err != nil {
 		return nil, err
 	}
-	e.edit = wanted
-	apply := wanted.Apply
-	wanted.Apply = func(ctx context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
-		if e.configs != nil {
-			if e.files, err = build.FilesOf(s.Catalog); err != nil {
-				return nil, nil, err
-			}
-		}
-		// Bundles are added in the form that the result can hold.
-		s.Kind = e.kind
-		return apply(ctx, s)
-	}
-	if e.blobs, e.result, err = e.source.Apply(c.Context, wanted); err != nil {
+	if err := index.Apply(c.Context, wanted, kind); err != nil {
 		return nil, p.editError(err)
 	}
-	return e, nil
+	return index, nil
 }
 
-// openEdited opens what is edited.
-func (p *program) openEdited(c *cli.Context, from string, e *editedIndex, begun change.Kind) (err error) {
-	if from == "" {
-		kind, err := outputKind(c, begun)
-		e.source, e.name = change.Empty(kind), "new index"
-		return err
-	}
-	o := change.Options{Jobs: c.Int("jobs"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Warn: p.warnAt, Reuse: true, AnyImages: p.opm}
-	kind, err := render.Classify(from)
-	if err != nil {
-		return err
-	}
-	database := from
-	switch kind {
-	case render.BundleDirectory:
-		return notCatalogDirectory(from)
-	case render.ManifestsDirectory:
-		return notEdited(from)
-	case render.CatalogDirectory:
-		if e.configs, err = declcfg.OpenDir(from); err != nil {
-			return err
-		}
-		o.Dir = from
-	case render.Image:
-		ro, err := p.bundleOptions(c)
-		if err != nil {
-			return err
-		}
-		if e.opened, err = render.OpenIndex(c.Context, from, ro); err != nil {
-			return p.notAnIndex(from, err)
-		}
-		e.name, e.configs, database = e.opened.Name, e.opened.Configs, e.opened.Database
-	}
-	if e.configs != nil {
-		e.source, err = change.FromFS(c.Context, e.configs, o)
-	} else {
-		e.source, err = change.FromDatabase(c.Context, database, o)
-	}
-	return err
-}
-
-// editImage makes an image of the edited index and carries it where --push and --output say.
+// editImage builds an image of the edited index and copies it where --push and --output say.
 func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	if err := p.checkAccount(c, i.from); err != nil {
 		return err
@@ -163,117 +117,71 @@ func (p *program) editImage(c *cli.Context, i imageEdit) (err error) {
 	if _, err := outputKind(c, ""); err != nil {
 		return err
 	}
-	o, err := p.catalogOptions(c)
+	spec, err := p.imageSpec(c)
 	if err != nil {
 		return err
 	}
-	var edited *editedIndex
-	// Until the image has been copied: layers may have to be made of it then.
+	var index *indeximage.Index
+	// Until the image has been copied: layers may have to be written then.
 	defer func() {
-		if edited != nil {
-			err = errors.Join(err, edited.Close())
+		if index != nil {
+			err = errors.Join(err, index.Close())
 		}
 	}()
-	image := func(o build.Options) (_ *build.Image, err error) {
-		if edited != nil {
-			if err := edited.Close(); err != nil {
-				return nil, err
-			}
-		}
-		if edited, err = p.editIndex(c, i, change.Directory); err != nil {
+	assemble := func(common build.Options) (_ *build.Image, err error) {
+		if index, err = p.editIndex(c, i, change.Directory); err != nil {
 			return nil, err
 		}
-		if err := p.imageOf(c, i, edited, &o); err != nil {
-			return nil, err
-		}
-		debug.FreeOSMemory() // what the edit took
-		start := time.Now()
-		made, err := p.assemble(&o, func() (*build.Image, error) { return p.assembleIndex(c, edited, o) })
+		o, err := p.editedOptions(c, spec, i, index, common.Dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.checkEmpty(c, edited.name, made.Totals.Packages); err != nil {
-			return nil, errors.Join(err, made.Close())
+		debug.FreeOSMemory() // what the edit took
+		image, err := p.assembleCatalog(c, index.Name, &o, func() (*build.Image, error) {
+			image, err := index.Build(c.Context, o, p.databaseOptions(c))
+			return image, lossHint(index.Name, err)
+		})
+		if err == nil {
+			p.reportBase(c, image)
 		}
-		p.tellBase(c, made)
-		p.log.Info(fmt.Sprintf("assembled %s in %s, %s, in %s", count(made.Totals.Packages, "package"), layerCount(made),
-			cmdline.FormatSize(made.Totals.Size), time.Since(start).Round(time.Millisecond)))
-		return made, nil
+		return image, withServerHint(err)
 	}
-	if err := p.makeImage(c, i.from, o, image, func() error { return p.tellAccount(c, edited.name, edited.result) }); err != nil {
+	if err := p.makeImage(c, i.from, spec.Build, assemble, func() error { return p.reportAccount(c, index.Name, index.Result) }); err != nil {
 		return err
 	}
-	return leftOut(edited.result)
+	return leftOut(index.Result)
 }
 
-// assembleIndex makes the image.
-func (p *program) assembleIndex(c *cli.Context, e *editedIndex, o build.Options) (*build.Image, error) {
-	if e.kind == change.Directory {
-		return build.Catalog(c.Context, e.catalogInput(), o)
-	}
-	// In a directory of its own: the other one is locked by who made it, and databases are locked by their directories.
-	dir := filepath.Join(o.Dir, "database")
-	// An earlier attempt may have left it.
-	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-		return nil, err
-	}
-	const name = "index.db"
-	packages, err := p.writeIndexDatabase(c, e, filepath.Join(dir, name))
+// editedOptions are the options of the image of an edited index.
+func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEdit, index *indeximage.Index, dir string) (build.Options, error) {
+	ro, err := p.bundleOptions(c)
 	if err != nil {
-		return nil, err
+		return build.Options{}, err
 	}
-	image, err := build.Index(c.Context, build.IndexInput{FS: os.DirFS(dir), Name: name, Packages: packages}, o)
-	if err != nil {
-		return nil, err
+	from := index.Name
+	if c.String("lock") != "" {
+		from = i.from // stands for the same, and is in the lock file already
 	}
-	if image.NeedsInput() {
-		return image, nil
+	o, err := spec.Edited(c.Context, index, from, i.inherit, dir, ro)
+	if errors.Is(err, render.ErrPlatformsDiffer) {
+		err = &cmdline.Error{Class: cmdline.ClassInput, Object: from, Err: err, Hint: "--platform chooses one of them"}
 	}
-	// It is in its layer now.
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, errors.Join(err, image.Close())
-	}
-	return image, nil
+	return o, withServerHint(err)
 }
 
-// catalogInput is the edited catalog as the content of an image: the files of packages that did not change as they are, if
-// there are files.
-func (e *editedIndex) catalogInput() build.CatalogInput {
-	if e.configs == nil {
-		return build.CatalogInput{Blobs: e.blobs}
-	}
-	if len(e.result.Changed) == 0 {
-		return build.CatalogInput{FS: e.configs, Files: e.files}
-	}
-	return build.CatalogInput{FS: e.configs, Files: e.files, Blobs: e.result.ChangedBlobs, Changed: e.result.Changed}
+// databaseOptions say how a database is written.
+func (p *program) databaseOptions(c *cli.Context) sqlite.WriteOptions {
+	return sqlite.WriteOptions{Lossy: c.Bool("lossy"), AnyImages: p.opm}
 }
 
-// writeIndexDatabase writes the edited catalog into a database and returns the names of the packages in it.
-func (p *program) writeIndexDatabase(c *cli.Context, e *editedIndex, path string) ([]string, error) {
-	var packages []string
-	blobs := func(yield func(declcfg.Blob, error) bool) {
-		for b, err := range e.blobs {
-			if err == nil && b.BlobSchema() == declcfg.SchemaPackage {
-				packages = append(packages, b.BlobName())
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
-	written, err := sqlite.Create(c.Context, path, blobs, sqlite.WriteOptions{
-		Lossy: c.Bool("lossy"), Origins: e.result.Origins, HeadManifests: e.edit.HeadManifests, AnyImages: p.opm,
-	})
+// lossHint adds to the error about what a database cannot hold what helps.
+func lossHint(name string, err error) error {
 	var loss *sqlite.LossError
-	if errors.As(err, &loss) {
-		return nil, &cmdline.Error{Class: cmdline.ClassInput, Object: e.name, Err: err,
-			Hint: "--output-format fbc makes a file-based catalog, which holds everything; --lossy leaves out what a database cannot hold"}
+	if !errors.As(err, &loss) {
+		return err
 	}
-	if err != nil {
-		return nil, err
-	}
-	e.result.Written = written
-	return packages, nil
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err,
+		Hint: "--output-format fbc makes a file-based catalog, which holds everything; --lossy leaves out what a database cannot hold"}
 }
 
 // notAnIndex is the error about an image that cannot be edited.

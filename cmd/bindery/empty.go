@@ -14,7 +14,7 @@ func allowEmptyFlag(category string) cli.Flag {
 	return &cli.BoolFlag{Name: "allow-empty", Usage: "accept a catalog that holds no packages, in place of an error", Category: category}
 }
 
-// allowsEmpty tells whether the command goes on with a catalog that holds no packages: where it is asked to, and
+// allowsEmpty reports whether the command goes on with a catalog that holds no packages: where it is asked to, and
 // where it answers as opm.
 func (p *program) allowsEmpty(c *cli.Context) (bool, error) {
 	compat, err := p.compat(c)

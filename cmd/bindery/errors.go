@@ -20,7 +20,7 @@ import (
 )
 
 // showError writes the error to standard error: as JSON on request, in opm's forms under its name, else as text. That
-// standard error itself cannot be written leaves nobody to tell.
+// standard error itself cannot be written has no place to be reported.
 func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err error) {
 	usage := cmdline.Classify(err) == cmdline.ClassUsage
 	var about *cmdline.Error

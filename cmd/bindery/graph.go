@@ -111,7 +111,7 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 	return nil, cmdline.Usagef("invalid --output value %q, expected (svg|html|mermaid|dot)", format)
 }
 
-// warnGraph tells of what is not drawn.
+// warnGraph reports what is not drawn.
 func (p *program) warnGraph(message string) {
 	if p.opm {
 		fmt.Fprintf(p.stderr, "warning: %s\n", printable.Text(message))
@@ -120,9 +120,9 @@ func (p *program) warnGraph(message string) {
 	p.log.Warn(message)
 }
 
-// skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is named
-// twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there is
-// looked for in the whole catalogs, whose other packages the error names.
+// skeleton reads the catalogs that the arguments name, without the manifests of their bundles. A reference that is
+// named twice counts once. If pkg is not empty, it reads no other package of file-based catalogs; one that is not there
+// is looked for in the whole catalogs, whose other packages the error names.
 func (p *program) skeleton(c *cli.Context, pkg string) (*declcfg.Catalog, error) {
 	o, err := p.renderOptions(c)
 	if err != nil {

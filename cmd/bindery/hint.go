@@ -82,7 +82,7 @@ func (p *program) withHint(err error) error {
 
 func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
 
-// conflictHint tells how to go on where the name of an image stands for another one than --if-digest says.
+// conflictHint says how to go on where the name of an image stands for another one than --if-digest says.
 func conflictHint(e *images.ConflictError) string {
 	switch {
 	case e.Got == "":
@@ -94,8 +94,8 @@ func conflictHint(e *images.ConflictError) string {
 	}
 }
 
-// foreignHint tells how files that are no part of a catalog are left out of it, if problems are in such files: those with
-// a hidden directory above them, as a checkout has, and documents.
+// foreignHint says how files that are no part of a catalog are left out of it, if problems are in such files: those
+// with a hidden directory above them, as a checkout has, and documents.
 func foreignHint(e *declcfg.ValidationError) string {
 	for _, problem := range e.Problems {
 		file := filepath.ToSlash(problem.Position.File)
@@ -111,7 +111,7 @@ func foreignHint(e *declcfg.ValidationError) string {
 	return ""
 }
 
-// nameHint tells which name was perhaps meant, or which there are.
+// nameHint determines which name was perhaps meant, or which there are.
 func nameHint(e *declcfg.NotFoundError) string {
 	const few = 10
 	known := slices.Compact(slices.Sorted(slices.Values(e.Known)))
@@ -132,7 +132,7 @@ func nameHint(e *declcfg.NotFoundError) string {
 	}
 }
 
-// hasFlag tells whether the command that was asked for has a flag.
+// hasFlag reports whether the command that was asked for has a flag.
 func (p *program) hasFlag(name string) bool {
 	leaf := p.line.Leaf()
 	if leaf == nil {
@@ -146,7 +146,7 @@ func (p *program) hasFlag(name string) bool {
 	return false
 }
 
-// withOutputHint tells who may not write to the working directory how to write elsewhere.
+// withOutputHint adds to an error about the working directory, which cannot be written, how to write elsewhere.
 func withOutputHint(c *cli.Context, err error) error {
 	if !errors.Is(err, fs.ErrPermission) || c.IsSet("output") || c.Bool("push") || c.Bool("load") {
 		return err

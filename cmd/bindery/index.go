@@ -145,11 +145,11 @@ func nothingToEdit() change.Edit {
 }
 
 // indexEdit does an edit of --from-index, by an image or by the files that one is made of.
-func (p *program) indexEdit(c *cli.Context, make func() (change.Edit, error)) error {
+func (p *program) indexEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	if err := p.checkTools(c); err != nil {
 		return err
 	}
-	i := imageEdit{from: c.String("from-index"), edit: make}
+	i := imageEdit{from: c.String("from-index"), edit: prepare}
 	if i.from == "" && c.Command.Name != "add" {
 		return cmdline.Usagef("required flag(s) %q not set", "from-index")
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 )
 
-// defaultIndexTag is opm's name for an index that nobody names.
+// defaultIndexTag is opm's name for an index that no one names.
 const defaultIndexTag = "operator-registry-index:latest"
 
-// indexFlags are those of every command of the family index, with opm's letters. tools are opm's flags for the programs that
-// build and pull; prune has one of them only.
+// indexFlags are those of every command of the family index, with opm's letters. tools are opm's flags for the programs
+// that build and pull; prune has one of them only.
 func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
 	const group, accepted = "what", "accepted for opm's sake"
 	all := flags(own...)

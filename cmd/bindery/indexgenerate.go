@@ -15,10 +15,12 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/scaffold"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build context.
+// generatedCatalog is the directory in which --generate puts a file-based catalog, beside the Dockerfile's build
+// context.
 const generatedCatalog = "configs"
 
 // generateIndex writes the edited index and a Dockerfile that makes an image of it, in the working directory.
@@ -52,19 +54,19 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, edited.Close()) }()
-	packages, err := anyPackage(edited.blobs)
+	packages, err := anyPackage(edited.Blobs)
 	if err != nil {
 		return err
 	}
-	if err := p.checkEmpty(c, edited.name, packages); err != nil {
+	if err := p.checkEmpty(c, edited.Name, packages); err != nil {
 		return err
 	}
-	text, err := indexDockerfile(c, edited.kind)
+	text, err := indexDockerfile(c, edited.Kind)
 	if err != nil {
 		return err
 	}
 	if !c.Bool("dry-run") {
-		if edited.kind == change.Database {
+		if edited.Kind == change.Database {
 			err = p.generateDatabase(c, edited)
 		} else {
 			err = p.generateCatalog(c, edited)
@@ -77,10 +79,10 @@ func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 		}
 		p.log.Info("wrote " + dockerfile)
 	}
-	if err := p.tellAccount(c, edited.name, edited.result); err != nil {
+	if err := p.reportAccount(c, edited.Name, edited.Result); err != nil {
 		return err
 	}
-	return leftOut(edited.result)
+	return leftOut(edited.Result)
 }
 
 // anyPackage returns 1 if there is a package among the blobs, and 0 if there is none.
@@ -125,7 +127,7 @@ func dockerfileError(err error) error {
 
 // generateDatabase writes the database to its place. What else is in the directory stays, and so does a file that is no
 // index database.
-func (p *program) generateDatabase(c *cli.Context, e *editedIndex) (err error) {
+func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err error) {
 	path := filepath.FromSlash(scaffold.DatabaseFile)
 	dir := filepath.Dir(path)
 	if err := p.checkReplaceable(c, path); err != nil {
@@ -145,8 +147,8 @@ func (p *program) generateDatabase(c *cli.Context, e *editedIndex) (err error) {
 			_ = os.Remove(dir) // another run may have put something into it
 		}
 	}()
-	if _, err := p.writeIndexDatabase(c, e, path); err != nil {
-		return err
+	if _, err := x.WriteDatabase(c.Context, path, p.databaseOptions(c)); err != nil {
+		return lossHint(x.Name, err)
 	}
 	p.log.Info("wrote " + path)
 	return nil
@@ -166,8 +168,8 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 }
 
 // generateCatalog writes the catalog into a directory that is not there yet, or empty.
-func (p *program) generateCatalog(c *cli.Context, e *editedIndex) error {
-	err := build.WriteCatalog(c.Context, generatedCatalog, e.catalogInput())
+func (p *program) generateCatalog(c *cli.Context, x *indeximage.Index) error {
+	err := build.WriteCatalog(c.Context, generatedCatalog, x.Catalog())
 	if errors.Is(err, fs.ErrExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
+	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -49,7 +50,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	if err != nil {
 		return build.CatalogInput{}, err
 	}
-	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: validator()})
+	files, err := build.ReadCatalog(c.Context, root, build.ReadOptions{Dir: ref, Jobs: o.Jobs, Warn: p.warnAt, Known: known, Program: version.Program()})
 	if err != nil {
 		return build.CatalogInput{}, err
 	}

@@ -1,8 +1,8 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
 // Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
-// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had under
-// these names.
+// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had
+// under these names.
 package main
 
 import (
@@ -67,7 +67,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// These have been parts of opm, and answer as it does.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
-	p.tellLibraries()
+	p.embedded.Self = p.servesItself
+	p.logLibraries()
 	p.atEnd = append(p.atEnd, p.countWarnings)
 	app := newApp(p)
 	if tool := toolNames[p.name]; tool != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
@@ -43,7 +44,7 @@ func (p *program) migrateCommand() *cli.Command {
 			flags = append(flags, f)
 		}
 	}
-	flags = append(flags, catalogImageFlags()...)
+	flags = append(append(append(flags, binaryImageFlags("image")...), formFlags("image")...), layerFlags("image")...)
 	flags = append(flags, resultFlags()...)
 	return &cli.Command{
 		Name:      "migrate",
@@ -69,8 +70,8 @@ func (p *program) migrateCommand() *cli.Command {
 // migration is what the flags of migrate say of every migration.
 type migration struct {
 	o       migrate.Options
-	outputs []string // destinations of images
-	image   *catalogImage
+	outputs []string         // destinations of images
+	spec    *indeximage.Spec // of images
 }
 
 // migrate does one migration, or those of a list.
@@ -96,7 +97,7 @@ func (p *program) migrate(c *cli.Context) error {
 		return err
 	}
 	if imaged || list {
-		if m.image, err = p.catalogImage(c); err != nil {
+		if m.spec, err = p.imageSpec(c); err != nil {
 			return err
 		}
 	}
@@ -184,9 +185,9 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	m.o.Report = reportFile != ""
 	m.o.Progress = func(step migrate.Step, n int, pkg string) { status.Set(fmt.Sprintf("%s package %d, %s", step, n, pkg)) }
 	var report *migrate.Report
-	var written *writtenImage
+	var copied *copiedImage
 	if imaged || c.Bool("dry-run") {
-		report, written, err = p.migrateImage(c, m, src, out, imaged)
+		report, copied, err = p.migrateImage(c, m, src, out, imaged)
 	} else {
 		report, err = migrate.Run(c.Context, src, out, m.o)
 	}
@@ -197,7 +198,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 		}
 	}
 	if report != nil {
-		p.tellFindings(report, reportFile)
+		p.reportFindings(report, reportFile)
 	}
 	var partial *migrate.PartialError
 	if err != nil && !errors.As(err, &partial) {
@@ -211,8 +212,8 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	if err := p.checkEmpty(c, src, report.Written()); err != nil {
 		return err
 	}
-	if written != nil {
-		if err := p.report(c, written.target, written.image, written.results); err != nil {
+	if copied != nil {
+		if err := p.report(c, copied.target, copied.image, copied.results); err != nil {
 			return err
 		}
 	}
@@ -251,10 +252,4 @@ func sameText(report *migrate.Report) string {
 		return "; both sides hold the same, but for what was repaired"
 	}
 	return "; both sides hold the same"
-}
-
-// isImage tells whether a source is an image. What cannot be told is told by who reads it.
-func isImage(src string) bool {
-	kind, err := render.Classify(src)
-	return err == nil && kind == render.Image
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,19 +15,43 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/indeximage"
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/version"
 	"github.com/operator-bindery/bindery/migrate"
 )
 
-// listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its own.
+// listJobs is how many migrations of a list are done at a time unless --jobs says otherwise. Each takes memory of its
+// own.
 const listJobs = 2
+
+// listFlags are what the flags say of the migrations of a list.
+type listFlags struct {
+	file, reportDir, outDir, results string
+	push, load, keepGoing, overwrite bool
+	base, cache                      string // --binary-image and --cache, for the settings
+	copy                             images.CopyOptions
+}
+
+// readListFlags reads the flags of a list of migrations.
+func (p *program) readListFlags(c *cli.Context) (listFlags, error) {
+	caches, err := serveCaches(c)
+	var names []string
+	for _, k := range caches {
+		names = append(names, string(k))
+	}
+	return listFlags{
+		file: c.String("from-file"), reportDir: c.String("report-dir"), outDir: c.String("out-dir"), results: c.String("results"),
+		push: c.Bool("push"), load: c.Bool("load"), keepGoing: c.Bool("keep-going"), overwrite: c.Bool("overwrite"),
+		base: c.String("binary-image"), cache: strings.Join(names, ","), copy: p.copyOptions(c),
+	}, err
+}
 
 // migrationList is the work of --from-file.
 type migrationList struct {
 	p     *program
-	c     *cli.Context
 	m     *migration
+	flags listFlags
 	lines []jobs.Line
 	dir   string // of the reports
 	inner int    // pieces of work at once in one migration
@@ -49,14 +74,17 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	if len(m.outputs) > 0 {
 		return cmdline.Usagef("--output %q is for one migration, and --from-file for many: the list says where each goes", m.outputs[0])
 	}
-	l := &migrationList{p: p, c: c, m: m}
+	l := &migrationList{p: p, m: m}
+	if l.flags, err = p.readListFlags(c); err != nil {
+		return err
+	}
 	if l.lines, err = l.read(); err != nil {
 		return err
 	}
 	if c.Bool("dry-run") {
 		return l.printPlan()
 	}
-	if results := c.String("results"); results != "-" {
+	if results := l.flags.results; results != "-" {
 		var catalogs []string
 		for i := range l.lines {
 			catalogs = append(catalogs, l.lines[i].Source, l.lines[i].Directory)
@@ -72,7 +100,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		}
 	}
 	l.inner = max(1, runtime.GOMAXPROCS(0)/atOnce)
-	settings, err := l.settings()
+	settings, err := l.settings(c.Context)
 	if err != nil {
 		return err
 	}
@@ -81,12 +109,12 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	m.image.o.ServerLayers = build.NewServerLayers(work.Dir())
+	m.spec.Build.ServerLayers = build.NewServerLayers(work.Dir())
 	l.status = cmdline.NewStatus(p.stderr, p.bars)
 	outcomes, err := jobs.Run(c.Context, l.lines, jobs.Options{
-		Dir: l.dir, Jobs: atOnce, KeepGoing: c.Bool("keep-going"), Verify: m.o.Verify, Overwrite: c.Bool("overwrite"),
+		Dir: l.dir, Jobs: atOnce, KeepGoing: l.flags.keepGoing, Verify: m.o.Verify, Overwrite: l.flags.overwrite,
 		Settings: settings, Tool: version.Release, Images: m.o.Render.Images,
-		Migrate: l.migrate, Done: l.tell,
+		Migrate: l.migrate, Done: l.report,
 		Class: func(err error) int { return int(cmdline.Classify(withClass(err))) },
 	})
 	l.status.Close()
@@ -97,13 +125,13 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 		return err
 	}
 	// What images stood for is recorded also where some lines failed.
-	return errors.Join(p.saveLock(), l.sumUp(outcomes))
+	return errors.Join(p.saveLock(), l.sumUp(c.Context, outcomes))
 }
 
 // read reads the list, and settles where the reports go.
 func (l *migrationList) read() ([]jobs.Line, error) {
-	file := l.c.String("from-file")
-	l.dir = l.c.String("report-dir")
+	file := l.flags.file
+	l.dir = l.flags.reportDir
 	in, name, err := l.p.openInput(file)
 	if err != nil {
 		return nil, fmt.Errorf("--from-file: %w", err)
@@ -117,7 +145,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 	if l.dir == "" {
 		return nil, cmdline.Usagef("--from-file -: --report-dir DIR is needed, which a file gives its name to")
 	}
-	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.c.String("out-dir"), Image: l.destinations})
+	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.flags.outDir, Image: l.destinations})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +164,8 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 	return lines, nil
 }
 
-// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one migration.
+// destinations are the places of an image that a line names, as -t, --push, --load and --output say them for one
+// migration.
 func (l *migrationList) destinations(names []string, given []images.Destination) ([]string, []images.Destination, error) {
 	t := target{}
 	for _, name := range names {
@@ -148,19 +177,19 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 	}
 	out := slices.Clone(given)
 	for _, name := range t.names {
-		if l.c.Bool("load") {
+		if l.flags.load {
 			out = append(out, images.InStore(name))
 		}
 		switch {
-		case l.c.Bool("push"):
+		case l.flags.push:
 			d, err := images.Parse("docker://" + name)
 			if err != nil {
 				return nil, nil, err
 			}
 			out = append(out, d)
-		case len(given) == 0 && !l.c.Bool("load"):
+		case len(given) == 0 && !l.flags.load:
 			_, tag := splitName(name)
-			out = append(out, images.Destination{Transport: images.OCI, Path: filepath.Join(l.c.String("out-dir"), layoutName(name)), Name: tag})
+			out = append(out, images.Destination{Transport: images.OCI, Path: filepath.Join(l.flags.outDir, layoutName(name)), Name: tag})
 		}
 	}
 	for _, d := range out {
@@ -176,7 +205,7 @@ func (l *migrationList) destinations(names []string, given []images.Destination)
 func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.Report, err error) {
 	o := l.m.o
 	o.Report, o.Replace = true, t.Replace
-	o.Render.Jobs, o.Render.Pulled = l.inner, nil
+	o.Render.Jobs, o.Render.Opened = l.inner, nil
 	o.Render.Warn = func(pos declcfg.Position, text string) {
 		if where := pos.String(); where != "" {
 			text = where + ": " + text
@@ -184,13 +213,12 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 		l.p.log.Warn(fmt.Sprintf("line %d: %s", t.Number, text))
 	}
 	if len(t.Destinations) == 0 {
-		o.Then = func(ctx context.Context, dir string, r *migrate.Report) error { return t.Prepared(ctx, dir, "", r) }
-		return migrate.Run(ctx, t.Source, t.Directory, o)
+		return l.prepare(ctx, t, t.Directory, o, func(p *migrate.Prepared) error { return t.Prepared(ctx, p.Dir(), "", p.Report) })
 	}
-	if err := l.m.image.sameOnAll(ctx, l.m, t.Image); err != nil {
+	if err := l.m.spec.CheckPlatforms(ctx, t.Image, o); err != nil {
 		return nil, err
 	}
-	check, err := l.p.checkPush(ctx, t.Destinations, l.c)
+	check, err := l.p.pushCheck(ctx, t.Destinations, l.flags.copy)
 	if err != nil {
 		return nil, err
 	}
@@ -204,22 +232,39 @@ func (l *migrationList) migrate(ctx context.Context, t *jobs.Task) (_ *migrate.R
 	if out == "" {
 		out = filepath.Join(work.Dir(), privateCatalog)
 	}
-	o.Then = func(ctx context.Context, dir string, r *migrate.Report) (err error) {
-		r.Output = t.Directory
-		image, err := l.m.image.assemble(ctx, dir, work.Dir(), t.Image, l.inner, nil)
+	return l.prepare(ctx, t, out, o, func(p *migrate.Prepared) (err error) {
+		p.Report.Output = t.Directory
+		image, err := l.m.spec.Migrated(ctx, p, indeximage.Migrated{From: t.Image, Work: work.Dir(), Jobs: l.inner, Warn: l.p.warnAt})
 		if err != nil {
-			return err
+			return withServerHint(err)
 		}
 		defer func() { err = errors.Join(err, image.Close()) }()
-		if err := t.Prepared(ctx, dir, image.Digest.String(), r); err != nil {
+		if err := t.Prepared(ctx, p.Dir(), image.Digest.String(), p.Report); err != nil {
 			return err
 		}
-		results, err := images.Copy(ctx, image.Reference(), t.Destinations, images.CopyOptions{
-			Registry: registryOptions(l.c), Retries: l.c.Int("retries"), Timeout: l.c.Duration("timeout"),
-			Events: l.p.warnEvent, Platform: storedPlatform(l.c), Checked: check,
-		})
-		r.Images = target{names: t.Names}.references(image, results)
+		co := l.flags.copy
+		co.Checked = check
+		// Not [build.Image.Copy], which might build an image with another digest: the record has this one's.
+		results, err := images.Copy(ctx, image, t.Destinations, co)
+		p.Report.Images = target{names: t.Names}.references(image, results)
 		return err
+	})
+}
+
+// prepare does a migration, completes its outputs and commits it.
+func (l *migrationList) prepare(ctx context.Context, t *jobs.Task, out string, o migrate.Options, complete func(*migrate.Prepared) error) (*migrate.Report, error) {
+	p, err := migrate.Prepare(ctx, t.Source, out, o)
+	if p == nil {
+		return nil, err
 	}
-	return migrate.Run(ctx, t.Source, out, o)
+	if err != nil {
+		return p.Report, err
+	}
+	if err := complete(p); err != nil {
+		return nil, errors.Join(err, p.Discard())
+	}
+	if err := p.Commit(); err != nil {
+		return nil, err
+	}
+	return p.Report, p.Partial()
 }

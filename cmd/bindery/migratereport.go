@@ -11,9 +11,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// tellFindings says in a line each what is not in the catalog as it was in the database. Who asks for no report must
+// reportFindings says in a line each what is not in the catalog as it was in the database. Who asks for no report must
 // learn of it too. opm is silent.
-func (p *program) tellFindings(r *migrate.Report, reportFile string) {
+func (p *program) reportFindings(r *migrate.Report, reportFile string) {
 	if p.opm {
 		return
 	}

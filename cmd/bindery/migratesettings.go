@@ -1,20 +1,20 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/render"
 )
 
 // settings are the digests of the flags that the result of a line depends on: one for directories, one for images.
-func (l *migrationList) settings() (func(*jobs.Line) string, error) {
+func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, error) {
 	type common struct {
 		Format, Level, Compat string
 		Platform              string
@@ -31,21 +31,17 @@ func (l *migrationList) settings() (func(*jobs.Line) string, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := l.m.image
+	spec := l.m.spec
 	image := struct {
 		common
 		Platforms, Labels, Annotations                any
 		Image, Compression, Cache, Server, Base, Time string
 		MaxLayers                                     int
 	}{
-		common: base, Platforms: i.platforms, Labels: i.o.Labels, Annotations: i.o.Annotations,
-		Image: string(i.o.Format), Compression: string(i.o.Compression), Time: fmt.Sprint(i.o.Created.Unix()), MaxLayers: i.o.MaxLayers,
+		common: base, Platforms: spec.Platforms, Labels: spec.Build.Labels, Annotations: spec.Build.Annotations,
+		Image: string(spec.Build.Format), Compression: string(spec.Build.Compression), Time: fmt.Sprint(spec.Build.Created.Unix()), MaxLayers: spec.Build.MaxLayers,
 	}
-	caches, err := serveCaches(l.c)
-	if err != nil {
-		return nil, err
-	}
-	image.Cache = strings.Join(caches, ",")
+	image.Cache = l.flags.cache
 	imaged := false
 	for _, line := range l.lines {
 		imaged = imaged || len(line.Destinations) > 0
@@ -53,14 +49,14 @@ func (l *migrationList) settings() (func(*jobs.Line) string, error) {
 	if !imaged {
 		return func(*jobs.Line) string { return directory }, nil
 	}
-	if i.o.Base != nil {
-		d, err := render.Describe(l.c.Context, l.m.o.Render.Images, l.c.String("binary-image"))
+	if spec.Build.Base != nil {
+		d, err := render.Describe(ctx, l.m.o.Render.Images, l.flags.base)
 		if err != nil {
 			return nil, fmt.Errorf("--binary-image: %w", err)
 		}
 		image.Base = d.Top.String()
 	}
-	if image.Server = l.c.String("server"); image.Server != "" && image.Server != "base" && image.Server != "embedded" && image.Server != "none" {
+	if image.Server = spec.Server; image.Server != "" && image.Server != "base" && image.Server != "embedded" && image.Server != "none" {
 		if image.Server, err = fileSum(image.Server); err != nil {
 			return nil, fmt.Errorf("--server: %w", err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// tell says in one line how a migration ended.
-func (l *migrationList) tell(o *jobs.Outcome) {
+// report logs in one line how a migration ended.
+func (l *migrationList) report(o *jobs.Outcome) {
 	l.ended++
 	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
 	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, images.WithoutCredentials(o.Source))
@@ -70,7 +70,7 @@ type lineResult struct {
 }
 
 // sumUp prints how the lines ended. Its error says what that means for the command.
-func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
+func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) error {
 	var lines bytes.Buffer
 	counts := map[string]int{}
 	enc := json.NewEncoder(&lines)
@@ -95,15 +95,15 @@ func (l *migrationList) sumUp(outcomes []jobs.Outcome) error {
 			counts[repairedText]++
 		}
 	}
-	if file := l.c.String("results"); file != "" && file != "-" {
+	if file := l.flags.results; file != "" && file != "-" {
 		if err := atomicfs.WriteFile(file, lines.Bytes(), 0o666); err != nil {
 			return fmt.Errorf("--results: %w", err)
 		}
 	}
-	if err := l.c.Context.Err(); err != nil {
-		return context.Cause(l.c.Context)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if l.c.String("results") == "-" {
+	if l.flags.results == "-" {
 		if _, err := l.p.stdout.Write(lines.Bytes()); err != nil {
 			return err
 		}
@@ -176,10 +176,10 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.c.String("from-file"), Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
+	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.flags.file, Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
 		Hint: "the same command goes on with what is not done"}
 	status := 1
-	if l.c.Bool("keep-going") {
+	if l.flags.keepGoing {
 		status = 4
 	}
 	return &cmdline.ExitStatus{Status: status, Err: err}

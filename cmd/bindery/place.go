@@ -16,7 +16,7 @@ import (
 func checkApart(in, out string) error {
 	from, err := jobs.Resolve(in)
 	if err != nil {
-		return nil // an input that does not exist, or an image, is not in the way; reading it tells what is wrong
+		return nil // an input that does not exist, or an image, is not in the way; reading it says what is wrong
 	}
 	to, err := jobs.Resolve(out)
 	if err != nil {
@@ -43,8 +43,8 @@ func checkDestinations(in string, dests []images.Destination) error {
 	return nil
 }
 
-// checkResult refuses a file of --report and the like that cannot be written, before the work is done, or that is one of
-// the catalogs that the work is about, or lies in one: it would replace the catalog, or be read as a part of it.
+// checkResult refuses a file of --report and the like that cannot be written, before the work is done, or that is one
+// of the catalogs that the work is about, or lies in one: it would replace the catalog, or be read as a part of it.
 func checkResult(flag, path string, catalogs ...string) error {
 	if path == "" {
 		return nil

@@ -132,13 +132,13 @@ func (p *program) registryTruncateCommand() *cli.Command {
 	}
 }
 
-// registryEdit does an edit of --database. What is wrong with the path is told before bundles are fetched.
-func (p *program) registryEdit(c *cli.Context, make func() (change.Edit, error)) error {
+// registryEdit does an edit of --database. What is wrong with the path is reported before bundles are fetched.
+func (p *program) registryEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	path := c.String("database")
 	if err := p.checkCatalog(c, path); err != nil {
 		return err
 	}
-	e, err := make()
+	e, err := prepare()
 	if err != nil {
 		return err
 	}

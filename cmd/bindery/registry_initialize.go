@@ -53,13 +53,12 @@ func (p *program) registryInitialize(c *cli.Context) error {
 		return err
 	}
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, KeepGoing: c.Bool("permissive")}
-	left := 0
-	o.Quarantined = func(pkg string, reason error) {
-		left++
-		p.log.Warn(fmt.Sprintf("permissive: package %q is left out: %v", pkg, reason))
-	}
+	o.Account = &render.Account{}
 	blobs := render.Manifests(c.Context, dir, o)
 	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
+	for _, left := range o.Account.LeftOut {
+		p.log.Warn(fmt.Sprintf("permissive: package %q is left out: %v", left.Package, left.Reason))
+	}
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (p *program) registryInitialize(c *cli.Context) error {
 		p.log.Debug("the database says it in another form", "package", f.Package, "bundle", f.Bundle, "field", f.Field, "reason", f.Reason)
 	}
 	text := fmt.Sprintf("wrote %s with %s to %q", count(written.Packages, "package"), count(written.Bundles, "bundle"), out)
-	if left > 0 {
+	if left := len(o.Account.LeftOut); left > 0 {
 		text += fmt.Sprintf("; %s left out", count(left, "package"))
 	}
 	p.log.Info(text)

@@ -80,7 +80,7 @@ func (p *program) registryMirror(c *cli.Context) error {
 	if err := p.saveLock(); err != nil {
 		return err
 	}
-	p.tellUnmapped(format, mappings)
+	p.reportUnmapped(format, mappings)
 	if format == "json" {
 		return p.printJSON(mappings)
 	}
@@ -88,8 +88,8 @@ func (p *program) registryMirror(c *cli.Context) error {
 	return err
 }
 
-// tellUnmapped warns of images for which a format for clusters has no place.
-func (p *program) tellUnmapped(format string, mappings []imagemap.Mapping) {
+// reportUnmapped warns of images for which a format for clusters has no place.
+func (p *program) reportUnmapped(format string, mappings []imagemap.Mapping) {
 	byDigest := 0
 	for _, m := range mappings {
 		if strings.Contains(m.Source, "@") {

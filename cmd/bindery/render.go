@@ -85,7 +85,7 @@ func (p *program) render(c *cli.Context) (err error) {
 
 // renderOptions reads the flags that say how a reference is read.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err
@@ -114,8 +114,8 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
 }
 
-// pulled tells of an image that has been opened.
-func (p *program) pulled(i render.Pulled) {
+// opened reports an image that has been opened.
+func (p *program) opened(i render.OpenedImage) {
 	if p.opm {
 		return
 	}

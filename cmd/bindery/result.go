@@ -41,8 +41,8 @@ func checkResultFiles(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
-// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform names. It is
-// zero, which means this machine's, where that flag names none.
+// storedPlatform is what a store, which has the image of one platform, gets of an index: the first that --platform
+// names. It is zero, which means this machine's, where that flag names none.
 func storedPlatform(c *cli.Context) v1.Platform {
 	if list, err := cmdline.List(c.StringSlice("platform")); err == nil && len(list) > 0 {
 		if p, err := parsePlatform(list[0]); err == nil {
@@ -73,12 +73,22 @@ func (p *program) warnOnce(text string) {
 	}
 }
 
+// copyOptions say how images are copied.
+func (p *program) copyOptions(c *cli.Context) images.CopyOptions {
+	return images.CopyOptions{
+		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
+		Platform: storedPlatform(c), Events: p.warnEvent,
+	}
+}
+
 // checkPush finds out whether registries can be written to, before there is an image to write.
 func (p *program) checkPush(ctx context.Context, dests []images.Destination, c *cli.Context) (*images.PushCheck, error) {
-	check, err := images.CheckPush(ctx, dests, images.CopyOptions{
-		Registry: registryOptions(c), Retries: c.Int("retries"), Timeout: c.Duration("timeout"), IfDigest: c.String("if-digest"),
-		Events: p.warnEvent,
-	})
+	return p.pushCheck(ctx, dests, p.copyOptions(c))
+}
+
+// pushCheck is checkPush with options.
+func (p *program) pushCheck(ctx context.Context, dests []images.Destination, o images.CopyOptions) (*images.PushCheck, error) {
+	check, err := images.CheckPush(ctx, dests, o)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +107,7 @@ type pushChecking struct {
 }
 
 // beginCheck begins a check. A registry that cannot be written to ends the context of the command, of which the caller
-// tells the cause.
+// returns the cause.
 func (p *program) beginCheck(c *cli.Context, dests []images.Destination) *pushChecking {
 	k := &pushChecking{done: make(chan struct{})}
 	all := c.Context
@@ -121,38 +131,33 @@ func (k *pushChecking) wait() (*images.PushCheck, error) {
 }
 
 // copyImage carries the image to its destinations.
-func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, registry images.Registry, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
+func (p *program) copyImage(ctx context.Context, image *build.Image, dests []images.Destination, c *cli.Context, check *images.PushCheck) ([]images.Result, error) {
 	if len(dests) == 0 {
 		return nil, nil
 	}
 	progress := cmdline.NewProgress(p.stderr, p.bars)
 	defer progress.Close()
-	results, err := images.Copy(ctx, image.Reference(), dests, images.CopyOptions{
-		Registry: registry,
-		Retries:  c.Int("retries"),
-		Timeout:  c.Duration("timeout"),
-		IfDigest: c.String("if-digest"),
-		Platform: storedPlatform(c),
-		Checked:  check,
-		Events: func(e images.Event) {
-			id := e.Destination + " " + string(e.Blob)
-			switch e.Kind {
-			case images.EventBlobStart:
-				progress.Add("copying", e.Size)
-			case images.EventBlobProgress:
-				progress.Set(id, e.Done)
-			case images.EventBlobDone:
-				progress.Set(id, e.Size)
-				p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
-			case images.EventBlobReused:
-				p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-			case images.EventBlobMounted:
-				p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
-			default:
-				p.warnEvent(e)
-			}
-		},
-	})
+	o := p.copyOptions(c)
+	o.Checked = check
+	o.Events = func(e images.Event) {
+		id := e.Destination + " " + string(e.Blob)
+		switch e.Kind {
+		case images.EventBlobStart:
+			progress.Add("copying", e.Size)
+		case images.EventBlobProgress:
+			progress.Set(id, e.Done)
+		case images.EventBlobDone:
+			progress.Set(id, e.Size)
+			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
+		case images.EventBlobReused:
+			p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+		case images.EventBlobMounted:
+			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+		default:
+			p.warnEvent(e)
+		}
+	}
+	results, err := image.Copy(ctx, dests, o)
 	for _, r := range results {
 		text := "wrote " + r.Destination
 		if r.Traffic != nil {
@@ -195,7 +200,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 		refs = append(refs, repository+"@"+d.String())
 	}
 	for _, r := range results {
-		// Only registries know an image by its digest; an image without a name is told by the digest alone.
+		// Only registries know an image by its digest; an image without a name is reported by the digest alone.
 		if len(t.names) == 0 && strings.Contains(r.Reference, "@") {
 			refs = append(refs, r.Reference)
 		}
@@ -206,7 +211,7 @@ func (t target) references(image *build.Image, results []images.Result) []string
 	return refs
 }
 
-// trafficLine tells what was moved to a registry.
+// trafficLine says what was moved to a registry.
 func trafficLine(t images.Traffic) string {
 	return fmt.Sprintf("sent %s (%s), mounted %s (%s), reused %s (%s)",
 		cmdline.FormatSize(t.Pushed.Bytes), count(t.Pushed.Count, "blob"), cmdline.FormatSize(t.Mounted.Bytes), count(t.Mounted.Count, "blob"),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -9,51 +8,54 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/layers"
-	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// The values of --cache.
-const (
-	cacheNative = "native"
-	cacheJSON   = "opm-json"
-	cachePogreb = "opm-pogreb"
-	cacheNone   = "none"
-)
+// cacheNone is the value of --cache for an image without a serve cache.
+const cacheNone build.ServeCache = "none"
 
-var cacheKinds = []string{cacheNative, cacheJSON, cachePogreb, cacheNone}
+// cacheKinds are the values of --cache.
+var cacheKinds = []build.ServeCache{build.ServeCacheNative, build.ServeCacheJSON, build.ServeCachePogreb, cacheNone}
+
+// cacheNames are the values of --cache, for a text.
+func cacheNames() string {
+	var names []string
+	for _, k := range cacheKinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, "|")
+}
 
 // serveCacheFlag chooses the serve caches of an image.
 func serveCacheFlag(group string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: cacheNative,
-		Usage: "`KIND` of serve cache in the image, repeatable (" + strings.Join(cacheKinds, "|") + ")"}
+	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: string(build.ServeCacheNative),
+		Usage: "`KIND` of serve cache in the image, repeatable (" + cacheNames() + ")"}
 }
 
 // serveCaches reads [serveCacheFlag]: what was asked for, each once and in one order.
-func serveCaches(c *cli.Context) ([]string, error) {
+func serveCaches(c *cli.Context) ([]build.ServeCache, error) {
 	given, err := cmdline.List(c.StringSlice("cache"))
 	if err != nil {
 		return nil, err
 	}
 	if len(given) == 0 {
-		return []string{cacheNative}, nil
+		return []build.ServeCache{build.ServeCacheNative}, nil
 	}
-	var kinds []string
+	var kinds []build.ServeCache
 	for _, k := range cacheKinds {
-		if slices.Contains(given, k) {
+		if slices.Contains(given, string(k)) {
 			kinds = append(kinds, k)
 		}
 	}
 	for _, g := range given {
-		if !slices.Contains(cacheKinds, g) {
-			return nil, cmdline.Usagef("invalid --cache value %q, expected (%s)", g, strings.Join(cacheKinds, "|"))
+		if !slices.Contains(cacheKinds, build.ServeCache(g)) {
+			return nil, cmdline.Usagef("invalid --cache value %q, expected (%s)", g, cacheNames())
 		}
 	}
 	switch {
 	case len(kinds) > 1 && slices.Contains(kinds, cacheNone):
 		return nil, cmdline.Usagef("--cache none goes with no other --cache")
-	case slices.Contains(kinds, cacheJSON) && slices.Contains(kinds, cachePogreb):
-		return nil, cmdline.Usagef("--cache %s and --cache %s are for the same directory, where opm takes one of them", cacheJSON, cachePogreb)
+	case slices.Contains(kinds, build.ServeCacheJSON) && slices.Contains(kinds, build.ServeCachePogreb):
+		return nil, cmdline.Usagef("--cache %s and --cache %s are for the same directory, where opm takes one of them", build.ServeCacheJSON, build.ServeCachePogreb)
 	}
 	return kinds, nil
 }
@@ -64,32 +66,11 @@ func (p *program) setCaches(c *cli.Context, o *build.Options) error {
 	if err != nil {
 		return err
 	}
-	if s := c.String("server"); kinds[0] != cacheNative && kinds[0] != cacheNone && o.Base == nil && (s == "" || s == "embedded") {
-		p.log.Warn("the server in the image does not read --cache " + kinds[0] + " and builds its own cache at every start: add --cache native, or have the image served by opm")
+	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil && (s == "" || s == "embedded") {
+		p.log.Warn("the server in the image does not read --cache " + string(kinds[0]) + " and builds its own cache at every start: add --cache native, or have the image served by opm")
 	}
-	for _, k := range kinds {
-		switch k {
-		case cacheNative:
-			o.Cache = p.nativeCache
-		case cacheJSON:
-			o.Extra = append(o.Extra, build.ExtraCache{
-				ID: opmcache.JSONID, Dir: opmcache.Dir, Top: opmTop(opmcache.JSONTop),
-				Package: func(c build.PackageCatalog) ([]layers.Entry, error) { return opmcache.JSONEntries(c.Catalog) },
-			})
-		case cachePogreb:
-			o.Extra = append(o.Extra, build.ExtraCache{ID: opmcache.PogrebID, Dir: opmcache.Dir, Top: opmTop(opmcache.PogrebTop)})
-		}
+	if kinds[0] == cacheNone {
+		return nil
 	}
-	return nil
-}
-
-// opmTop fits a function of package opmcache into [build.ExtraCache].
-func opmTop(top func(context.Context, string, []opmcache.Package) ([]layers.Entry, error)) func(context.Context, build.WholeCatalog) ([]layers.Entry, error) {
-	return func(ctx context.Context, w build.WholeCatalog) ([]layers.Entry, error) {
-		all := make([]opmcache.Package, len(w.Packages))
-		for i, p := range w.Packages {
-			all[i] = opmcache.Package{Name: p.Package, Files: p.Files}
-		}
-		return top(ctx, w.Dir, all)
-	}
+	return o.SetServeCaches(kinds...)
 }

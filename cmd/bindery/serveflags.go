@@ -53,7 +53,7 @@ func (p *program) serverOptions(c *cli.Context) (serve.Options, error) {
 	if !c.IsSet("max-connections") {
 		o.Limits.Connections = 0 // as many as memory is for
 	}
-	// The default is the place of a pod's log; outside of a pod it cannot be written and nobody would read it.
+	// The default is the place of a pod's log; outside of a pod it cannot be written and no one would read it.
 	if !c.IsSet("termination-log") && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		o.TerminationLog = ""
 	}

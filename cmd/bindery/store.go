@@ -15,12 +15,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// storeHelper does the work of a process that the library for stores starts this program as, and tells whether this is one: it
-// unpacks a layer, in a root directory of its own.
+// storeHelper does the work of a process that the library for stores starts this program as, and reports whether this
+// is one: it unpacks a layer, in a root directory of its own.
 func storeHelper() bool { return reexec.Init() }
 
-// enterStore starts the program again in a user namespace if the command line or a variable of ours names a store of images and
-// this process could not use it. Where that cannot be, the command goes on until it needs the store, which then says why.
+// enterStore starts the program again in a user namespace if the command line or a variable of ours names a store of
+// images and this process could not use it. Where that cannot be, the command goes on until it needs the store, which
+// then says why.
 func enterStore(args, environ []string) (status int, entered bool) {
 	if !namesStore(args, environ) {
 		return 0, false
@@ -28,8 +29,8 @@ func enterStore(args, environ []string) (status int, entered bool) {
 	return startForStore(nil)
 }
 
-// startForStore is [enterStore] where a store is named. stdin, unless nil, is what the process has instead of the standard input, which
-// has been read.
+// startForStore is [enterStore] where a store is named. stdin, unless nil, is what the process has instead of the
+// standard input, which has been read.
 func startForStore(stdin []byte) (status int, entered bool) {
 	// Where RUN can be run, the ids that are set aside for the user are of use for both.
 	if fullbuild.Available && userns.Needed() {
@@ -73,8 +74,8 @@ func namesStore(args, environ []string) bool {
 	return false
 }
 
-// tellLibraries has what the libraries for images tell by themselves told as everything else is.
-func (p *program) tellLibraries() {
+// logLibraries lets the libraries for images log as the command does.
+func (p *program) logLibraries() {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.WarnLevel)
 	logrus.AddHook(libraryLog{p})

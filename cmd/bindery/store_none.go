@@ -8,8 +8,8 @@ func storeHelper() bool { return false }
 // enterStore does nothing: there are no stores of images here.
 func enterStore(args, environ []string) (status int, entered bool) { return 0, false }
 
-// tellLibraries does nothing: the libraries that are here return errors.
-func (p *program) tellLibraries() {}
+// logLibraries does nothing: the libraries that are here return errors.
+func (p *program) logLibraries() {}
 
 // startForStore does nothing: there are no stores of images here.
 func startForStore([]byte) (status int, entered bool) { return 0, false }

@@ -12,7 +12,7 @@ const storePrefix = "containers-storage:"
 // textFlags take texts in which the name of an image is only a text.
 var textFlags = map[string]bool{"label": true, "annotation": true, "message": true, "m": true}
 
-// namesStoreImage tells whether a word is the name of an image in a store, a list with one, or NAME=VALUE with one.
+// namesStoreImage reports whether a word is the name of an image in a store, a list with one, or NAME=VALUE with one.
 func namesStoreImage(word string) bool {
 	for at := 0; ; at += len(storePrefix) {
 		i := strings.Index(word[at:], storePrefix)

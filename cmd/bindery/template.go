@@ -134,8 +134,8 @@ func templateArgs(c *cli.Context) (template.Type, string, error) {
 	return typ, c.Args().Get(1), nil
 }
 
-// openInput opens a file, or standard input for "-". The name is what messages call it. A FIFO is refused, as nobody may
-// ever write to it; what a shell makes for "<(command)" is none.
+// openInput opens a file, or standard input for "-". The name is what messages call it. A FIFO is refused, as no one
+// may ever write to it; what a shell makes for "<(command)" is none.
 func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 	if file == "-" {
 		return io.NopCloser(p.stdin), "stdin", nil

@@ -21,8 +21,8 @@ import (
 )
 
 // The commands that edit catalogs are verbs: each makes a [change.Edit] of its flags and arguments (addEdit, removeEdit
-// and so on), and hands it on to where the catalog is. The families registry, index and catalog share the verbs and differ
-// in the names of flags.
+// and so on), and hands it on to where the catalog is. The families registry, index and catalog share the verbs and
+// differ in the names of flags.
 
 // editFlags are those of every command that edits a catalog.
 func editFlags() []cli.Flag {
@@ -103,8 +103,8 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 	return nil
 }
 
-// begins tells whether the command makes a catalog where there is none: --create asks for it, and opm's way to begin a
-// database is to add to one.
+// begins reports whether the command makes a catalog where there is none: --create asks for it, and opm's way to begin
+// a database is to add to one.
 func (p *program) begins(c *cli.Context) bool {
 	return c.Bool("create") || strings.HasSuffix(p.line.Name(""), " registry add")
 }
@@ -120,7 +120,7 @@ func notEdited(path string) error {
 		Hint: "\"migrate DIR OUT\" makes a catalog of them; they can be added to another one"}
 }
 
-// editInPlace does an edit of a directory or a database file, and tells of it.
+// editInPlace does an edit of a directory or a database file, and reports it.
 func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error {
 	if err := p.checkAccount(c, path); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error 
 	if err != nil {
 		return p.editError(err)
 	}
-	if err := p.tellEdit(c, path, r); err != nil {
+	if err := p.reportEdit(c, path, r); err != nil {
 		return err
 	}
 	return leftOut(r)
@@ -152,7 +152,7 @@ func leftOut(r *change.Result) error {
 	return nil
 }
 
-// editError is the error of an edit as the program tells it: under the name opm in opm's words.
+// editError is the error of an edit as the program shows it: under the name opm in opm's words.
 func (p *program) editError(err error) error {
 	var wrong *edit.Error
 	if !p.opm || !errors.As(err, &wrong) {

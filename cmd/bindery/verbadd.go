@@ -58,7 +58,7 @@ func addedLevel(c *cli.Context) (string, error) {
 func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	mode, err := edit.ParseMode(c.String("mode"))
 	if err != nil {
-		return change.Edit{}, p.modeError(c.String("mode"), err)
+		return change.Edit{}, p.modeError(c.String("mode"))
 	}
 	level, err := addedLevel(c)
 	if err != nil {
@@ -110,17 +110,17 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 }
 
 // modeError is the error about --mode.
-func (p *program) modeError(mode string, err error) error {
+func (p *program) modeError(mode string) error {
 	if p.opm {
 		return cmdline.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
 	}
 	e := cmdline.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
 	e.Object, e.Hint = mode, ""
-	_ = err
 	return e
 }
 
-// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem each.
+// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem
+// each.
 func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
@@ -156,9 +156,10 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 	return additions, unread, nil
 }
 
-// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and [imageFlags].
+// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and
+// [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
-	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Pulled: p.pulled, ResolveDigests: c.Bool("resolve-digests")}
+	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
 	var err error
 	if o.Images, err = p.client(c); err != nil {
 		return o, err
@@ -174,7 +175,7 @@ func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	return o, nil
 }
 
-// applyLevel brings a bundle into the form that it shall have in the catalog.
+// applyLevel brings a bundle into the form that it is to have in the catalog.
 func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 	to := edit.Level(level)
 	switch {

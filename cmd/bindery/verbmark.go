@@ -96,7 +96,7 @@ func (m *marks) others() ([]edit.Mark, error) {
 }
 
 // bundleNames finds bundles in a catalog, given by name, as PACKAGE/NAME, or by image. All that are not there, or could
-// be two, are told together.
+// be two, are reported together.
 func bundleNames(c *declcfg.Catalog, bundles []string) ([]edit.Name, error) {
 	found := map[string][]edit.Name{}
 	wanted := map[string]bool{}

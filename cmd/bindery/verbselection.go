@@ -21,8 +21,8 @@ import (
 // maxSelection is the size in bytes of a file with a selection.
 const maxSelection = 4 << 20
 
-// selectionFile is the form of --selection: what is kept of each package. A version stands for itself and all from there
-// up to the other one; versions are a range in place of the two.
+// selectionFile is the form of --selection: what is kept of each package. A version stands for itself and all from
+// there up to the other one; versions are a range in place of the two.
 type selectionFile struct {
 	Packages []struct {
 		Name string `json:"name"`
@@ -64,7 +64,7 @@ func (v versionSelection) text() (string, error) {
 	return v.Versions, nil
 }
 
-// readSelections reads a file with a selection. All its problems are told together.
+// readSelections reads a file with a selection. All its problems are reported together.
 func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Selection, err error) {
 	in, _, err := p.openInput(file)
 	if err != nil {

@@ -56,6 +56,7 @@ var rules = map[string][]string{
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},
+	"internal/indeximage":         {"build", "declcfg", "declcfg/edit", "images", "internal/change", "migrate", "render", "sqlite"},
 	"internal/change":             {"declcfg", "declcfg/edit", "internal/catalogdir", "sqlite"},
 	"internal/jobs":               {"images", "migrate", "render"},
 

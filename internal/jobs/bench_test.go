@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -39,10 +40,16 @@ func BenchmarkList(b *testing.B) {
 		outcomes, err := Run(b.Context(), list(out), Options{
 			Dir: out + ".reports", Jobs: jobs, Verify: true, Settings: func(*Line) string { return "" },
 			Migrate: func(ctx context.Context, t *Task) (*migrate.Report, error) {
-				return migrate.Run(ctx, t.Source, t.Directory, migrate.Options{
+				p, err := migrate.Prepare(ctx, t.Source, t.Directory, migrate.Options{
 					Verify: true, Report: true, Render: render.Options{Jobs: max(1, 2/jobs)},
-					Then: func(ctx context.Context, dir string, r *migrate.Report) error { return t.Prepared(ctx, dir, "", r) },
 				})
+				if err != nil {
+					return nil, err
+				}
+				if err := t.Prepared(ctx, p.Dir(), "", p.Report); err != nil {
+					return nil, errors.Join(err, p.Discard())
+				}
+				return p.Report, p.Commit()
 			},
 		})
 		if err != nil {

@@ -51,18 +51,25 @@ func (b *bench) add(from, to string) {
 
 func (b *bench) migrate(ctx context.Context, t *Task) (*migrate.Report, error) {
 	b.calls.Add(1)
-	return migrate.Run(ctx, t.Source, t.Directory, migrate.Options{
+	p, err := migrate.Prepare(ctx, t.Source, t.Directory, migrate.Options{
 		Verify: b.o.Verify, Replace: t.Replace, Render: render.Options{KeepGoing: b.o.KeepGoing},
-		Then: func(ctx context.Context, dir string, r *migrate.Report) error {
-			if err := t.Prepared(ctx, dir, "", r); err != nil {
-				return err
-			}
-			if b.cut != nil {
-				return b.cut(t)
-			}
-			return nil
-		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Discard() }()
+	if err := t.Prepared(ctx, p.Dir(), "", p.Report); err != nil {
+		return nil, err
+	}
+	if b.cut != nil {
+		if err := b.cut(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.Commit(); err != nil {
+		return nil, err
+	}
+	return p.Report, p.Partial()
 }
 
 // run does a list and tells how each line ended, and how many were migrated.

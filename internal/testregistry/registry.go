@@ -43,11 +43,20 @@ type stored struct {
 
 // New starts a registry that speaks plain HTTP. It ends with the test.
 func New(t testing.TB) *Registry {
-	r := empty()
-	r.server = httptest.NewServer(r)
-	t.Cleanup(r.server.Close)
+	r := Start()
+	t.Cleanup(r.Close)
 	return r
 }
+
+// Start is New for an example, which closes the registry.
+func Start() *Registry {
+	r := empty()
+	r.server = httptest.NewServer(r)
+	return r
+}
+
+// Close ends the registry.
+func (r *Registry) Close() { r.server.Close() }
 
 // NewTLS starts a registry that speaks TLS with a certificate that nobody knows, see [Registry.CAFile].
 func NewTLS(t testing.TB) *Registry {

@@ -3,6 +3,7 @@ package version
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 )
 
@@ -51,4 +52,19 @@ func (i Info) String() string {
 func (i Info) OPM() string {
 	return fmt.Sprintf("Version: version.Version{OpmVersion:%q, GitCommit:%q, BuildDate:%q, GoOs:%q, GoArch:%q, Bindery:%q}",
 		i.Opm, i.Commit, i.Date, i.OS, i.Arch, i.Version)
+}
+
+// Program tells the running program apart from all others: what another one has found to be valid, this one need not. Programs
+// that were built from the same commit, or from none, are told apart by their files. It is empty if the file is not known.
+func Program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	v := Get()
+	return fmt.Sprintf("%s %s %s %s/%s %d %d", v.Version, v.Commit, v.Go, v.OS, v.Arch, info.Size(), info.ModTime().UnixNano())
 }

@@ -49,15 +49,7 @@ type collector struct {
 func (c *collector) collect(ref string, o render.Options) error {
 	o.Level, o.KeepGoing, o.ImageTemplate, o.Reuse = edit.LevelNone, len(c.wanted) > 0, nil, false
 	c.broken = map[string]error{}
-	o.Quarantined = func(pkg string, reason error) { c.broken[pkg] = reason }
-	o.Database = func(_ context.Context, db *sqlite.DB) error {
-		for _, f := range db.Findings() {
-			if f.Kind == sqlite.Quarantined {
-				c.broken[f.Package] = errors.New(f.Reason)
-			}
-		}
-		return nil
-	}
+	o.Account = &render.Account{}
 	blobs, err := render.Reference(c.ctx, ref, o)
 	if err != nil {
 		return err
@@ -69,6 +61,14 @@ func (c *collector) collect(ref string, o render.Options) error {
 		}
 		if err := c.add(blob); err != nil {
 			return err
+		}
+	}
+	for _, left := range o.Account.LeftOut {
+		c.broken[left.Package] = left.Reason
+	}
+	for _, f := range o.Account.Findings {
+		if f.Kind == sqlite.Quarantined {
+			c.broken[f.Package] = errors.New(f.Reason)
 		}
 	}
 	var errs []error

@@ -96,11 +96,11 @@ func (e *exporter) fetch(ctx context.Context) error {
 	o := e.Render
 	o.Allow = []render.Kind{render.BundleImage}
 	o.ImageTemplate, o.ResolveDigests = nil, false
-	if tell := o.Pulled; tell != nil {
-		o.Pulled = func(p render.Pulled) {
+	if tell := o.Opened; tell != nil {
+		o.Opened = func(i render.OpenedImage) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			tell(p)
+			tell(i)
 		}
 	}
 	var wg sync.WaitGroup

@@ -35,8 +35,8 @@ type account struct {
 	Files []string `json:"files"`
 }
 
-// checkAccount refuses, before any work is done, a file of --account that cannot be written, or that is or lies in one of
-// the catalogs.
+// checkAccount refuses, before any work is done, a file of --account that cannot be written, or that is or lies in one
+// of the catalogs.
 func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	if path := c.String("account"); path != "-" {
 		return checkResult("account", path, catalogs...)
@@ -47,9 +47,9 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
-// tellEdit tells what was done to a catalog in place, and the account of it.
-func (p *program) tellEdit(c *cli.Context, path string, r *change.Result) error {
-	if err := p.tellAccount(c, path, r); err != nil {
+// reportEdit says what was done to a catalog in place, and the account of it.
+func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) error {
+	if err := p.reportAccount(c, path, r); err != nil {
 		return err
 	}
 	switch {
@@ -76,10 +76,10 @@ func filesText(r *change.Result) string {
 	return count(written, "file") + ", " + removed
 }
 
-// tellAccount tells what an edit did to the catalog that is called so: problems and what a database does not hold as
+// reportAccount says what an edit did to the catalog that is called so: problems and what a database does not hold as
 // warnings, changes as information, and on standard output what --dry-run, --explain and --account ask for. The lock of
 // image names is written first, so that there is no answer where it cannot be.
-func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) error {
+func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) error {
 	for _, problem := range r.Account.Problems {
 		p.log.Warn(lineText(problem.Message))
 	}
@@ -88,7 +88,7 @@ func (p *program) tellAccount(c *cli.Context, name string, r *change.Result) err
 	}
 	p.tellFindingsOf(findingsOf(r), c.String("account"))
 	if !c.Bool("dry-run") {
-		p.tellChanges(r.Account)
+		p.printChanges(r.Account)
 	}
 	if err := p.saveLock(); err != nil {
 		return err
@@ -170,9 +170,9 @@ func factText(f edit.Fact) string {
 	return said + " (" + f.Why + ")"
 }
 
-// tellChanges tells, a line for each package, what an edit did, and a line for each bundle that went without being asked
-// for. Everything else is in the account.
-func (p *program) tellChanges(a *edit.Account) {
+// printChanges prints, a line for each package, what an edit did, and a line for each bundle that went without being
+// asked for. Everything else is in the account.
+func (p *program) printChanges(a *edit.Account) {
 	if p.opm {
 		return
 	}
@@ -222,13 +222,13 @@ func (t *tally) add(c edit.Change) {
 	}
 }
 
-// came tells whether bundles were added.
+// came reports whether bundles were added.
 func (t *tally) came() bool { return t.counts["bundle added"]+t.counts["bundle changed"] > 0 }
 
-// maxHeads is how many heads and default channels of a package a line tells of.
+// maxHeads is how many heads and default channels of a package a line reports.
 const maxHeads = 20
 
-// tallied are the kinds that a line tells of, in its order.
+// tallied are the kinds that a line reports, in its order.
 var tallied = []edit.Kind{edit.KindBundle, edit.KindChannel, edit.KindDeprecation}
 
 func (t *tally) text() string {
@@ -264,8 +264,8 @@ func (t *tally) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// findingsOf are what is to be known of how the catalog came out of a database and went into one. A broken package that the
-// edit has removed is nothing to tell of any more.
+// findingsOf are what is to be known of how the catalog came out of a database and went into one. A broken package that
+// the edit has removed is no finding any more.
 func findingsOf(r *change.Result) []sqlite.Finding {
 	gone := map[string]bool{}
 	for _, c := range r.Account.Changes {
@@ -278,8 +278,8 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	return list
 }
 
-// tellFindingsOf says in a line for each kind what is in a database otherwise than in the catalog, or was not in the catalog
-// that is written again.
+// tellFindingsOf says in a line for each kind what is in a database otherwise than in the catalog, or was not in the
+// catalog that is written again.
 func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return

@@ -26,7 +26,7 @@ func twoServers(t testing.TB) []Server {
 
 // Twins are the images that either compression gives, those with gzip first: who knows the mark takes zstd, who does not
 // takes the first.
-func TestTwinsAreTheImagesOfBothCompressions(t *testing.T) {
+func TestBothCompressions(t *testing.T) {
 	c, err := declcfg.Load(t.Context(), sampleFS(), declcfg.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestTwinsAreTheImagesOfBothCompressions(t *testing.T) {
 	}
 }
 
-func TestTwinsAreNoDockerImages(t *testing.T) {
+func TestDockerImagesHaveOneCompression(t *testing.T) {
 	for _, o := range []Options{{Compression: CompressionAuto, Format: FormatDocker}} {
 		o.Dir = t.TempDir()
 		if _, err := Catalog(t.Context(), CatalogInput{FS: sampleFS()}, o); err == nil || !strings.Contains(err.Error(), "gzip only") {
@@ -87,7 +87,7 @@ func TestTwinsAreNoDockerImages(t *testing.T) {
 }
 
 // Of a base with twins the one is taken that every reader of the new image can read. Each platform has its own base.
-func TestBaseWithTwinsForSeveralPlatforms(t *testing.T) {
+func TestBaseOfBothCompressions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "base")
 	base := catalog(t, CatalogInput{FS: sampleFS()}, Options{Compression: CompressionAuto, Servers: twoServers(t)})
 	push(t, base, "oci:"+dir+":v1")
@@ -165,7 +165,7 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 }
 
 // Of twins that were built before nothing is written again, and they are the same.
-func TestTwinsAreRemembered(t *testing.T) {
+func TestBothCompressionsAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	known := knownIn(t, dir)
 	o := Options{Compression: CompressionAuto, Servers: twoServers(t), Known: known}

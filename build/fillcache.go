@@ -1,6 +1,4 @@
-//go:build !nobuildah
-
-package main
+package build
 
 import (
 	"context"
@@ -10,26 +8,24 @@ import (
 	"path"
 	"strings"
 
-	"github.com/operator-bindery/bindery/build"
-	"github.com/operator-bindery/bindery/build/containerfile"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/layers"
 	"github.com/operator-bindery/bindery/serve"
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// fillCache makes the serve caches of Containerfiles, in a directory for temporary files.
-func (p *program) fillCache(temp string) func(context.Context, fs.FS, string, containerfile.CacheKind) ([]layers.Entry, error) {
-	return func(ctx context.Context, configs fs.FS, dir string, kind containerfile.CacheKind) ([]layers.Entry, error) {
-		if kind == containerfile.CacheNative {
-			return fillNative(ctx, configs, temp, dir)
-		}
-		return fillOPM(ctx, configs, temp, dir)
+// FillServeCache returns the serve cache of a catalog as the server, or opm, would write it into the directory dir of
+// an image: the native one or opm's default, ServeCachePogreb. The entries stay readable as long as the directory temp
+// is there.
+func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind ServeCache) ([]layers.Entry, error) {
+	if kind == ServeCacheNative {
+		return fillNative(ctx, configs, temp, dir)
 	}
+	return fillPogreb(ctx, configs, temp, dir)
 }
 
-// fillOPM makes opm's cache in the format that opm has by default.
-func fillOPM(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
+// fillPogreb makes opm's cache in the format that opm has by default.
+func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
 	c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
 	if err != nil {
 		return nil, err
@@ -37,11 +33,11 @@ func fillOPM(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.E
 	if err := declcfg.Validate(c); err != nil {
 		return nil, err
 	}
-	files, err := build.FilesOf(c)
+	files, err := FilesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	whole, release, err := build.DivideCatalog(ctx, build.CatalogInput{FS: configs, Files: files}, temp)
+	whole, release, err := DivideCatalog(ctx, CatalogInput{FS: configs, Files: files}, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +67,7 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	if err != nil {
 		return nil, err
 	}
-	// What the server tells while it loads names a directory of ours, and is what every build of an image would tell.
+	// What the server logs while it loads names a temporary directory, and would be the same in every build.
 	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true})
 	if err != nil {
 		return nil, err

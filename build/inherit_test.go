@@ -6,20 +6,22 @@ import (
 	"testing"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
 )
 
-// What is taken over is each platform's own, gives way to what is asked for, and never says that the image is something else.
-func TestWhatIsTakenOver(t *testing.T) {
+// Labels and annotations are inherited platform by platform, give way to those of the options, and never say that the
+// image is something else.
+func TestInherited(t *testing.T) {
 	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 	o := Options{
 		Platforms: platforms, Labels: map[string]string{"both": "asked"}, Annotations: map[string]string{"note": "asked"},
-		KeptAnnotations: map[string]string{"index": "kept", "note": "kept"},
-		Kept: func(p v1.Platform) Kept {
-			return Kept{
-				Labels:      map[string]string{"arch": p.Architecture, "both": "kept", DatabaseLabel: "/x.db", ConfigsLabel: "/elsewhere"},
-				Annotations: map[string]string{"arch": p.Architecture, "note": "kept"},
-			}
-		},
+		Source: &images.Description{Annotations: map[string]string{"index": "kept", "note": "kept", v1.AnnotationCreated: "once"}},
+	}
+	for _, p := range platforms {
+		v := images.Variant{Platform: p, Annotations: map[string]string{"arch": p.Architecture, "note": "kept", "io.buildah.version": "1"}}
+		v.Config.Config.Labels = map[string]string{"arch": p.Architecture, "both": "kept", DatabaseLabel: "/x.db", ConfigsLabel: "/elsewhere"}
+		o.Source.Variants = append(o.Source.Variants, v)
 	}
 	for _, format := range []Format{FormatOCI, FormatDocker} {
 		o := o

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -20,8 +21,8 @@ func repositoryOf(r types.ImageReference) string {
 	return r.DockerReference().Name()
 }
 
-// lend notes where registries have layers of the image.
-func (i *Image) lend(o *Options) {
+// mountable records where registries have layers of the image.
+func (i *Image) mountable(o *Options) {
 	i.lenders, i.known = map[digest.Digest][]string{}, o.Known
 	add := func(d digest.Digest, repository string) {
 		if repository != "" && !slices.Contains(i.lenders[d], repository) {
@@ -36,7 +37,7 @@ func (i *Image) lend(o *Options) {
 	}
 	defer func() {
 		for _, l := range i.Layers {
-			for _, repository := range o.Known.lenders(l.Digest) {
+			for _, repository := range o.Known.repositories(l.Digest) {
 				add(l.Digest, repository)
 			}
 		}
@@ -52,5 +53,37 @@ func (i *Image) lend(o *Options) {
 		if had[l.Digest] {
 			add(l.Digest, o.Previous.Repository)
 		}
+	}
+}
+
+// maxRepositories is how many repositories are remembered of a layer.
+const maxRepositories = 4
+
+// repositoriesNote is the key of the note of the repositories that have a layer.
+func repositoriesNote(d digest.Digest) digest.Digest { return noteKey("lenders 1", d.String()) }
+
+// repositories are the repositories to which a layer has been pushed, the latest first. They may have lost it: a
+// registry that is asked for it there then says no.
+func (k *Known) repositories(d digest.Digest) []string {
+	if k == nil {
+		return nil
+	}
+	text, ok := k.Notes.Get(repositoriesNote(d))
+	var repositories []string
+	if !ok || json.Unmarshal(text, &repositories) != nil || len(repositories) > maxRepositories {
+		return nil
+	}
+	return repositories
+}
+
+// addRepository puts a repository first among those of a layer.
+func (k *Known) addRepository(d digest.Digest, repository string) {
+	had := k.repositories(d)
+	if len(had) > 0 && had[0] == repository {
+		return
+	}
+	now := append([]string{repository}, slices.DeleteFunc(had, func(r string) bool { return r == repository })...)
+	if text, err := json.Marshal(now[:min(len(now), maxRepositories)]); err == nil {
+		k.Notes.Put(repositoriesNote(d), text)
 	}
 }

@@ -15,36 +15,36 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CompressionAuto makes an index with two images for each platform, twins: the same layers once compressed with gzip and
-// once with zstd. It is for sites where readers meet that know zstd and that do not.
+// CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
+// with zstd. It is for sites where some readers know zstd and others do not.
 const CompressionAuto layers.Compression = "auto"
 
-// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes it and
-// takes those images first; readers that do not know it take the first image for their platform, which has gzip.
+// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
+// it and takes those images first; readers that do not know it take the first image for their platform, which has gzip.
 const AnnotationZstd = "io.github.containers.compression.zstd"
 
-// writeTwins writes the layers in both compressions, and makes an index of the images.
-func writeTwins(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
-	var twins [2]*Image
+// writeBoth writes the layers in both compressions, and makes an index of the images.
+func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
+	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := *o
 		one.Compression = c
 		if i > 0 {
-			one.Warn = nil // the same things would be told twice
+			one.Warn = nil // the same things would be reported twice
 		}
 		var err error
-		if twins[i], err = writeImage(ctx, &one, bases, common); err != nil {
+		if variants[i], err = writeImage(ctx, &one, bases, common); err != nil {
 			return nil, err
 		}
 	}
-	return merge(o, twins[0], twins[1])
+	return merge(o, variants[0], variants[1])
 }
 
-// merge makes one index of an image or index with gzip layers and its twin with zstd ones. Those with gzip come first. Both
-// have the same bases, which belong to the result.
+// merge makes one index of an image or index with gzip layers and the same one with zstd layers. Those with gzip come
+// first. Both have the same bases, which belong to the result.
 func merge(o *Options, plain, dense *Image) (*Image, error) {
 	if len(plain.Platforms) != len(dense.Platforms) {
-		return nil, errors.New("twins for different platforms")
+		return nil, errors.New("the two compressions are for different platforms")
 	}
 	m := &Image{
 		MediaType: v1.MediaTypeImageIndex,
@@ -55,12 +55,12 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 	}
 	index := v1.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
-		Annotations: o.annotations(o.KeptAnnotations),
+		Annotations: o.indexAnnotations(),
 	}
-	for _, twin := range []*Image{plain, dense} {
-		for _, p := range twin.Platforms {
-			d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: p.Digest, Size: int64(len(twin.manifests[p.Digest])), Platform: &p.Platform}
-			if twin == dense {
+	for _, variant := range []*Image{plain, dense} {
+		for _, p := range variant.Platforms {
+			d := v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: p.Digest, Size: int64(len(variant.manifests[p.Digest])), Platform: &p.Platform}
+			if variant == dense {
 				p.Compression = string(layers.Zstd)
 				d.Annotations = map[string]string{AnnotationZstd: "true"}
 			} else {
@@ -69,13 +69,13 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 			index.Manifests = append(index.Manifests, d)
 			m.Platforms = append(m.Platforms, p)
 		}
-		m.addLayers(twin.Layers)
-		copyInto(m.manifests, twin.manifests)
-		copyInto(m.configs, twin.configs)
-		copyInto(m.files, twin.files)
-		copyInto(m.bases, twin.bases)
-		copyInto(m.lazy, twin.lazy)
-		copyInto(m.lenders, twin.lenders)
+		m.addLayers(variant.Layers)
+		copyInto(m.manifests, variant.manifests)
+		copyInto(m.configs, variant.configs)
+		copyInto(m.files, variant.files)
+		copyInto(m.bases, variant.bases)
+		copyInto(m.lazy, variant.lazy)
+		copyInto(m.lenders, variant.lenders)
 	}
 	text, err := json.Marshal(index)
 	if err != nil {
@@ -92,8 +92,8 @@ func copyInto[V any](to, from map[digest.Digest]V) {
 	}
 }
 
-// withoutZstd is an index without the images of which it has twins that every reader can read; the library would choose the
-// others. What is no index of that kind comes back as it is.
+// withoutZstd is an index without the zstd images that it has with gzip too, which every reader can read; the library
+// would choose the others. What is no index of that kind comes back as it is.
 func withoutZstd(text []byte) []byte {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {

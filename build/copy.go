@@ -1,0 +1,85 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories
+// have its layers now. A layer of the cache can turn out not to be what the cache remembers, which only shows when a
+// destination asks for its bytes: then the image is built again without the cache, with another digest, and copied.
+// Nothing else may use the image meanwhile.
+func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
+	results, err := images.Copy(ctx, i, dests, o)
+	var stale *staleError
+	if errors.As(err, &stale) && i.rebuild != nil {
+		if i.warn != nil {
+			i.warn(fmt.Sprintf("layer %s is not what the cache remembers: the image is built without the cache", stale.Layer))
+		}
+		if err := i.renew(ctx); err != nil {
+			return nil, err
+		}
+		results, err = images.Copy(ctx, i, dests, o)
+	}
+	if err == nil {
+		i.pushed(results)
+	}
+	return results, err
+}
+
+// renew builds the image again without the cache.
+func (i *Image) renew(ctx context.Context) error {
+	if err := i.release(); err != nil {
+		return err
+	}
+	fresh, err := i.rebuild(ctx)
+	if err != nil {
+		return err
+	}
+	fresh.work = i.work
+	*i = *fresh
+	return nil
+}
+
+// rebuilds lets [Image.Copy] build the image again if layers of it come from the cache.
+func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image, error)) {
+	if o.Known == nil {
+		return
+	}
+	o.Known = nil
+	i.warn = o.Warn
+	i.rebuild = func(ctx context.Context) (*Image, error) { return again(ctx, o) }
+}
+
+// pushed remembers, for the images of later builds, which repositories have the layers now: another repository of the
+// same registry can mount them.
+func (i *Image) pushed(results []images.Result) {
+	if i.known == nil {
+		return
+	}
+	layer := map[string]bool{}
+	for _, l := range i.Layers {
+		layer[l.Digest.String()] = true
+	}
+	for _, r := range results {
+		at, err := images.Parse(r.Destination)
+		if err != nil || at.Transport != images.Docker {
+			continue
+		}
+		ref, err := docker.ParseReference("//" + at.Name)
+		if err != nil {
+			continue
+		}
+		repository := repositoryOf(ref)
+		for _, b := range r.Blobs {
+			if layer[b.Digest.String()] {
+				i.known.addRepository(b.Digest, repository)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package build
+
+import (
+	"maps"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+)
+
+// passingAnnotations begin annotations about the very manifest that has them: when and from what it was built, and what
+// tools noted for themselves. They are not inherited.
+var passingAnnotations = [...]string{
+	v1.AnnotationBaseImageDigest, v1.AnnotationBaseImageName, v1.AnnotationCreated, v1.AnnotationRefName,
+	"com.docker.", "vnd.docker.", "containerd.io/", "io.containerd.", "io.buildah.", "io.podman.", "io.github.containers.", "dev.cosign", "dev.sigstore.",
+}
+
+// inheritable are the annotations that stay true of an image that is built from another.
+func inheritable(all map[string]string) map[string]string {
+	out := map[string]string{}
+next:
+	for key, value := range all {
+		for _, prefix := range passingAnnotations {
+			if strings.HasPrefix(key, prefix) {
+				continue next
+			}
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// inherited are the labels and the annotations of [Options.Source] for a platform: those of the image for the platform,
+// for its architecture in another variant, or else of the first image.
+func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]string) {
+	if o.Source == nil || len(o.Source.Variants) == 0 {
+		return nil, nil
+	}
+	v, best := o.Source.Variants[0], 0
+	for _, other := range o.Source.Variants {
+		fits := 0
+		if other.Platform.OS == p.OS && other.Platform.Architecture == p.Architecture {
+			fits = 1
+			if other.Platform.Variant == p.Variant {
+				fits = 2
+			}
+		}
+		if fits > best {
+			v, best = other, fits
+		}
+	}
+	return v.Config.Config.Labels, inheritable(v.Annotations)
+}
+
+// manifestAnnotations are those of the manifest for a platform.
+func (o *Options) manifestAnnotations(p v1.Platform) map[string]string {
+	_, annotations := o.inherited(p)
+	return o.annotations(annotations)
+}
+
+// indexAnnotations are those of the index.
+func (o *Options) indexAnnotations() map[string]string {
+	if o.Source == nil {
+		return o.Annotations
+	}
+	return o.annotations(inheritable(o.Source.Annotations))
+}
+
+// annotations are all of a manifest or an index: Annotations win over inherited ones. The docker format has none.
+func (o *Options) annotations(inherited map[string]string) map[string]string {
+	if o.Format == FormatDocker || len(inherited) == 0 {
+		return o.Annotations
+	}
+	all := maps.Clone(inherited)
+	maps.Copy(all, o.Annotations)
+	return all
+}
+
+// LinuxPlatforms are the platforms of an image that a catalog can be served on, and the other ones.
+func LinuxPlatforms(d *images.Description) (linux, others []v1.Platform) {
+	for _, v := range d.Variants {
+		p := v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture, Variant: v.Platform.Variant}
+		if p.OS == "linux" {
+			linux = append(linux, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return linux, others
+}

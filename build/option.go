@@ -1,0 +1,124 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// Option is an option of [New].
+type Option func(*Builder) error
+
+// WithPlatforms says which platforms the images are for, such as "linux/amd64" or "linux/arm64/v8"; several make an
+// index.
+func WithPlatforms(platforms ...string) Option {
+	return func(b *Builder) error {
+		b.platforms = nil
+		for _, text := range platforms {
+			p, err := ParsePlatform(text)
+			if err != nil {
+				return err
+			}
+			b.platforms = append(b.platforms, p)
+		}
+		if len(b.platforms) == 0 {
+			b.platforms = defaultPlatforms()
+		}
+		return nil
+	}
+}
+
+// WithBase puts an image below everything else. Its name is one that [images.ParseSource] reads.
+func WithBase(name string) Option { return set(func(b *Builder) { b.base = name }) }
+
+// WithServer says what serves the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a
+// file, which is for one platform only. Without it the base serves if it starts a server, and the embedded server does
+// otherwise. A program that was not built with embedded servers needs this option.
+func WithServer(server string) Option { return set(func(b *Builder) { b.server = server }) }
+
+// WithServeCaches says which serve caches are in the image, in place of the native one; none says that there are none.
+func WithServeCaches(kinds ...ServeCache) Option { return set(func(b *Builder) { b.caches = kinds }) }
+
+// WithCacheDir remembers layers in a directory, which belongs to this user: an unchanged package is not packed again.
+// The command's is $XDG_CACHE_HOME/bindery.
+func WithCacheDir(dir string) Option { return set(func(b *Builder) { b.cacheDir = dir }) }
+
+// WithTempDir says where files are that an image needs until it is closed, in place of the system's directory.
+func WithTempDir(dir string) Option { return set(func(b *Builder) { b.tempDir = dir }) }
+
+// WithClient says how base images and previous images are read, in place of a client that uses what is configured on
+// the machine. It must be open until the images are closed.
+func WithClient(client *images.Client) Option { return set(func(b *Builder) { b.client = client }) }
+
+// WithPrevious keeps packages in the layers that they share in an earlier image, and lets its registry lend the layers.
+func WithPrevious(name string) Option { return set(func(b *Builder) { b.previous = name }) }
+
+// WithFormat says in which format manifests are, [FormatOCI] or [FormatDocker].
+func WithFormat(f Format) Option { return set(func(b *Builder) { b.o.Format = f }) }
+
+// WithCompression says how layers are compressed, see [Options].
+func WithCompression(c layers.Compression) Option {
+	return set(func(b *Builder) { b.o.Compression = c })
+}
+
+// WithLabels adds labels. It can be given several times.
+func WithLabels(labels map[string]string) Option {
+	return set(func(b *Builder) { b.o.Labels = merged(b.o.Labels, labels) })
+}
+
+// WithAnnotations adds annotations of manifests. It can be given several times.
+func WithAnnotations(annotations map[string]string) Option {
+	return set(func(b *Builder) { b.o.Annotations = merged(b.o.Annotations, annotations) })
+}
+
+// WithCreated is the time in the configuration of the image, in place of 1970.
+func WithCreated(t time.Time) Option { return set(func(b *Builder) { b.o.Created = t }) }
+
+// WithMaxLayers bounds the number of layers; packages share some where there are more of them.
+func WithMaxLayers(n int) Option { return set(func(b *Builder) { b.o.MaxLayers = n }) }
+
+// WithJobs says how many layers are written at a time, in place of one per processor.
+func WithJobs(n int) Option { return set(func(b *Builder) { b.o.Jobs = n }) }
+
+// WithWarn is called with what is noticed in the content of images, by one goroutine at a time for each image.
+func WithWarn(warn func(string)) Option { return set(func(b *Builder) { b.o.Warn = warn }) }
+
+// set is an option that cannot fail.
+func set(f func(*Builder)) Option {
+	return func(b *Builder) error {
+		f(b)
+		return nil
+	}
+}
+
+func merged(all, more map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, all)
+	maps.Copy(out, more)
+	return out
+}
+
+// defaultPlatforms are linux on the architecture of this machine.
+func defaultPlatforms() []v1.Platform {
+	return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
+}
+
+// ParsePlatform reads linux/ARCH or linux/ARCH/VARIANT.
+func ParsePlatform(text string) (v1.Platform, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {
+		return v1.Platform{}, fmt.Errorf("invalid platform %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	}
+	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
+	if len(parts) == 3 {
+		p.Variant = parts[2]
+	}
+	return p, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"runtime"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
+	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/internal/version"
+	"github.com/operator-bindery/bindery/layers"
+)
+
+// formFlags say in which form an image is written. They mean the same in every command that builds images.
+func formFlags(group string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label, over those of the base and the source", Category: group},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: group},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: group},
+	}
+}
+
+// layerFlags say which layers an image of a catalog has.
+func layerFlags(group string) []cli.Flag {
+	return []cli.Flag{serveCacheFlag(group), maxLayersFlag(group), previousFlag(group), trustFlag(group)}
+}
+
+func maxLayersFlag(group string) cli.Flag {
+	return &cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included; container engines take some 125", Category: group}
+}
+
+// binaryImageFlags say what serves the image of a catalog that comes from another image or an edit.
+func binaryImageFlags(group string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "`IMAGE` that the server comes from, with everything else in it", DefaultText: "an empty image with this program's server", Category: group},
+		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the binary image, if it starts one",
+			Usage: "what serves: static program `FILE`, \"base\" for /bin/opm of the binary image, \"embedded\" for this program's, \"none\""},
+	}
+}
+
+// platformsFlag says which platforms an image is for.
+func platformsFlag(group, otherwise string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index", DefaultText: otherwise, Category: group}
+}
+
+func dryRunFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"}
+}
+
+// buildOptions reads [formFlags] and the flags about base and layers, as far as a command has them.
+func (p *program) buildOptions(c *cli.Context) (build.Options, error) {
+	if n := c.Int("max-layers"); c.IsSet("max-layers") && n < 1 {
+		return build.Options{}, cmdline.Usagef("invalid --max-layers value %d, expected a positive number", n)
+	}
+	o := build.Options{Format: build.Format(c.String("format")), MaxLayers: c.Int("max-layers"), Jobs: c.Int("jobs")}
+	o.Warn = func(text string) { p.log.Warn(text) }
+	if o.Format != build.FormatOCI && o.Format != build.FormatDocker {
+		return o, cmdline.Usagef("invalid --format value %q, expected (oci|docker)", o.Format)
+	}
+	var err error
+	if o.Compression = build.CompressionAuto; c.String("compression") != string(build.CompressionAuto) {
+		if o.Compression, err = layers.ParseCompression(c.String("compression")); err != nil {
+			return o, cmdline.Usagef("invalid --compression value %q, expected (gzip|zstd|auto)", c.String("compression"))
+		}
+	}
+	if o.Labels, err = cmdline.Pairs("label", c.StringSlice("label")); err != nil {
+		return o, err
+	}
+	if o.Annotations, err = cmdline.Pairs("annotation", c.StringSlice("annotation")); err != nil {
+		return o, err
+	}
+	if o.Created, err = sourceDate(); err != nil {
+		return o, err
+	}
+	if base := c.String("base"); base != "scratch" && base != "" {
+		client, err := p.client(c)
+		if err != nil {
+			return o, err
+		}
+		if o.Base, err = client.Reference(base); err != nil {
+			return o, &cmdline.Error{Class: cmdline.ClassUsage, Object: base, Err: err}
+		}
+	}
+	return o, nil
+}
+
+// catalogOptions are those of images of catalogs and indexes: with serve caches, and with the layers of earlier builds.
+func (p *program) catalogOptions(c *cli.Context) (build.Options, error) {
+	o, err := p.buildOptions(c)
+	if err == nil {
+		err = p.setCaches(c, &o)
+	}
+	if err == nil {
+		o.Known, err = p.known(c)
+	}
+	return o, err
+}
+
+// previousOptions reads [previousFlag] and [trustFlag]. An image that goes to a registry may have layers of the one
+// that it is built from.
+func previousOptions(c *cli.Context) (indeximage.Previous, error) {
+	p := indeximage.Previous{Name: c.String("previous"), Trusted: c.Bool("trust-previous"), FromSource: pushes(c)}
+	if p.Trusted && p.Name == "" {
+		return p, cmdline.Usagef("--trust-previous needs --previous")
+	}
+	return p, nil
+}
+
+// imageSpec reads [binaryImageFlags], [formFlags] and [layerFlags] of the commands that build images of other catalogs.
+func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
+	s := &indeximage.Spec{Server: c.String("server"), Embedded: &p.embedded, Registry: registryOptions(c), Program: version.Program(), Log: p.log}
+	if s.Build, err = p.catalogOptions(c); err != nil {
+		return nil, err
+	}
+	if len(c.StringSlice("platform")) > 0 {
+		if s.Platforms, err = platforms(c); err != nil {
+			return nil, err
+		}
+	}
+	if s.Server == build.ServerBase && s.Build.Base == nil {
+		return nil, cmdline.Usagef("--server base: there is no --binary-image that could have a server")
+	}
+	if s.Previous, err = previousOptions(c); err != nil {
+		return nil, err
+	}
+	s.Images, err = p.client(c)
+	return s, err
+}
+
+// setServer reads --server of the commands whose images have this program's server unless another one is named, and
+// --platform.
+func (p *program) setServer(c *cli.Context, o *build.Options) error {
+	of, err := platforms(c)
+	if err != nil {
+		return err
+	}
+	o.Platform = of[0]
+	server := c.String("server")
+	switch {
+	case server == "":
+		server = build.ServerEmbedded
+	case server == build.ServerNone && len(of) > 1:
+		return cmdline.Usagef("--server none is for an image of one platform")
+	}
+	return o.SetServer(server, of, &p.embedded)
+}
+
+// platforms reads [platformsFlag]; without it the image is for Linux on this machine's architecture.
+func platforms(c *cli.Context) ([]v1.Platform, error) {
+	list, err := cmdline.List(c.StringSlice("platform"))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, nil
+	}
+	var out []v1.Platform
+	for _, text := range list {
+		p, err := parsePlatform(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func parsePlatform(text string) (v1.Platform, error) {
+	p, err := build.ParsePlatform(text)
+	if err != nil {
+		return p, cmdline.Usagef("invalid --platform value %q, expected linux/ARCH or linux/ARCH/VARIANT", text)
+	}
+	return p, nil
+}

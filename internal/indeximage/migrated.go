@@ -1,0 +1,108 @@
+package indeximage
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/migrate"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Migrated is what differs between the images of migrated catalogs.
+type Migrated struct {
+	// From describes the image that the catalog comes from, nil if it comes from none: its platforms, labels and
+	// annotations are inherited.
+	From *images.Description
+	// Work is a private directory for the files of the layers.
+	Work string
+	// Jobs, Warn and Events are those of [build.Options] and [build.ReadOptions].
+	Jobs   int
+	Warn   func(declcfg.Position, string)
+	Events func(build.Layer)
+}
+
+// Migrated builds the image of a migration that is prepared. The image needs the directory of the migration and m.Work
+// until it has been copied.
+func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*build.Image, error) {
+	root, err := declcfg.OpenDir(p.Dir())
+	if err != nil {
+		return nil, err
+	}
+	// An image that is not valid would not be served.
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Known: s.Build.Known, Program: s.Program})
+	if err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // what was loaded, and what the migration took
+	of, err := s.platformsOf(m.From)
+	if err != nil {
+		return nil, err
+	}
+	source := ""
+	if m.From != nil {
+		source = m.From.Name
+	}
+	o, err := s.optionsFor(ctx, of, source, m.Work)
+	if err != nil {
+		return nil, err
+	}
+	o.Source, o.Jobs, o.Events = m.From, m.Jobs, m.Events
+	return build.Catalog(ctx, build.CatalogInput{FS: root, Files: files}, o)
+}
+
+// platformsOf are the platforms of an image: those that were asked for, else those of its source.
+func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
+	switch {
+	case s.Platforms != nil:
+		return s.Platforms, nil
+	case from == nil:
+		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, nil
+	}
+	of, others := build.LinuxPlatforms(from)
+	for _, p := range others {
+		s.Log.Warn(fmt.Sprintf("%s: left out the platform %s/%s: catalogs are served on Linux", images.WithoutCredentials(from.Name), p.OS, p.Architecture))
+	}
+	if len(of) == 0 {
+		return nil, fmt.Errorf("%q is for no platform of Linux: --platform says which the catalog is for", images.WithoutCredentials(from.Name))
+	}
+	return of, nil
+}
+
+// CheckPlatforms checks, where a migration is to be verified, that what is read for one platform of an image is what it
+// holds for all platforms that the new image will be for. from may be nil.
+func (s *Spec) CheckPlatforms(ctx context.Context, from *images.Description, o migrate.Options) error {
+	if !o.Verify || from == nil || len(from.Variants) == 1 {
+		return nil
+	}
+	of, err := s.platformsOf(from)
+	if err != nil {
+		return err
+	}
+	return sameOnAll(ctx, from, of, o.Render)
+}
+
+// CheckUnmoved fails if the name of an image stood for another one when its labels were read than when its content was.
+// from may be nil.
+func CheckUnmoved(from *images.Description, r *migrate.Report) error {
+	if from == nil {
+		return nil
+	}
+	if _, now, named := strings.Cut(r.Image, "@sha256:"); named && "sha256:"+now != from.Top.String() {
+		return fmt.Errorf("%q changed while it was read: it stood for %s and then for sha256:%s", images.WithoutCredentials(from.Name), from.Top, now)
+	}
+	return nil
+}
+
+// IsImage reports whether a reference is one to an image. An error about it comes from what reads it.
+func IsImage(ref string) bool {
+	kind, err := render.Classify(ref)
+	return err == nil && kind == render.Image
+}

@@ -1,0 +1,131 @@
+package indeximage
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// Spec says what images have in common. It is safe for concurrent use.
+type Spec struct {
+	// Build are the options of all images. Dir, System, Source, Platforms, Previous and what serves are set for each.
+	Build build.Options
+	// Platforms are those that were asked for; nil means those of the source.
+	Platforms []v1.Platform
+	// Server is what serves, see [build.Options.SetServer], with the servers in Embedded.
+	Server   string
+	Embedded *build.Embedded
+	// Previous is the image whose layers are kept.
+	Previous Previous
+	// Images reads the previous image and those that catalogs come from, over Registry.
+	Images   *images.Client
+	Registry images.Registry
+	// Program names the program that validates, see [build.ReadOptions].
+	Program string
+	Log     *slog.Logger
+}
+
+// Previous is an earlier image of the same catalog.
+type Previous struct {
+	Name string
+	// Trusted believes what the image says about the contents of its layers.
+	Trusted bool
+	// FromSource takes the image that the catalog comes from where there is no name: its registry has the layers that
+	// do not change. It is for images that are pushed to a registry.
+	FromSource bool
+}
+
+// Read reads the image of a name; nil without a name, and where there is no such image.
+func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Logger) (*build.Previous, error) {
+	if p.Name == "" {
+		return nil, nil
+	}
+	previous, err := build.ReadPrevious(ctx, client, p.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case previous == nil:
+		log.Warn(fmt.Sprintf("there is no image %s: its layers are not looked at", images.WithoutCredentials(p.Name)))
+		return nil, nil
+	case len(previous.Groups) == 0:
+		log.Warn(fmt.Sprintf("image %s does not tell which packages share its layers: it is of the docker format, or of another program", images.WithoutCredentials(p.Name)))
+	}
+	previous.Trusted = p.Trusted
+	return previous, nil
+}
+
+// ReadOr is Read for an image that is built from another one, which lends its layers where there is no previous image.
+// The layers are divided by the rule then, as those of any catalog.
+func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client, log *slog.Logger) (*build.Previous, error) {
+	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
+		return p.Read(ctx, client, log)
+	}
+	lender, err := build.ReadPrevious(ctx, client, source)
+	if err != nil || lender == nil {
+		// What was wanted of the source has been read: without a lender more bytes move, and nothing else.
+		log.Debug("the source lends no layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
+		return nil, context.Cause(ctx)
+	}
+	lender.Groups = nil
+	return lender, nil
+}
+
+// optionsFor are the options of the image of one catalog: for these platforms, of this source, in the directory dir.
+func (s *Spec) optionsFor(ctx context.Context, of []v1.Platform, source, dir string) (_ build.Options, err error) {
+	o := s.Build
+	o.Dir = dir
+	if o.System, err = s.Registry.System(dir); err != nil {
+		return o, err
+	}
+	if o.Previous, err = s.Previous.ReadOr(ctx, source, s.Images, s.Log); err != nil {
+		return o, err
+	}
+	return o, o.SetServer(s.Server, of, s.Embedded)
+}
+
+// Edited are the options of the image of an edited index. With inherit the image has the labels and annotations of the
+// one that the index came from. It fails with [render.ErrPlatformsDiffer] if that holds another catalog for one of the
+// platforms.
+func (s *Spec) Edited(ctx context.Context, x *Index, from string, inherit bool, dir string, ro render.Options) (o build.Options, err error) {
+	of := s.Platforms
+	var d *images.Description
+	source := ""
+	if x.Image != nil {
+		source = x.Image.Name
+		if d, err = s.Images.Describe(ctx, from); err != nil {
+			return o, err
+		}
+		if of == nil {
+			of, _ = build.LinuxPlatforms(d)
+		}
+	}
+	if len(of) == 0 {
+		of = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
+	}
+	if d != nil {
+		if err := sameOnAll(ctx, d, append(slices.Clone(of), x.Image.Platform), ro); err != nil {
+			return o, err
+		}
+	}
+	if o, err = s.optionsFor(ctx, of, source, dir); err == nil && inherit {
+		o.Source = d
+	}
+	return o, err
+}
+
+// sameOnAll checks that what was read for one of the platforms is what the image holds for all of them.
+func sameOnAll(ctx context.Context, d *images.Description, of []v1.Platform, ro render.Options) error {
+	return render.SameOnAll(ctx, d, func(p v1.Platform) bool {
+		return slices.ContainsFunc(of, func(w v1.Platform) bool {
+			return w.OS == p.OS && w.Architecture == p.Architecture && w.Variant == p.Variant
+		})
+	}, ro)
+}

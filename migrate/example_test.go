@@ -1,0 +1,56 @@
+package migrate_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/migrate"
+)
+
+// An index database becomes a catalog directory, with proof that nothing was lost.
+func ExampleRun() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	report, err := migrate.Run(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"), migrate.Options{Verify: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range report.Packages {
+		fmt.Println(p.Name, p.Output.Bundles, "bundles in", p.Output.Channels, "channels")
+	}
+	fmt.Println("nothing was lost:", report.Verification.Same)
+	// Output:
+	// etcd 6 bundles in 3 channels
+	// silicom-sts-operator 6 bundles in 2 channels
+	// nothing was lost: true
+}
+
+// The output of a prepared migration is complete before it is in place.
+func ExamplePrepare() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	prepared, err := migrate.Prepare(context.Background(), "../testdata/db/small.db", filepath.Join(dir, "catalog"), migrate.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	packages, err := os.ReadDir(prepared.Dir())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(packages), "packages are ready")
+	if err := prepared.Commit(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: 2 packages are ready
+}

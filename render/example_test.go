@@ -1,0 +1,74 @@
+package render_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/render"
+)
+
+// A bundle in a registry becomes a blob of a catalog. For a registry with TLS that is configured on the machine the
+// options can be empty.
+func ExampleReference() {
+	ctx := context.Background()
+	registry := testregistry.Start()
+	defer registry.Close()
+	pushBundle(ctx, registry.Host()+"/acme/etcd:v0.9.4")
+	client, err := images.NewClient(images.ClientOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	blobs, err := render.Reference(ctx, registry.Host()+"/acme/etcd:v0.9.4", render.Options{Images: client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for blob, err := range blobs {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(blob.BlobSchema(), blob.BlobName(), len(blob.(*declcfg.Bundle).RelatedImages), "images")
+	}
+	// Output: olm.bundle etcdoperator.v0.9.4 2 images
+}
+
+// Files and directories need no options at all.
+func ExampleReference_directory() {
+	blobs, err := render.Reference(context.Background(), "../testdata/bundles/etcd/0.9.4", render.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	catalog, err := declcfg.Collect(blobs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(catalog.Bundles[0].Package, catalog.Bundles[0].Name)
+	// Output: etcd etcdoperator.v0.9.4
+}
+
+// pushBundle pushes the image of a bundle.
+func pushBundle(ctx context.Context, name string) {
+	b, err := build.New(build.WithPlatforms("linux/amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	dest, err := images.Parse("docker://" + name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := img.Copy(ctx, []images.Destination{dest}, images.CopyOptions{Registry: images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}}); err != nil {
+		log.Fatal(err)
+	}
+}
