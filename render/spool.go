@@ -42,7 +42,7 @@ func (s *blobSpool) put(b *declcfg.Bundle) (spooled, error) {
 	}
 	at, err := s.s.Append(declcfg.AppendJSON(nil, b, false))
 	if err != nil {
-		return spooled{}, fmt.Errorf("hold back what is rendered already: %w", err)
+		return spooled{}, fmt.Errorf("buffer the rendered blobs: %w", err)
 	}
 	return spooled{blob: &declcfg.Bundle{Name: b.Name, Package: b.Package}, at: at}, nil
 }

@@ -53,10 +53,9 @@ func newApp(p *program) *cli.App {
 		HelpName: name,
 		Version:  version.Release,
 		Usage:    "bind operator bundles into catalogs and catalogs into images",
-		Description: "It needs no daemon, no root and no other program. Catalogs are file-based (a directory of JSON or YAML)\n" +
-			"or SQLite index databases; images are written to registries, OCI layouts,\n" +
-			"archives and the store of podman.\n\n" +
-			"Flags may stand before or after arguments. Lists are separated by commas or given by repeating a flag.",
+		Description: "Needs no daemon, no root and no other program. A catalog is file-based (a directory of JSON or YAML) or a SQLite\n" +
+			"index database. Images are written to registries, OCI layouts, archives and podman's storage.\n\n" +
+			"Flags may precede or follow arguments. Separate list values with commas, or repeat the flag.",
 		Flags:  p.globalFlags(),
 		Before: p.readGlobals,
 		Action: p.root,
@@ -118,16 +117,16 @@ func (p *program) group(c *cli.Context) error {
 
 func (p *program) globalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL` of what is told on standard error (debug|info|warn|error)", EnvVars: env("log-level")},
-		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of what is told on standard error (text|json)", EnvVars: env("log-format"), DefaultText: "text"},
-		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of the error (text|json)", EnvVars: env("error-format")},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "tell errors only", EnvVars: env("quiet")},
-		&cli.BoolFlag{Name: "no-progress", Usage: "draw no progress bars, also on a terminal", EnvVars: env("no-progress")},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "log messages of this `LEVEL` and above to standard error (debug|info|warn|error)", EnvVars: env("log-level")},
+		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of log messages (text|json)", EnvVars: env("log-format"), DefaultText: "text"},
+		&cli.StringFlag{Name: "error-format", Value: "text", Usage: "`FORMAT` of error messages (text|json)", EnvVars: env("error-format")},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "log errors only", EnvVars: env("quiet")},
+		&cli.BoolFlag{Name: "no-progress", Usage: "do not draw progress bars", EnvVars: env("no-progress")},
 		&cli.BoolFlag{Name: "version", Usage: "print the version"},
 		&cli.BoolFlag{Name: "skip-tls-verify", Usage: "do not verify the certificates of registries", EnvVars: env("skip-tls-verify")},
-		&cli.BoolFlag{Name: "use-http", Usage: "speak plain HTTP with registries", EnvVars: env("use-http")},
-		&cli.BoolFlag{Name: "skip-tls", Usage: "as --use-http", Hidden: true},
-		&cli.BoolFlag{Name: "debug", Usage: "as --log-level debug", Hidden: true},
+		&cli.BoolFlag{Name: "use-http", Usage: "use plain HTTP for registries", EnvVars: env("use-http")},
+		&cli.BoolFlag{Name: "skip-tls", Usage: "alias of --use-http", Hidden: true},
+		&cli.BoolFlag{Name: "debug", Usage: "alias of --log-level debug", Hidden: true},
 	}
 }
 

@@ -278,7 +278,7 @@ func TestInitializeTellsAllProblems(t *testing.T) {
 			t.Errorf("%q is not in %+v", want, got)
 		}
 	}
-	if got := runProgram(t, dir, "initializer"); got.status != 1 || !strings.Contains(got.stderr, "is no database") || !strings.Contains(got.stderr, "level=fatal") {
+	if got := runProgram(t, dir, "initializer"); got.status != 1 || !strings.Contains(got.stderr, "is not a database") || !strings.Contains(got.stderr, "level=fatal") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {

@@ -27,9 +27,9 @@ func (p *program) buildCommand() *cli.Command {
 
 func (p *program) buildCatalogCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
-		platformsFlag("what", "linux and this machine's"),
-		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Usage: "`IMAGE` below the catalog", Category: "what"},
-		&cli.StringFlag{Name: "server", Usage: "static program `FILE` that serves, in place of the one inside; \"none\" for an image without", Category: "what"},
+		platformsFlag("what", "linux and this machine's architecture"),
+		&cli.StringFlag{Name: "base", Aliases: []string{"binary-image"}, Value: "scratch", Usage: "base `IMAGE` of the catalog image", Category: "content"},
+		&cli.StringFlag{Name: "server", Usage: "server of the image: static program `FILE` in place of the embedded one, or \"none\"", Category: "content"},
 	}, formFlags("what"), layerFlags("what"), []cli.Flag{
 		migrateLevelFlag("what"),
 		inCategory(compatFlag(), "what"),
@@ -43,15 +43,14 @@ func (p *program) buildCatalogCommand() *cli.Command {
 		Name:      "catalog",
 		Usage:     "build a catalog image from a directory or a database",
 		ArgsUsage: "DIR|DB",
-		Description: "The catalog is validated, packed one layer a package, and written wherever --push, --load and --output say; without\n" +
-			"them an OCI layout named after the image (NAME.oci) is written to the working directory. The same input gives the same\n" +
-			"digest on any machine; the time in the configuration is SOURCE_DATE_EPOCH, or 1970, and\n" +
-			"files in layers are of 1970. Each line of standard output is a place\n" +
-			"that was written, the last one is the image's name with its digest.\n\n" +
-			"Every file in DIR is read as a part of the catalog, hidden ones as well. What else is there, such as .git or README.md,\n" +
-			"is left out if a file .indexignore in DIR names it, in the syntax of .gitignore.\n\n" +
-			"Where there are more packages than layers (--max-layers), some share one. Which ones depends on names and sizes alone;\n" +
-			"--previous keeps them together as they are in an earlier image. --plan shows it." +
+		Description: "The catalog is validated, packed into one layer per package, and written to the destinations of --push, --load and\n" +
+			"--output; without them to the OCI layout NAME.oci in the working directory. The build is reproducible: the creation\n" +
+			"time is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970. Standard output lists the destinations, one\n" +
+			"per line, and last the image's name with its digest.\n\n" +
+			"Every file in DIR is read as part of the catalog, including hidden ones. List other files, such as .git or README.md,\n" +
+			"in DIR/.indexignore, in the syntax of .gitignore.\n\n" +
+			"If there are more packages than layers (--max-layers), packages share layers. The grouping depends on names and sizes\n" +
+			"only; --previous keeps that of an earlier image. --plan shows it." +
 			examples("bindery build catalog catalog -t registry.example.com/acme/catalog:v1",
 				"bindery build catalog index.db -t acme/catalog:v1 --output oci-archive:catalog.tar --compression zstd",
 				"bindery build catalog catalog -t registry.example.com/acme/catalog:v1 --push --digest-file digest --dry-run",
@@ -232,7 +231,7 @@ func layerCount(image *build.Image) string {
 	}
 	text := count(image.Totals.Layers, "layer")
 	if known > 0 {
-		text += fmt.Sprintf(" (%d known from before)", known)
+		text += fmt.Sprintf(" (%d cached)", known)
 	}
 	return text
 }

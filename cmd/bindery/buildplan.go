@@ -18,16 +18,16 @@ import (
 
 // previousFlag is about the division of the packages among the layers.
 func previousFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "previous", Usage: "keep packages in the layers that they share in `IMAGE`; one that does not exist yet is passed over", Category: category}
+	return &cli.StringFlag{Name: "previous", Usage: "keep the grouping of packages into layers of `IMAGE`; ignored if it does not exist", Category: category}
 }
 
 // trustFlag is about the layers of the previous image.
 func trustFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "trust-previous", Usage: "believe the image of --previous which layer a content has: unchanged packages are not packed, also without a cache", Category: category}
+	return &cli.BoolFlag{Name: "trust-previous", Usage: "trust the content records of the --previous image: reuse layers of unchanged packages, even without a cache", Category: category}
 }
 
 func planFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and bytes, and build nothing; --metadata-file - prints JSON", Category: "work"}
+	return &cli.BoolFlag{Name: "plan", Usage: "print the layers with their packages and sizes, without building; --metadata-file - prints JSON", Category: "execution"}
 }
 
 // pushes reports whether the image goes to a registry.
@@ -60,7 +60,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 	if err := p.printTable([]string{"LAYER", "BYTES", "PACKAGES", "WHICH"}, rows...); err != nil {
 		return err
 	}
-	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, caches not counted", count(planned.Totals.Packages, "package"),
+	p.log.Info(fmt.Sprintf("%s in %s, %s before compression, without caches", count(planned.Totals.Packages, "package"),
 		count(planned.Totals.Layers, "layer"), cmdline.FormatSize(planned.Totals.Uncompressed)))
 	return nil
 }
@@ -71,7 +71,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(build.Options) (any, error)) (printed bool, err error) {
 	for _, flag := range []string{"digest-file", "iid-file", "image-refs"} {
 		if c.IsSet(flag) {
-			return false, cmdline.Usagef("--%s is about an image, and --plan makes none", flag)
+			return false, cmdline.Usagef("--%s has no effect with --plan, which builds no image", flag)
 		}
 	}
 	if err := checkResultFiles(c, in); err != nil {

@@ -165,7 +165,7 @@ func TestPreviousImageOfOtherCommands(t *testing.T) {
 			t.Errorf("%s: %s without --previous as well", command, got)
 		}
 	}
-	if got := runProgram(t, dir, "bindery", strings.Fields("index rm -f catalog -o p4 -t x:v1 --dry-run --account -"+what)...); got.status != 1 || !strings.Contains(got.stderr, "both for standard output") {
+	if got := runProgram(t, dir, "bindery", strings.Fields("index rm -f catalog -o p4 -t x:v1 --dry-run --account -"+what)...); got.status != 1 || !strings.Contains(got.stderr, "both write to standard output") {
 		t.Errorf("two accounts on standard output: %+v", got)
 	}
 	if got := runProgram(t, dir, "bindery", "build", "compose", "x.yaml", "--previous", "oci:old:v1"); got.status != 1 || !strings.Contains(got.stderr, "unknown flag: --previous") {

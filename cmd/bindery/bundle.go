@@ -6,7 +6,7 @@ import "github.com/urfave/cli/v2"
 func (p *program) bundleCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "bundle",
-		Usage:  "make, look into and take apart operator bundles",
+		Usage:  "generate, validate, build and unpack operator bundles",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			p.bundleGenerateCommand(),

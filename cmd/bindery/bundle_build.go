@@ -20,27 +20,27 @@ func (p *program) buildBundleCommand(path string) *cli.Command {
 	words := strings.Fields(path)
 	flags := destinationFlags()
 	flags = append(flags,
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "what"})
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` of the bundle or of its manifests, as the argument", Category: "content"})
 	flags = append(append(append(flags, bundleContainerfileFlags()...), metadataFlags("what")...),
-		&cli.BoolFlag{Name: "plain", Usage: "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed", Category: "what"},
-		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it", Category: "what"},
-		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "what"},
-		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "what"},
-		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch", Usage: "`IMAGE` below the bundle", Category: "what"},
-		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names", Category: "what"},
-		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "what"},
+		&cli.BoolFlag{Name: "plain", Usage: "build a plain+v0 bundle: any Kubernetes objects, no package or channels needed", Category: "content"},
+		&cli.BoolFlag{Name: "skip-validation", Usage: "build the bundle whatever is wrong with it", Category: "content"},
+		&cli.BoolFlag{Name: "overwrite", Aliases: []string{"o"}, Usage: "replace annotations.yaml, and write it and bundle.Dockerfile to disk", Category: "content"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` to write a copy of the manifests and the metadata to as well", Category: "content"},
+		&cli.StringFlag{Name: "base", Aliases: []string{"base-image", "binary-image"}, Value: "scratch", Usage: "`IMAGE` below the bundle", Category: "content"},
+		&cli.StringFlag{Name: "platform", Value: "linux/amd64", Usage: "`OS/ARCH` that the image's configuration names", Category: "content"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Usage: "accepted for opm's sake: no builder is needed", Category: "content"},
 		dryRunFlag(), noCacheFlag(), cacheSizeFlag(),
 	)
 	flags = append(flags, formFlags("what")...)
 	return &cli.Command{
 		Name:      words[len(words)-1],
-		Usage:     "build a bundle image from the directory of a bundle",
+		Usage:     "build a bundle image from a bundle directory",
 		ArgsUsage: "DIR",
-		Description: "DIR has the directories manifests and metadata, or it has the manifests and stands beside metadata. A bundle without\n" +
-			"metadata/annotations.yaml gets one, in the image only, from --package, --channels and --default or from package.yaml in the\n" +
-			"directory above. The bundle is validated, and written wherever --push, --load and --output say; without them an OCI layout named after\n" +
-			"the image (NAME.oci) is written to the working directory. The same bundle gives the same digest on any machine. Each line of\n" +
-			"standard output is a place that was written, the last one is the image's name with its digest." +
+		Description: "DIR contains the directories manifests and metadata, or it is the manifests directory beside metadata. If\n" +
+			"metadata/annotations.yaml is missing, the image gets one from --package, --channels and --default, or from package.yaml\n" +
+			"in the parent directory. The bundle is validated and written to the destinations of --push, --load and --output;\n" +
+			"without them to the OCI layout NAME.oci in the working directory. The build is reproducible. Standard output lists the\n" +
+			"destinations, one per line, and last the image's name with its digest." +
 			examples("bindery "+path+" bundle -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery "+path+" bundle/manifests -t acme/etcd:v1 -p etcd -c singlenamespace-alpha --output docker-archive:etcd.tar",
 				"bindery "+path+" bundle -t registry.example.com/acme/etcd:v1 --push --format docker --dry-run",
@@ -63,7 +63,7 @@ func (p *program) buildBundle(c *cli.Context) (err error) {
 	case !slices.Contains([]string{"docker", "podman", "buildah"}, builder):
 		return cmdline.Usagef("%s is not supported image builder", builder)
 	case !c.Bool("push") && !c.Bool("load") && !c.IsSet("output") && !c.Bool("dry-run"):
-		p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry and --load to the store of podman", builder))
+		p.log.Warn(fmt.Sprintf("%s is not used: the image is written to a layout in the working directory; --push writes it to the registry and --load to podman's storage", builder))
 	}
 	o, err := p.buildOptions(c)
 	if err != nil {
@@ -131,7 +131,7 @@ func bundleSourceError(err error) error {
 		return generateError(err)
 	}
 	if errors.Is(err, generate.ErrMetadata) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Hint: "without --package, --channels and --default what is there counts; --overwrite replaces it", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassInput, Hint: "omit --package, --channels and --default to keep the existing annotations, or replace them with --overwrite", Err: err}
 	}
 	return err
 }

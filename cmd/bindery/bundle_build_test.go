@@ -233,11 +233,11 @@ func TestBuildBundleErrors(t *testing.T) {
 		{"no name", "bindery", "build bundle bundle", `required flag(s) "tag" not set`},
 		{"no directory", "bindery", "build bundle -t x:v1", `required flag(s) "directory" not set`},
 		{"unknown builder", "opm", "alpha bundle build -d bundle -t x:v1 -b img", "img is not supported image builder"},
-		{"other words", "bindery", "build bundle bundle -t x:v1 -p other", "hint: without --package"},
+		{"other words", "bindery", "build bundle bundle -t x:v1 -p other", "hint: omit --package"},
 		{"nothing there", "bindery", "build bundle nosuch/manifests -t x:v1", "no such file"},
 		{"invalid", "bindery", "build bundle broken -t x:v1", "hint: --skip-validation"},
 		{"invalid as JSON", "bindery", "build bundle broken -t x:v1 --error-format json", `{"class":3,"message":"broken: the bundle has `},
-		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out", "lies in it"},
+		{"output in the bundle", "bindery", "build bundle bundle -t x:v1 --output oci:bundle/manifests/out", "or inside it"},
 		{"platform", "bindery", "build bundle bundle -t x:v1 --platform windows/amd64", "invalid --platform value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,21 +21,21 @@ import (
 func (p *program) bundleExtractCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "extract",
-		Usage:     "write a bundle into a ConfigMap that exists",
+		Usage:     "write a bundle into an existing ConfigMap",
 		ArgsUsage: "[DIR]",
-		Description: "DIR has the directories manifests and metadata. This is what the Operator Lifecycle Manager runs in the pod that\n" +
-			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. The image in $CONTAINER_IMAGE is noted\n" +
-			"as the source. The cluster is that of $KUBECONFIG, of --kubeconfig, or of the pod; --dry-run needs none." +
+		Description: "DIR contains the directories manifests and metadata. The Operator Lifecycle Manager runs this command in the pod that\n" +
+			"unpacks a bundle: the ConfigMap's data and annotations are replaced by the bundle. $CONTAINER_IMAGE is recorded as the\n" +
+			"source image. The cluster is that of $KUBECONFIG, of --kubeconfig, or of the pod; --dry-run needs none." +
 			examples("bindery bundle extract bundle -c etcd -z --dry-run",
 				"bindery bundle extract -m bundle -n olm -c etcd --dry-run -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"}, Usage: "`DIR` with the bundle, as the argument", DefaultText: "/"},
-			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Usage: "`FILE` that says how to reach the cluster; $KUBECONFIG goes before it"},
+			&cli.StringFlag{Name: "manifestsdir", Aliases: []string{"m"}, Usage: "bundle `DIR`, in place of the argument", DefaultText: "/"},
+			&cli.StringFlag{Name: "kubeconfig", Aliases: []string{"k"}, Usage: "kubeconfig `FILE` of the cluster; $KUBECONFIG takes precedence"},
 			&cli.StringFlag{Name: "configmapname", Aliases: []string{"c"}, Usage: "`NAME` of the ConfigMap"},
 			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "openshift-operator-lifecycle-manager", Usage: "`NAMESPACE` of the ConfigMap"},
-			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit, Usage: "at most `N` bytes of encoded data"},
+			&cli.Int64Flag{Name: "datalimit", Aliases: []string{"l"}, Value: configmap.DefaultLimit, Usage: "maximum size of the encoded data: `N` bytes"},
 			&cli.BoolFlag{Name: "gzip", Aliases: []string{"z"}, Usage: "compress the data"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap and change nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the ConfigMap without updating the cluster"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of --dry-run (yaml|json)", DefaultText: "yaml"},
 		},
 		Action: p.bundleExtract,
@@ -51,7 +51,7 @@ func (p *program) bundleExtract(c *cli.Context) error {
 	case name == "":
 		return cmdline.Usagef("required flag(s) \"configmapname\" not set")
 	case format != "" && !c.Bool("dry-run"):
-		return cmdline.Usagef("--output is the format of --dry-run, which is not given")
+		return cmdline.Usagef("--output requires --dry-run")
 	case c.Int64("datalimit") <= 0:
 		return cmdline.Usagef("invalid --datalimit value %d, expected a number above 0", c.Int64("datalimit"))
 	}
@@ -172,11 +172,11 @@ func clusterError(object string, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case errors.Is(err, kube.ErrNoCluster):
-		e.Class, e.Hint = cmdline.ClassLocal, "--kubeconfig FILE or $KUBECONFIG says how to reach one; --dry-run needs none"
+		e.Class, e.Hint = cmdline.ClassLocal, "set --kubeconfig or $KUBECONFIG; --dry-run needs no cluster"
 	case errors.Is(err, kube.ErrMissing):
-		e.Class, e.Hint = cmdline.ClassNetwork, "\"kubectl create configmap NAME\" makes an empty one; the Operator Lifecycle Manager makes it before it runs this command"
+		e.Class, e.Hint = cmdline.ClassNetwork, "create an empty one with \"kubectl create configmap NAME\"; the Operator Lifecycle Manager creates it before it runs this command"
 	case apierrors.IsForbidden(err):
-		e.Class, e.Hint = cmdline.ClassNetwork, "the verbs \"get\" and \"update\" on this ConfigMap are needed"
+		e.Class, e.Hint = cmdline.ClassNetwork, "this needs the verbs \"get\" and \"update\" on the ConfigMap"
 	case errors.As(err, &status):
 		e.Class = cmdline.ClassNetwork
 	}

@@ -97,11 +97,11 @@ func TestBundleExtractErrors(t *testing.T) {
 		{"no name", config, "bundle extract bundle", `required flag(s) "configmapname" not set`},
 		{"missing", config, "bundle extract bundle -n olm -c nosuch", `error: ConfigMap olm/nosuch: the ConfigMap must exist: configmaps "nosuch" not found`},
 		{"forbidden", config, "bundle extract bundle -n olm -c forbidden --error-format json", `"class":4,"message":"ConfigMap olm/forbidden: configmaps \"forbidden\" is forbidden","object":"olm/forbidden"`},
-		{"no cluster", "", "bundle extract bundle -c cm", "hint: --kubeconfig FILE"},
+		{"no cluster", "", "bundle extract bundle -c cm", "hint: set --kubeconfig"},
 		{"too large", config, "bundle extract bundle -c cm -l 1000", "bundle files exceeded 1000 bytes limit"},
 		{"too large, hint", config, "bundle extract bundle -c cm -l 1000 --error-format json", `"class":6,`},
 		{"no bundle", config, "bundle extract bundle/manifests -c cm", "no such file or directory"},
-		{"output without dry-run", config, "bundle extract bundle -c cm -o yaml", "--output is the format of --dry-run"},
+		{"output without dry-run", config, "bundle extract bundle -c cm -o yaml", "--output requires --dry-run"},
 		{"unknown output", config, "bundle extract bundle -c cm --dry-run -o xml", `invalid --output value "xml"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

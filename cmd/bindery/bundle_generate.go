@@ -25,23 +25,23 @@ func readMetadata(c *cli.Context) generate.Metadata {
 
 func (p *program) bundleGenerateCommand() *cli.Command {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "`DIR` with the manifests, as the argument"},
+		&cli.StringFlag{Name: "directory", Aliases: []string{"d"}, Usage: "manifests `DIR`, in place of the argument"},
 	}
 	flags = append(flags, metadataFlags("")...)
 	return &cli.Command{
 		Name:      "generate",
 		Usage:     "generate the annotations and the Dockerfile of a bundle",
 		ArgsUsage: "[DIR]",
-		Description: "DIR has the manifests. The annotations are written to metadata/annotations.yaml beside it, or with --output-dir into\n" +
+		Description: "DIR contains the manifests. The annotations are written to metadata/annotations.yaml beside it, or with --output-dir to\n" +
 			"that directory together with a copy of the manifests; bundle.Dockerfile is written to the working directory. Package and\n" +
-			"channels that are not given are taken from package.yaml in the directory above DIR. A file that is there with other\n" +
-			"content is an error, unless --overwrite says to replace it. \"build bundle\" needs none of these files." +
+			"channels default to those of package.yaml in the parent directory of DIR. An existing file with different content is an\n" +
+			"error unless --overwrite is set. \"build bundle\" needs none of these files." +
 			examples("bindery bundle generate bundle/manifests -p etcd -c stable,beta -e stable --overwrite",
 				"bindery bundle generate -d bundle/manifests -p etcd -c alpha --output-dir out"),
 		Flags: append(flags,
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "`DIR` for a copy of the manifests and the metadata"},
-			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "`IMAGE` that the Dockerfile starts from"},
-			&cli.BoolFlag{Name: "overwrite", Usage: "replace files that are there with other content"},
+			&cli.StringFlag{Name: "output-dir", Aliases: []string{"u"}, Usage: "copy the manifests and metadata to `DIR`"},
+			&cli.StringFlag{Name: "base-image", Value: "scratch", Usage: "base `IMAGE` of the Dockerfile"},
+			&cli.BoolFlag{Name: "overwrite", Usage: "replace existing files"},
 		),
 		Action: p.bundleGenerate,
 	}
@@ -64,10 +64,10 @@ func (p *program) bundleGenerate(c *cli.Context) error {
 // generateError says what helps against an error of generating metadata.
 func generateError(err error) error {
 	if errors.Is(err, generate.ErrNotInferred) {
-		return &cmdline.Error{Class: cmdline.Classify(err), Hint: "-p PACKAGE and -c CHANNEL,... say it", Err: err}
+		return &cmdline.Error{Class: cmdline.Classify(err), Hint: "set -p PACKAGE and -c CHANNEL,...", Err: err}
 	}
 	if errors.Is(err, generate.ErrExists) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Hint: "--overwrite replaces what is there", Err: err}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Hint: "replace the existing files with --overwrite", Err: err}
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func TestBundleGenerateErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, program, args, want string
 	}{
-		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a", "hint: --overwrite replaces what is there"},
+		{"other content is kept", "bindery", "bundle generate bundle/manifests -p etcd -c a", "hint: replace the existing files with --overwrite"},
 		{"nothing to infer from", "opm", "alpha bundle generate -d bundle/manifests", "please manually input channels and packageName"},
 		{"no manifests", "bindery", "bundle generate bundle -p etcd -c a --overwrite", "contains no yaml files"},
 		{"no directory", "opm", "alpha bundle generate -p etcd -c a", `Error: required flag(s) "directory" not set`},

@@ -44,7 +44,7 @@ func notBundle(ref string, labels map[string]string) error {
 // other ones.
 func catalogHint(dir string) string {
 	if isBundle(dir) {
-		return fmt.Sprintf("%q is a bundle: \"bundle validate\" checks it", filepath.Clean(dir))
+		return fmt.Sprintf("%q is a bundle: check it with \"bundle validate\"", filepath.Clean(dir))
 	}
 	return bundleHint(dir)
 }

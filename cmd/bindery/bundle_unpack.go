@@ -20,19 +20,18 @@ func (p *program) bundleUnpackCommand() *cli.Command {
 		Name:      "unpack",
 		Usage:     "write the files of a bundle image into a directory",
 		ArgsUsage: "REF",
-		Description: "All files of the image are written, with --bundle-only those in its manifests and metadata. The bundle is validated before.\n" +
-			"A directory that is there keeps what it has: nothing in it is replaced. Files get the mode 0644; an image with links or\n" +
-			"devices is refused." +
+		Description: "Writes all files of the image, or with --bundle-only those in its manifests and metadata directories. The bundle is\n" +
+			"validated first. Existing files are never replaced. Files get mode 0644; an image with links or devices is refused." +
 			examples("bindery bundle unpack registry.example.com/acme/etcd:v0.9.4 -o unpacked", "bindery bundle unpack oci:etcd.oci:v1 -o unpacked",
 				"bindery bundle unpack oci:etcd.oci:v1 -o unpacked --bundle-only --skip-validation"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "./", Usage: "`DIR` to write to"},
-			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"}, Usage: "write the bundle whatever is wrong with it"},
-			&cli.BoolFlag{Name: "bundle-only", Usage: "write manifests and metadata, and nothing else that is in the image"},
+			&cli.BoolFlag{Name: "skip-validation", Aliases: []string{"v"}, Usage: "write the bundle even if it is invalid"},
+			&cli.BoolFlag{Name: "bundle-only", Usage: "write only the manifests and metadata of the image"},
 			platformFlag(),
-			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "as --ca-file", Hidden: true},
-			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "as --use-http", Hidden: true},
-			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "as --log-level debug", Hidden: true},
+			&cli.StringFlag{Name: "root-ca", Aliases: []string{"c"}, Usage: "alias of --ca-file", Hidden: true},
+			&cli.BoolFlag{Name: "skip-tls", Aliases: []string{"s"}, Usage: "alias of --use-http", Hidden: true},
+			&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "alias of --log-level debug", Hidden: true},
 		}, imageFlags()...),
 		Action: p.bundleUnpack,
 	}
@@ -109,7 +108,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	}
 	if err := atomicfs.WriteTree(c.Context, out, tree); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err, Hint: "-o DIR names another directory; nothing was written"}
+			return &cmdline.Error{Class: cmdline.ClassLocal, Object: out, Err: err, Hint: "nothing was written; name another directory with -o DIR"}
 		}
 		return err
 	}
@@ -123,5 +122,5 @@ func unpackError(c *cli.Context, ref string, err error) error {
 	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads nothing but manifests and metadata"}
+	return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: err, Hint: "--bundle-only reads only manifests and metadata"}
 }

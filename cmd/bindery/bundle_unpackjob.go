@@ -14,21 +14,21 @@ import (
 func (p *program) bundleUnpackJobCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "unpack-job",
-		Usage:     "print the objects with which a cluster unpacks a bundle image",
+		Usage:     "print the Kubernetes objects that unpack a bundle image",
 		ArgsUsage: "REF",
-		Description: "These are the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager, version 0, creates for a bundle image;\n" +
-			"their name is a function of the reference. No cluster and no registry is asked." +
+		Description: "Prints the ConfigMap, Role, RoleBinding and Job that the Operator Lifecycle Manager, version 0, creates for a bundle\n" +
+			"image. Their name depends on the reference only. Neither a cluster nor a registry is contacted." +
 			examples("bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -n olm",
 				"bindery bundle unpack-job registry.example.com/acme/etcd:v0.9.4 -o json --timeout 0 --catalog-source acme:0d2ac5a1-5b0f-4a0e-8a35-5d7f0e5e3a11"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml", Usage: "`FORMAT` of the objects (yaml|json)"},
-			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm", Usage: "`NAMESPACE` of the objects, that of the catalog source"},
+			&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Value: "olm", Usage: "`NAMESPACE` of the catalog source and the objects"},
 			&cli.StringFlag{Name: "opm-image", Value: unpackjob.DefaultOpmImage, Usage: "`IMAGE` with opm"},
 			&cli.StringFlag{Name: "util-image", Value: unpackjob.DefaultUtilImage, Usage: "`IMAGE` with /bin/cpb"},
-			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout, Usage: "`DURATION` after which the job has failed; 0 means never"},
+			&cli.DurationFlag{Name: "timeout", Value: unpackjob.DefaultTimeout, Usage: "`DURATION` after which the job fails; 0 means never"},
 			&cli.StringFlag{Name: "service-account", Value: "default", Usage: "`NAME` of the pod's service account"},
 			&cli.StringSliceFlag{Name: "pull-secret", Usage: "`NAME` of a secret with credentials for the images"},
-			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser, Usage: "`UID` that the pod runs as; 0 leaves it to the cluster"},
+			&cli.Int64Flag{Name: "user", Value: unpackjob.DefaultUser, Usage: "`UID` of the pod; 0 leaves it to the cluster"},
 			&cli.StringFlag{Name: "catalog-source", Usage: "`NAME:UID` of the catalog source that owns the ConfigMap"},
 		},
 		Action: exactly(1, p.bundleUnpackJob),
@@ -56,7 +56,7 @@ func (p *program) bundleUnpackJob(c *cli.Context) error {
 		o.Owner = &unpackjob.Owner{Name: name, UID: uid}
 	}
 	if transport, _, _ := strings.Cut(o.Image, ":"); slices.Contains(imageTransports(), transport) {
-		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster could not pull it", o.Image),
+		return &cmdline.Error{Class: cmdline.ClassUsage, Object: o.Image, Err: fmt.Errorf("%q is not in a registry: a cluster cannot pull it", o.Image),
 			Hint: "the argument is the name by which the cluster pulls the image, REGISTRY/REPOSITORY:TAG"}
 	}
 	objects, err := unpackjob.New(o)

@@ -59,6 +59,6 @@ func (p *program) validBundle(ctx context.Context, object string, fsys fs.FS, v 
 	if errors.Is(readErr, bundle.ErrLimit) {
 		class = cmdline.ClassLimit
 	}
-	return &cmdline.Error{Class: class, Object: object, Hint: "--skip-validation goes on all the same",
+	return &cmdline.Error{Class: class, Object: object, Hint: "--skip-validation ignores these errors",
 		Err: fmt.Errorf("%s: the bundle has %s:\n%s", object, count(len(wrong), "error"), strings.Join(firstProblems(wrong, "errors"), "\n"))}
 }

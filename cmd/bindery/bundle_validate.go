@@ -26,14 +26,14 @@ func (p *program) bundleValidateCommand() *cli.Command {
 	}
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "select", Aliases: []string{"s"}, Usage: "also run the validator `NAME`"},
-		&cli.StringFlag{Name: "kubernetes-version", Usage: "`VERSION` for which APIs that it has not are errors, such as 1.25"},
-		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, whatever it says of itself"},
-		&cli.BoolFlag{Name: "strict", Usage: "take warnings for errors"},
+		&cli.StringFlag{Name: "kubernetes-version", Usage: "report APIs that `VERSION` does not have as errors, such as 1.25"},
+		&cli.BoolFlag{Name: "plain", Usage: "check it as a plain+v0 bundle, regardless of its annotations"},
+		&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
 		&cli.StringFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`REF` in place of the argument"},
-		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true, Usage: "accepted and not needed (docker|podman|none)"},
+		&cli.StringFlag{Name: "image-builder", Aliases: []string{"b"}, Value: "docker", Hidden: true, Usage: "ignored: no image builder is needed (docker|podman|none)"},
 	}
-	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json)"}
-	validators := &cli.StringFlag{Name: "optional-validators", Usage: "as --select, `NAMES` separated by commas", Hidden: !p.opm}
+	output := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"}
+	validators := &cli.StringFlag{Name: "optional-validators", Usage: "alias of --select: `NAMES` separated by commas", Hidden: !p.opm}
 	if p.opm {
 		output.Aliases, validators.Aliases = nil, []string{"o"}
 	}
@@ -42,10 +42,10 @@ func (p *program) bundleValidateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a bundle",
 		ArgsUsage: "REF",
-		Description: "REF is a bundle's directory or image. Everything that is wrong is told at once, with file and line: the annotations and\n" +
-			"dependencies, the manifests, and whether the Operator Lifecycle Manager could unpack it. Warnings alone do not fail.\n" +
-			"With -o the answer is on standard output, also when there are errors; the exit status is then 1 all the same.\n\n" +
-			"Validators that run when they are selected:" + names.String() +
+		Description: "REF is a bundle directory or image. Checks the annotations, the dependencies, the manifests, and whether the Operator\n" +
+			"Lifecycle Manager can unpack the bundle, and reports all problems together with file and line. Warnings alone do not\n" +
+			"fail the command. With -o the result is written to standard output even if there are errors; the exit status is 1 then.\n\n" +
+			"Optional validators, for --select:" + names.String() +
 			examples("bindery bundle validate bundle", "bindery bundle validate registry.example.com/acme/etcd:v0.9.4", "bindery bundle validate bundle --select good-practices -s standardcategories -o json"),
 		Flags:  append(flags, imageFlags()...),
 		Action: p.bundleValidate,
@@ -130,7 +130,7 @@ func firstProblems(all []string, what string) []string {
 	if len(all) <= maxProblems {
 		return all
 	}
-	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, which bundle validate -o json tells", len(all)-maxProblems, what))
+	return append(all[:maxProblems:maxProblems], fmt.Sprintf("and %d more %s, see bundle validate -o json", len(all)-maxProblems, what))
 }
 
 func (p *program) writeBundleVerdict(report *check.Report) error {

@@ -22,12 +22,12 @@ import (
 
 // cacheSizeFlag bounds the cache of blobs.
 func cacheSizeFlag() cli.Flag {
-	return sizeFlag("cache-size", "2GiB", "`SIZE` that the cache of blobs and layers may have on the disk", "work")
+	return sizeFlag("cache-size", "2GiB", "maximum `SIZE` of the cache of blobs and layers", "work")
 }
 
 // noCacheFlag turns the caches off.
 func noCacheFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "no-cache", Usage: "make and fetch everything anew, and keep nothing in the cache directory", EnvVars: env("no-cache"), Category: "work"}
+	return &cli.BoolFlag{Name: "no-cache", Usage: "do not read or write the cache directory", EnvVars: env("no-cache"), Category: "execution"}
 }
 
 // cacheDir is where blobs are cached; false if this user has no place for it.
@@ -44,7 +44,7 @@ func cacheDir() (string, bool) {
 // openCache opens the cache of blobs in a directory.
 func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, error) {
 	o := images.BlobCacheOptions{Warn: func(err error) {
-		p.log.Warn(fmt.Sprintf("images and layers are not kept: %v (%s)", err, otherCache))
+		p.log.Warn(fmt.Sprintf("images and layers are not cached: %v (%s)", err, otherCache))
 	}}
 	if text := c.String("cache-size"); text != "" {
 		n, err := cmdline.ParseSize(text)
@@ -71,7 +71,7 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 	case errors.As(err, &usage):
 		return nil, err
 	case err != nil:
-		p.warnOnce(fmt.Sprintf("images are made and fetched without a cache: %v (%s)", err, otherCache))
+		p.warnOnce(fmt.Sprintf("continuing without a cache: %v (%s)", err, otherCache))
 		return nil, nil
 	}
 	p.blobs = cache
@@ -80,7 +80,7 @@ func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
 }
 
 // otherCache is what helps where the directory of the cache is refused.
-const otherCache = "XDG_CACHE_HOME names another place for it, --no-cache does without"
+const otherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
 
 // notesShare is the part of the size of the cache of blobs that the notes beside it may have.
 const notesShare = 16
@@ -89,7 +89,7 @@ const notesShare = 16
 func (p *program) openNotes(blobs *images.BlobCache) (*images.Notes, error) {
 	return images.OpenNotes(images.NotesDir(blobs.Dir()), images.BlobCacheOptions{
 		MaxBytes: max(1, blobs.MaxBytes()/notesShare),
-		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layers are not remembered any more: %v", err)) },
+		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) },
 	})
 }
 
@@ -101,7 +101,7 @@ func (p *program) known(c *cli.Context) (*build.Known, error) {
 	}
 	notes, err := p.openNotes(blobs)
 	if err != nil {
-		p.log.Warn(fmt.Sprintf("layers are not remembered: %v", err))
+		p.log.Warn(fmt.Sprintf("layers are not recorded: %v", err))
 		return nil, nil
 	}
 	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
@@ -110,34 +110,34 @@ func (p *program) known(c *cli.Context) (*build.Known, error) {
 
 func (p *program) cacheCommand() *cli.Command {
 	output := func() cli.Flag {
-		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"}
+		return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json); a table by default"}
 	}
-	const where = "Blobs of images from registries, and layers that were built, are kept in $XDG_CACHE_HOME/bindery/blobs, or\n" +
-		"$HOME/.cache/bindery/blobs, for all processes of the user. Beside it, in layers, are notes: which layer was made of\n" +
-		"which content, and what was found to be valid."
+	const where = "Blobs of images from registries and built layers are cached in $XDG_CACHE_HOME/bindery/blobs, or\n" +
+		"$HOME/.cache/bindery/blobs, for all processes of the user. The directory layers beside it records which layer each\n" +
+		"content produced, and which content is valid."
 	return &cli.Command{
 		Name:   "cache",
-		Usage:  "show or empty the cache of blobs and layers",
+		Usage:  "show or prune the cache of blobs and layers",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			{
 				Name:        "info",
-				Usage:       "show how much is in the cache",
+				Usage:       "show the size of the cache",
 				Description: where + examples("bindery cache info", "bindery cache info -o json"),
 				Flags:       []cli.Flag{output(), cacheSizeFlag()},
 				Action:      exactly(0, p.cacheInfo),
 			},
 			{
 				Name:  "prune",
-				Usage: "remove blobs and notes from the cache",
-				Description: where + " What was not used for longest goes first. It may\n" +
-					"be done at any time, and is done by itself when the cache outgrows --cache-size. Notes may have a sixteenth of the\n" +
-					"size besides." +
+				Usage: "remove blobs and records from the cache",
+				Description: where + " The least recently used entries are removed\n" +
+					"first. Pruning is safe at any time, and automatic when the cache exceeds --cache-size. Records may take a sixteenth\n" +
+					"of the size in addition." +
 					examples("bindery cache prune", "bindery cache prune --max-size 500MiB", "bindery cache prune --all --dry-run"),
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "max-size", Usage: "`SIZE` that may stay (default that of --cache-size)"},
+					&cli.StringFlag{Name: "max-size", Usage: "prune down to `SIZE` (default that of --cache-size)"},
 					&cli.BoolFlag{Name: "all", Usage: "remove everything"},
-					&cli.BoolFlag{Name: "dry-run", Usage: "only tell what would be removed"},
+					&cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed, without removing it"},
 					output(), cacheSizeFlag(),
 				},
 				Action: exactly(0, p.cachePrune),
@@ -253,7 +253,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 	text := c.String("max-size")
 	switch {
 	case text != "" && c.Bool("all"):
-		return cmdline.Usagef("--max-size and --all contradict each other")
+		return cmdline.Usagef("--max-size and --all are mutually exclusive")
 	case text != "":
 		if o.MaxBytes, err = cmdline.ParseSize(text); err != nil {
 			return cmdline.Usagef("invalid --max-size value %q, expected a size such as 500MiB", text)

@@ -151,10 +151,10 @@ func TestCacheDirectoryThatIsALink(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", home)
 	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", "x:v1", "--server", "none")
-	if got.status != 0 || strings.Count(got.stderr, "bindery is a symbolic link") != 1 || !strings.Contains(got.stderr, "XDG_CACHE_HOME names another place") {
+	if got.status != 0 || strings.Count(got.stderr, "bindery is a symbolic link") != 1 || !strings.Contains(got.stderr, "set XDG_CACHE_HOME to another directory") {
 		t.Errorf("%+v", got)
 	}
-	if got := runProgram(t, dir, "bindery", "cache", "info"); got.status != 1 || !strings.Contains(got.stderr, "hint: XDG_CACHE_HOME names another place") {
+	if got := runProgram(t, dir, "bindery", "cache", "info"); got.status != 1 || !strings.Contains(got.stderr, "hint: set XDG_CACHE_HOME to another directory") {
 		t.Errorf("%+v", got)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "elsewhere")); err != nil || len(left) > 0 {

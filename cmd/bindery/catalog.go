@@ -25,9 +25,9 @@ func (p *program) catalogCommand() *cli.Command {
 	}
 }
 
-const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is changed in place, as a whole or not at all. Only files of\n" +
-	"packages that change are written. It can be an image of either as well: then a new image is made of it, and -t names it.\n" +
-	"--dry-run shows what would be done, --explain why."
+const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is edited in place, completely or not at all. Only files of\n" +
+	"changed packages are written. CATALOG can also be an image of either: the result is then a new image, named by -t.\n" +
+	"--dry-run shows the changes, --explain their reasons."
 
 func (p *program) catalogAddCommand() *cli.Command {
 	return &cli.Command{
@@ -35,10 +35,10 @@ func (p *program) catalogAddCommand() *cli.Command {
 		Usage:     "add bundles to a catalog",
 		ArgsUsage: "CATALOG BUNDLE...",
 		Description: catalogEditHelp + "\n\n" +
-			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory with package\n" +
-			"manifests, of which all are added. Its annotations name package and channels.\n" +
-			"In mode replaces its ClusterServiceVersion says what it replaces and skips; in mode semver a bundle replaces the next lower\n" +
-			"version of its channel, and in mode semver-skippatch it skips lower patch versions as well." +
+			"A bundle is an image in a registry, layout or archive, a bundle directory, or a directory of package manifests, of\n" +
+			"which all bundles are added. Its annotations name the package and the channels. In mode replaces, its\n" +
+			"ClusterServiceVersion names what it replaces and skips; in mode semver it replaces the next lower version of its\n" +
+			"channel; in mode semver-skippatch it also skips lower patch versions." +
 			examples("bindery catalog add catalog registry.example.com/acme/etcd:v0.9.5",
 				"bindery catalog add registry.example.com/acme/catalog:v1 registry.example.com/acme/etcd:v0.9.5 -t registry.example.com/acme/catalog:v2",
 				"bindery catalog add new registry.example.com/acme/etcd:v0.9.4 registry.example.com/acme/etcd:v0.9.5 --create --mode semver",
@@ -66,7 +66,7 @@ func (p *program) catalogRemoveCommand() *cli.Command {
 func (p *program) catalogPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune",
-		Usage:       "remove all packages but some from a catalog",
+		Usage:       "remove all packages except some from a catalog",
 		ArgsUsage:   "CATALOG --keep PACKAGE",
 		Description: catalogEditHelp + examples("bindery catalog prune index.db --keep etcd,prometheus"),
 		Flags: catalogFlags([]cli.Flag{
@@ -86,7 +86,7 @@ func (p *program) catalogPruneCommand() *cli.Command {
 func (p *program) catalogPruneStrandedCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune-stranded",
-		Usage:       "remove the bundles that are in no channel from a catalog",
+		Usage:       "remove bundles without a channel from a catalog",
 		ArgsUsage:   "CATALOG",
 		Description: catalogEditHelp + examples("bindery catalog prune-stranded catalog"),
 		Flags:       catalogFlags(),
@@ -99,15 +99,15 @@ func (p *program) catalogPruneStrandedCommand() *cli.Command {
 func (p *program) catalogPromoteCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "promote",
-		Usage:     "put bundles of a catalog into another channel",
+		Usage:     "add bundles of a catalog to another channel",
 		ArgsUsage: "CATALOG BUNDLE... --channel CHANNEL",
 		Description: catalogEditHelp + "\n\n" +
-			"A bundle is given by name, as PACKAGE/NAME, or by image. It becomes the head of the channel, and must be of a higher version\n" +
-			"than the head that the channel has. A channel that is not there is made." +
+			"A bundle is given as NAME, PACKAGE/NAME or image. It becomes the head of the channel, and its version must be higher\n" +
+			"than that of the current head. The channel is created if it does not exist." +
 			examples("bindery catalog promote index.db etcdoperator.v0.9.4 --channel stable", "bindery catalog promote index.db etcd/etcdoperator.v0.9.4 --channel stable --default --explain"),
 		Flags: catalogFlags([]cli.Flag{
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "put the bundles into `CHANNEL`"},
-			&cli.BoolFlag{Name: "default", Usage: "make it the default channel of the package"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
+			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
 		}),
 		Action: atLeast(2, func(c *cli.Context) error {
 			channels, err := requiredList(c, "channel")
@@ -122,21 +122,21 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 func (p *program) catalogDeprecateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "deprecate",
-		Usage:     "mark bundles, channels and packages of a catalog as deprecated",
+		Usage:     "deprecate bundles, channels and packages of a catalog",
 		ArgsUsage: "CATALOG [BUNDLE...] --message TEXT",
 		Description: catalogEditHelp + "\n\n" +
-			"What is deprecated gets an entry with the message in olm.deprecations, and stays installable. A bundle is given by name, as\n" +
-			"PACKAGE/NAME, or by image. --truncate also ends the upgrade graph at the bundles: what is below them in their channels is\n" +
-			"removed. A database holds no deprecations but those of truncated graphs, and no messages." +
+			"Adds an entry with the message to olm.deprecations; what is deprecated stays installable. A bundle is given as NAME,\n" +
+			"PACKAGE/NAME or image. --truncate also ends the upgrade graph at the bundles: everything below them is removed from\n" +
+			"their channels. A database stores no messages, and deprecations of truncated graphs only." +
 			examples("bindery catalog deprecate catalog etcdoperator.v0.9.0 --message unsafe",
 				"bindery catalog deprecate catalog --channel etcd/alpha --package etcd --message unmaintained",
 				"bindery catalog deprecate index.db etcd/etcdoperator.v0.9.2 --truncate"),
 		Flags: catalogFlags([]cli.Flag{
-			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` that tells users why, and what to do"},
+			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` that explains the deprecation to users"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "deprecate the channels `PACKAGE/CHANNEL`"},
 			&cli.StringSliceFlag{Name: "package", Usage: "deprecate `PACKAGES`"},
-			&cli.BoolFlag{Name: "undo", Usage: "take deprecations back"},
-			&cli.BoolFlag{Name: "truncate", Usage: "remove what is below the bundles in their channels"},
+			&cli.BoolFlag{Name: "undo", Usage: "remove deprecations"},
+			&cli.BoolFlag{Name: "truncate", Usage: "remove everything below the bundles from their channels"},
 		}, truncateFlags()),
 		Action: atLeast(1, p.catalogDeprecate),
 	}
@@ -154,17 +154,17 @@ func (p *program) catalogDeprecate(c *cli.Context) error {
 	undo := c.Bool("undo")
 	switch {
 	case len(m.bundles)+len(m.channels)+len(m.packages) == 0:
-		return cmdline.Usagef("nothing is named: expected bundles, --channel or --package")
+		return cmdline.Usagef("nothing to deprecate: expected bundles, --channel or --package")
 	case undo && (m.truncate || c.IsSet("message")):
-		return cmdline.Usagef("--undo takes deprecations back: it goes with neither --message nor --truncate")
+		return cmdline.Usagef("--undo cannot be combined with --message or --truncate")
 	case m.truncate && len(m.bundles) == 0:
 		return cmdline.Usagef("--truncate needs a bundle to end the graph at")
 	case !undo && m.message == "" && (!m.truncate || len(m.channels)+len(m.packages) > 0):
 		e := cmdline.Usagef("required flag(s) \"message\" not set")
-		e.Hint = "--message tells users why, and what to do; --undo takes a deprecation back"
+		e.Hint = "explain the deprecation with --message, or remove one with --undo"
 		return e
 	case c.Bool("allow-package-removal") && !m.truncate, c.Bool("permissive") && !m.truncate:
-		return cmdline.Usagef("--allow-package-removal and --permissive are for --truncate")
+		return cmdline.Usagef("--allow-package-removal and --permissive require --truncate")
 	}
 	return p.catalogEdit(c, func() (change.Edit, error) { return p.deprecateEdit(c, m) })
 }
@@ -172,15 +172,15 @@ func (p *program) catalogDeprecate(c *cli.Context) error {
 func (p *program) catalogMergeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "merge",
-		Usage:     "take the packages of other catalogs into a catalog",
+		Usage:     "merge other catalogs into a catalog",
 		ArgsUsage: "CATALOG OTHER...",
 		Description: catalogEditHelp + "\n\n" +
-			"OTHER is a catalog directory, an index database, or an image of one. Of a package that several have, channels, bundles and\n" +
-			"deprecations are joined, and it is an error if they contradict each other. With --replace the last one counts." +
+			"OTHER is a catalog directory, an index database, or an image of one. If several catalogs contain a package, its channels,\n" +
+			"bundles and deprecations are merged; contradictions are an error. With --replace the last catalog's package is used." +
 			examples("bindery catalog merge catalog index.db --replace", "bindery catalog merge new index.db --create --migrate-level bundle-object-to-csv-metadata",
 				"bindery catalog merge catalog registry.example.com/acme/catalog:v1 --replace --dry-run"),
 		Flags: catalogFlags(createFlags(), []cli.Flag{
-			&cli.BoolFlag{Name: "replace", Usage: "take a package that is in several catalogs from the last one, as a whole"},
+			&cli.BoolFlag{Name: "replace", Usage: "take a package that several catalogs contain from the last one"},
 			addedLevelFlag(),
 		}),
 		Action: atLeast(2, func(c *cli.Context) error {

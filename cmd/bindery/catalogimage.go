@@ -22,8 +22,8 @@ func makesImage(c *cli.Context) bool {
 func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
 		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
-			e := cmdline.Usagef("--%s is about an image, and none is made", name)
-			e.Hint = "\"build catalog\" makes an image of a catalog, \"index add -f\" one of a catalog that stays as it is"
+			e := cmdline.Usagef("--%s requires an image as output", name)
+			e.Hint = "\"build catalog\" builds an image of a catalog, \"index add -f\" builds one without changing the catalog"
 			return e
 		}
 	}
@@ -38,14 +38,14 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	case err != nil:
 		return false, err
 	case kind != render.Image && makesImage(c):
-		e := cmdline.Usagef("%q is no image: it is changed in place, and --tag, --push and --output say where a new image goes", ref)
-		e.Object, e.Hint = ref, "\"build catalog\" makes an image of the changed catalog, \"index add -f\" one of a catalog that stays as it is"
+		e := cmdline.Usagef("%q is not an image and is changed in place: --tag, --push and --output are for images", ref)
+		e.Object, e.Hint = ref, "\"build catalog\" builds an image of the changed catalog, \"index add -f\" builds one without changing the catalog"
 		return false, e
 	case kind != render.Image || !render.IsImageName(ref) || p.begins(c) && !makesImage(c):
 		return false, checkNoImage(c)
 	case !makesImage(c):
-		e := cmdline.Usagef("required flag(s) \"tag\" not set: an image is not changed, a new one is made")
-		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, also under the name of the old one"
+		e := cmdline.Usagef("required flag(s) \"tag\" not set: the result is a new image")
+		e.Object, e.Hint = ref, "name the new image with -t NAME; --push writes it to the registry, and may replace the old one"
 		return false, e
 	}
 	return true, nil

@@ -82,10 +82,10 @@ func TestCatalogImagesAreNamed(t *testing.T) {
 	dir := editDir(t)
 	before := snapshot(t, dir)
 	for args, want := range map[string]string{
-		"rm catalog etcd -t a/b:v1":                               "is no image: it is changed in place",
-		"rm index.db etcd --output oci:out:v1":                    "is no image: it is changed in place",
-		"rm registry.example.com/acme/catalog:v1 etcd":            "an image is not changed, a new one is made",
-		"rm oci:layout:v1 etcd":                                   "an image is not changed, a new one is made",
+		"rm catalog etcd -t a/b:v1":                               "is not an image and is changed in place",
+		"rm index.db etcd --output oci:out:v1":                    "is not an image and is changed in place",
+		"rm registry.example.com/acme/catalog:v1 etcd":            "the result is a new image",
+		"rm oci:layout:v1 etcd":                                   "the result is a new image",
 		"rm oci:layout:v1 etcd --push":                            `required flag(s) "tag" not set`,
 		"rm catlog etcd":                                          "no such file or directory",
 		"filter catalog -p etcd --to out -t a/b:v1":               "--to \"out\" is a directory",

@@ -69,7 +69,7 @@ func TestPushNamesItsRegistry(t *testing.T) {
 	for _, command := range commandsThatPush {
 		for _, where := range []string{"-t acme/new:v1 --push", "-t x:v1 --output docker://acme/new:v1", "-t new:v1 --push --dry-run"} {
 			got := runProgram(t, dir, "bindery", append(strings.Fields(command), strings.Fields(where)...)...)
-			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `new:v1" names no registry to push to`) || !strings.Contains(got.stderr, "new:v1 if that is meant") {
+			if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, `new:v1" names no registry to push to`) || !strings.Contains(got.stderr, "or docker.io/") {
 				t.Errorf("%s %s: %+v", command, where, got)
 			}
 		}

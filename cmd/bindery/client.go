@@ -13,22 +13,22 @@ import (
 // imageFlags say how images are read: the registry's flags, and what may be read and kept. They mean the same in every
 // command that reads images.
 func imageFlags() []cli.Flag {
-	const limits = "limits of what is read out of an image"
+	const limits = "limits for reading images"
 	return append(registryFlags(),
-		&cli.StringFlag{Name: "lock", Usage: "record in `FILE` which digest each image name stood for, and use what it records already", EnvVars: env("lock"), Category: "registry"},
+		&cli.StringFlag{Name: "lock", Usage: "lock `FILE`: resolve image names to the digests recorded there, and record new ones", EnvVars: env("lock"), Category: "registry"},
 		noCacheFlag(),
 		cacheSizeFlag(),
-		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "`SIZE` of all layers, uncompressed", limits),
-		sizeFlag("max-download-size", "4GiB", "`SIZE` of all layers as they are sent", limits),
-		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "`SIZE` of one file", limits),
-		&cli.IntFlag{Name: "max-ratio", Usage: "`N` times as long may a layer be uncompressed as compressed, beyond 64MiB", DefaultText: "200", EnvVars: env("max-ratio"), Category: limits},
-		&cli.IntFlag{Name: "max-entries", Usage: "`N` files and directories in all layers", DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
+		sizeFlag("max-image-size", "8GiB for a catalog, 256MiB for a bundle", "maximum uncompressed `SIZE` of all layers", limits),
+		sizeFlag("max-download-size", "4GiB", "maximum compressed `SIZE` of all layers", limits),
+		sizeFlag("max-file-size", "1GiB for a database, 64MiB for another file", "maximum `SIZE` of one file", limits),
+		&cli.IntFlag{Name: "max-ratio", Usage: "maximum compression ratio `N` of a layer larger than 64MiB", DefaultText: "200", EnvVars: env("max-ratio"), Category: limits},
+		&cli.IntFlag{Name: "max-entries", Usage: "maximum number `N` of files and directories in all layers", DefaultText: "200000", EnvVars: env("max-entries"), Category: limits},
 	)
 }
 
 // platformFlag chooses from images for several platforms.
 func platformFlag() cli.Flag {
-	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several", DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "what"}
+	return &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image", DefaultText: "linux/" + runtime.GOARCH, EnvVars: env("platform"), Category: "content"}
 }
 
 func sizeFlag(name, value, usage, group string) cli.Flag {
@@ -75,7 +75,7 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 			case images.EventBlobDone:
 				p.log.Debug("fetched blob", "digest", e.Blob, "bytes", e.Size, "from", e.Destination)
 			case images.EventBlobReused:
-				p.log.Debug("blob was cached", "digest", e.Blob, "bytes", e.Size)
+				p.log.Debug("blob is cached", "digest", e.Blob, "bytes", e.Size)
 			default:
 				p.warnEvent(e)
 			}

@@ -19,25 +19,25 @@ import (
 
 func (p *program) buildComposeCommand() *cli.Command {
 	own := []cli.Flag{
-		&cli.StringSliceFlag{Name: "reference", Usage: "`NAME=IMAGE` in place of the image that the file has for the name, or beside those that it has", Category: "what"},
-		&cli.BoolFlag{Name: "any-packages", Usage: "take all packages of a reference, whatever it is called", Category: "what"},
-		&cli.BoolFlag{Name: "validate", Usage: "read and validate all references, and stack only layers that are what their content makes", Category: "work"},
-		&cli.BoolFlag{Name: "plan", Usage: "print which references are stacked and which are packed, and build nothing; --metadata-file - prints JSON", Category: "work"},
+		&cli.StringSliceFlag{Name: "reference", Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
+		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name", Category: "content"},
+		&cli.BoolFlag{Name: "validate", Usage: "read and validate all references, and rebuild layers to compare them before stacking", Category: "execution"},
+		&cli.BoolFlag{Name: "plan", Usage: "print which references are stacked and which are packed, without building; --metadata-file - prints JSON", Category: "execution"},
 	}
 	return &cli.Command{
 		Name:      "compose",
-		Usage:     "build a catalog image from the images of others",
+		Usage:     "build a catalog image from other catalog images",
 		ArgsUsage: "FILE",
-		Description: "FILE says what the image is called, and of which images it is composed (\"-\" is standard input):\n\n" +
+		Description: "FILE names the image and the images it is composed of (\"-\" is standard input):\n\n" +
 			"  name: community\n" +
 			"  repo: registry.example.com/acme/community\n" +
 			"  tag: v1\n" +
 			"  references:\n" +
 			"  - name: etcd                                  # the package\n" +
 			"    image: registry.example.com/acme/etcd:v1    # an image of its catalog\n\n" +
-			"The layers of images that were built by bindery are stacked by their digests: they are not downloaded, and a registry that\n" +
-			"has them lends them. Other catalogs are read, validated and packed here. The image is the one that \"build catalog\" makes\n" +
-			"of all packages together. -t names it otherwise than the file, and everything else is as in \"build catalog\"." +
+			"Layers of images built by bindery are stacked by digest: they are not downloaded, and are mounted from a repository of\n" +
+			"the same registry where possible. Other catalogs are read, validated and packed. The image is the same as that of\n" +
+			"\"build catalog\" for all packages together. -t overrides the name in FILE; other flags are those of \"build catalog\"." +
 			examples("bindery build compose compose.yaml --push --dry-run",
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
@@ -168,7 +168,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 func composeHint(err error) error {
 	if errors.Is(err, build.ErrPackages) {
 		return &cmdline.Error{Class: cmdline.ClassInput, Err: err,
-			Hint: "a reference is named for the only package that its image holds, and no two hold the same; --any-packages takes what there is"}
+			Hint: "a reference must have the name of its only package, and each package one reference; --any-packages lifts the first rule"}
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (p *program) reportComposed(image *build.Image, took time.Duration) {
 		names[r.Why] = append(names[r.Why], r.Name)
 	}
 	for _, why := range reasons {
-		p.log.Info(fmt.Sprintf("packed here: %s: %s", firstNames(names[why]), why))
+		p.log.Info(fmt.Sprintf("packed: %s: %s", firstNames(names[why]), why))
 	}
 	stacked, size := 0, int64(0)
 	kinds := map[string]bool{}
@@ -202,9 +202,9 @@ func (p *program) reportComposed(image *build.Image, took time.Duration) {
 		}
 	}
 	if len(kinds) > 1 && stacked > 0 {
-		p.log.Warn("the layers of the references are compressed in different ways; --compression packs them alike")
+		p.log.Warn("the layers of the references have different compressions; --compression makes them uniform")
 	}
-	p.log.Info(fmt.Sprintf("composed %s of %s, %s of which %d stacked by digest (%s), %s packed here, in %s", count(image.Totals.Packages, "package"),
+	p.log.Info(fmt.Sprintf("composed %s of %s, %s, of which %d stacked by digest (%s) and %s packed, in %s", count(image.Totals.Packages, "package"),
 		count(len(image.Composed), "reference"), count(image.Totals.Layers, "layer"), stacked, cmdline.FormatSize(size), count(packed, "package"), took.Round(time.Millisecond)))
 }
 

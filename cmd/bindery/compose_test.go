@@ -86,7 +86,7 @@ func TestBuildComposeOfForeignImages(t *testing.T) {
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
 	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
 	got := runProgram(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...)...)
-	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr, "packed here: alpha, beta: the docker format") {
+	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr, "packed: alpha, beta: the docker format") {
 		t.Errorf("%+v, expected %s", got, want)
 	}
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "small.db"))

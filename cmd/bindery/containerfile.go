@@ -29,21 +29,20 @@ import (
 // buildContainerfileCommand is "build containerfile".
 func (p *program) buildContainerfileCommand() *cli.Command {
 	all := flags(destinationFlags(), []cli.Flag{
-		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "`FILE` in place of Containerfile or Dockerfile in the context; \"-\" is standard input", Category: "what"},
-	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's")}, formFlags("what"),
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "Containerfile `FILE` (default Containerfile or Dockerfile in the context); \"-\" is standard input", Category: "content"},
+	}, containerfileFlags(), []cli.Flag{platformsFlag("what", "linux and this machine's architecture")}, formFlags("what"),
 		[]cli.Flag{maxLayersFlag("what"), dryRunFlag(), inCategory(jobsFlag(), "work")})
 	return &cli.Command{
 		Name:      "containerfile",
 		Usage:     "build an image from a Containerfile (Dockerfile)",
 		ArgsUsage: "CONTEXT",
-		Description: "The file is parsed as buildah does it, and what it says is done without running anything: no daemon, no root, no user\n" +
-			"namespace. Every instruction is known but RUN, of which opm's own is done all the same: \"opm serve DIR --cache-dir=DIR\n" +
-			"--cache-only\" makes the cache that it would make. COPY and ADD take files of CONTEXT but those that .containerignore or\n" +
-			".dockerignore names, links never lead out of it, and each stage makes one layer. The same input gives the same digest on any\n" +
-			"machine; the time in the configuration is SOURCE_DATE_EPOCH, or 1970, and files in layers are of 1970 (with RUN in\n" +
-			"the file, of SOURCE_DATE_EPOCH). Without --push and --output an OCI layout named after the image\n" +
-			"(NAME.oci) is written to the working directory. Each line of standard output is a place that was written, the last one is\n" +
-			"the image's name with its digest." +
+		Description: "The file is parsed as buildah parses it and evaluated without running commands: no daemon, no root, no user namespace.\n" +
+			"All instructions are supported except RUN; of RUN only \"opm serve DIR --cache-dir=DIR --cache-only\" is, which\n" +
+			"creates the same cache as opm. COPY and ADD copy files of CONTEXT that neither .containerignore nor .dockerignore\n" +
+			"excludes; links never lead out of CONTEXT. Each stage becomes one layer. The build is reproducible: the creation time\n" +
+			"is SOURCE_DATE_EPOCH, or 1970, and files in layers are dated 1970 (SOURCE_DATE_EPOCH if the file has RUN).\n\n" +
+			"Without --push and --output the image is written to the OCI layout NAME.oci in the working directory. Standard output\n" +
+			"lists the destinations, one per line, and last the image's name with its digest." +
 			examples("bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v0.9.4",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t acme/etcd:v1 --output oci-archive:etcd.tar --build-arg VERSION=1 --target 0",
 				"bindery build containerfile bundle -f bundle.Dockerfile -t registry.example.com/acme/etcd:v1 --push --platform linux/amd64,linux/arm64 --dry-run"),
@@ -55,10 +54,10 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 // containerfileFlags say what a Containerfile is evaluated with.
 func containerfileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "build-arg", Usage: "`NAME=VALUE` of an ARG; NAME alone takes it from the environment", Category: "what"},
-		&cli.StringSliceFlag{Name: "build-context", Usage: "`NAME=DIR` that --from knows by this name", Category: "what"},
-		&cli.StringFlag{Name: "target", Usage: "the `STAGE` that becomes the image (default the last)", Category: "what"},
-		&cli.StringSliceFlag{Name: "secret", Usage: "`id=ID,src=FILE` for RUN --mount=type=secret; nothing else can see it", Category: "what"},
+		&cli.StringSliceFlag{Name: "build-arg", Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
+		&cli.StringSliceFlag{Name: "build-context", Usage: "additional build context `NAME=DIR`, for --from=NAME", Category: "content"},
+		&cli.StringFlag{Name: "target", Usage: "build `STAGE` (default the last)", Category: "content"},
+		&cli.StringSliceFlag{Name: "secret", Usage: "expose the secret `id=ID,src=FILE` to RUN --mount=type=secret only", Category: "content"},
 	}
 }
 
@@ -72,11 +71,11 @@ type ofContainerfile struct {
 // readContainerfile reads the file, and the flags of [containerfileFlags].
 func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofContainerfile, err error) {
 	if dir == "-" {
-		return nil, cmdline.Usagef("CONTEXT is a directory: an archive on standard input is not taken")
+		return nil, cmdline.Usagef("CONTEXT must be a directory; archives on standard input are not supported")
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory that COPY and ADD take files of"}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err, Hint: "CONTEXT is the directory from which COPY and ADD copy files"}
 	}
 	if !info.IsDir() {
 		return nil, cmdline.Usagef("CONTEXT %q is not a directory", dir)
@@ -166,7 +165,7 @@ func (p *program) containerfileText(name, dir string) ([]byte, string, error) {
 		name = tries[0]
 	}
 	return nil, name, &cmdline.Error{Class: cmdline.ClassLocal, Object: name, Err: fmt.Errorf("%s: %w", name, fs.ErrNotExist),
-		Hint: "-f FILE names the Containerfile; it is looked for in the working directory and in CONTEXT"}
+		Hint: "name the Containerfile with -f FILE, relative to the working directory or to CONTEXT"}
 }
 
 func (p *program) buildContainerfile(c *cli.Context) error {
@@ -264,7 +263,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 		all = append(all, custom)
 	}
 	if len(c.StringSlice("secret")) > 0 {
-		p.log.Warn("--secret is for RUN, and nothing of the file has to be run: it is not used")
+		p.log.Warn("--secret has no effect: the file has no RUN instruction")
 	}
 	image, err := p.assemble(&o, func() (*build.Image, error) { return build.Assemble(c.Context, all, o) })
 	if err != nil {
@@ -296,8 +295,8 @@ func containerfileError(err error) error {
 	}
 	e := &cmdline.Error{Class: cmdline.ClassInput, Object: problems[0].File, Err: err}
 	if errors.Is(err, containerfile.ErrRun) {
-		e.Hint = "this build runs no commands but \"opm serve DIR --cache-dir=DIR --cache-only\", which it does itself; that of \"make build-full\" (linux, cgo) does, " +
-			"and what RUN makes can be made beforehand and be copied"
+		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of \"make build-full\" (linux, cgo) runs any. " +
+			"Alternatively run the command before the build and COPY its files"
 	}
 	// The first problem with a class of its own decides.
 	for _, problem := range problems {

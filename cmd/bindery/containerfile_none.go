@@ -9,7 +9,7 @@ import (
 )
 
 // errNoContainerfiles is what a small build says.
-var errNoContainerfiles = errors.New("this build of bindery has no Containerfiles: that of \"make build\" has them")
+var errNoContainerfiles = errors.New("this build does not support Containerfiles: use that of \"make build\"")
 
 // buildContainerfileCommand refuses.
 func (p *program) buildContainerfileCommand() *cli.Command {

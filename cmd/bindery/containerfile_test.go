@@ -70,7 +70,7 @@ func TestBuildOfGeneratedBundleDockerfile(t *testing.T) {
 	if !strings.Contains(rendered, `"etcdoperator.v0.9.4"`) {
 		t.Errorf("%.500s", rendered)
 	}
-	for file, want := range map[string]string{"wrong.Dockerfile": "the image is no valid bundle", "run.Dockerfile": "run.Dockerfile:10: RUN needs a process in the image\n"} {
+	for file, want := range map[string]string{"wrong.Dockerfile": "the image is not a valid bundle", "run.Dockerfile": "run.Dockerfile:10: RUN needs a process in the image\n"} {
 		got := runProgram(t, dir, "bindery", "build", "bundle", "--containerfile", file, ".", "-t", "other:v1")
 		if got.status != 1 || !strings.Contains(got.stderr, want) || got.stdout != "" {
 			t.Errorf("%s: %+v", file, got)

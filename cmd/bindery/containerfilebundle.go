@@ -16,7 +16,7 @@ import (
 // bundleContainerfileFlags are what "build bundle" has for Containerfiles.
 func bundleContainerfileFlags() []cli.Flag {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "containerfile", Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the argument as its context", Category: "what"},
+		&cli.StringFlag{Name: "containerfile", Usage: "build what `FILE` says, such as the bundle.Dockerfile that opm or operator-sdk wrote, with the argument as its context", Category: "content"},
 	}
 	return append(flags, containerfileFlags()...)
 }
@@ -25,11 +25,11 @@ func bundleContainerfileFlags() []cli.Flag {
 func (p *program) buildBundleContainerfile(c *cli.Context) error {
 	for _, flag := range []string{"package", "channels", "default", "overwrite", "output-dir"} {
 		if c.IsSet(flag) {
-			return cmdline.Usagef("--%s is not for --containerfile, which says what is in the image", flag)
+			return cmdline.Usagef("--%s cannot be combined with --containerfile, which defines the image", flag)
 		}
 	}
 	if c.IsSet("base") {
-		return cmdline.Usagef("--base is not for --containerfile: its FROM names the base")
+		return cmdline.Usagef("--base cannot be combined with --containerfile: its FROM names the base")
 	}
 	dir, err := argumentOr(c, "directory")
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *program) buildBundleContainerfile(c *cli.Context) error {
 		}
 		v := validation{plain: c.Bool("plain"), strict: !p.opm, labels: labels}
 		if err := p.validBundle(ctx, b.file.Name, files, v); err != nil {
-			return fmt.Errorf("the image is no valid bundle: %w", err)
+			return fmt.Errorf("the image is not a valid bundle: %w", err)
 		}
 		return nil
 	})

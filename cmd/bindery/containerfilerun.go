@@ -29,7 +29,7 @@ import (
 // program starts itself once more for it.
 func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
-		return cmdline.Usagef("--compression auto is not for files with RUN: what is run twice need not give the same files")
+		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
 	}
 	var stdin io.Reader
 	if b.file.Name == "-" {
@@ -37,7 +37,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	}
 	status, done, err := fullbuild.Enter(stdin)
 	if err != nil {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN are built by every user"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: b.file.Name, Err: err, Hint: "files without RUN can be built by any user"}
 	}
 	if done {
 		if status == 0 {

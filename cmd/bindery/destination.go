@@ -18,11 +18,11 @@ import (
 // destinationFlags say where an image goes. They mean the same in every command that writes images.
 func destinationFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`NAME` of the image, as REGISTRY/REPOSITORY:TAG", Category: "where to"},
-		&cli.BoolFlag{Name: "push", Usage: "write it to the registry of each name", Category: "where to"},
-		&cli.BoolFlag{Name: "load", Usage: "write it to the store of podman, buildah and CRI-O under each name", Category: "where to"},
-		&cli.StringFlag{Name: "if-digest", Usage: "write to a registry only if the name stands for `DIGEST` there until then, or for no image at all (DIGEST|none)", Category: "where to"},
-		&cli.StringSliceFlag{Name: "output", Usage: "write it to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:", Category: "where to"},
+		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
+		&cli.BoolFlag{Name: "push", Usage: "push the image to the registry of each name", Category: "destination"},
+		&cli.BoolFlag{Name: "load", Usage: "write the image to the storage of podman, buildah and CRI-O under each name", Category: "destination"},
+		&cli.StringFlag{Name: "if-digest", Usage: "push only if the tag currently resolves to `DIGEST`, or with \"none\" only if it does not exist", Category: "destination"},
+		&cli.StringSliceFlag{Name: "output", Usage: "write the image to `TRANSPORT:PATH`: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:", Category: "destination"},
 	}
 }
 
@@ -30,14 +30,14 @@ func destinationFlags() []cli.Flag {
 func registryFlags() []cli.Flag {
 	const group = "registry"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "authfile", Usage: "`FILE` with credentials (default $REGISTRY_AUTH_FILE and the places of podman and docker)", EnvVars: env("authfile"), Category: group},
-		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify certificates; --tls-verify=false does not", EnvVars: env("tls-verify"), Category: group},
-		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with further certificate authorities", EnvVars: env("ca-file"), Category: group},
-		&cli.StringFlag{Name: "cert-dir", Usage: "`DIR` with *.crt, *.cert and *.key files", EnvVars: env("cert-dir"), Category: group},
-		&cli.StringFlag{Name: "registries-conf", Usage: "`FILE` in place of the system's registries.conf", EnvVars: env("registries-conf"), Category: group},
-		&cli.StringFlag{Name: "policy", Usage: "`FILE` in place of the system's policy.json; images that it does not accept are refused", EnvVars: env("policy"), Category: group},
-		&cli.IntFlag{Name: "retries", Value: 3, Usage: "try a busy or failing registry `N` more times", EnvVars: env("retries"), Category: group},
-		&cli.DurationFlag{Name: "timeout", Usage: "`DURATION` after which fetching and copying end, such as 10m; 0 means never", EnvVars: env("timeout"), Category: group},
+		&cli.StringFlag{Name: "authfile", Usage: "credentials `FILE` (default $REGISTRY_AUTH_FILE and the locations of podman and docker)", EnvVars: env("authfile"), Category: group},
+		&cli.BoolFlag{Name: "tls-verify", Value: true, Usage: "verify the certificates of registries", EnvVars: env("tls-verify"), Category: group},
+		&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with additional certificate authorities", EnvVars: env("ca-file"), Category: group},
+		&cli.StringFlag{Name: "cert-dir", Usage: "certificate `DIR` with *.crt, *.cert and *.key files", EnvVars: env("cert-dir"), Category: group},
+		&cli.StringFlag{Name: "registries-conf", Usage: "registries.conf `FILE` (default the system's)", EnvVars: env("registries-conf"), Category: group},
+		&cli.StringFlag{Name: "policy", Usage: "signature policy `FILE` (default the system's policy.json)", EnvVars: env("policy"), Category: group},
+		&cli.IntFlag{Name: "retries", Value: 3, Usage: "retry failed registry requests up to `N` times", EnvVars: env("retries"), Category: group},
+		&cli.DurationFlag{Name: "timeout", Usage: "stop fetching and copying after `DURATION`, such as 10m; 0 means never", EnvVars: env("timeout"), Category: group},
 	}
 }
 
@@ -115,7 +115,7 @@ func checkRegistry(d images.Destination) error {
 		return nil
 	}
 	e := cmdline.Usagef("%q names no registry to push to", d.Name)
-	e.Hint = fmt.Sprintf("name the registry, as in registry.example.com/%s, or docker.io/%[1]s if that is meant", d.Name)
+	e.Hint = fmt.Sprintf("include the registry, as in registry.example.com/%s or docker.io/%[1]s", d.Name)
 	return e
 }
 
@@ -128,7 +128,7 @@ func (t target) checkIfDigest(text string) error {
 		return cmdline.Usagef("invalid --if-digest value %.200q, expected sha256:... or none", text)
 	}
 	if !slices.ContainsFunc(t.destinations, func(d images.Destination) bool { return d.Transport == images.Docker }) {
-		return cmdline.Usagef("--if-digest is for registries: give --push, or --output docker://NAME")
+		return cmdline.Usagef("--if-digest requires --push or --output docker://NAME")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func checkName(name string) (string, error) {
 	name = strings.TrimPrefix(name, "docker://")
 	repository, tag := splitName(name)
 	if strings.Contains(name, "@") {
-		return "", cmdline.Usagef("--tag %q: the digest of an image that is to be built is not known", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: a name with a digest cannot be built", images.WithoutCredentials(name))
 	}
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))

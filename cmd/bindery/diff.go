@@ -20,19 +20,19 @@ import (
 func (p *program) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
-		Usage:     "tell in what two catalogs differ",
+		Usage:     "compare two catalogs",
 		ArgsUsage: "OLD NEW",
 		Description: referenceHelp + "\n\n" +
-			"What the catalogs mean is compared: the number and format of files and the order of anything are no differences. They\n" +
-			"need not be valid. Exit status 0 says that they are the same, 1 that they differ. An error is 1 as well, but then there is\n" +
-			"no answer on standard output, and the error is on standard error." +
+			"Compares the meaning of the catalogs: the number and format of files and any order are ignored. The catalogs need not\n" +
+			"be valid. The exit status is 0 if they are equal and 1 if they differ. It is also 1 on an error, but then standard\n" +
+			"output is empty and the error is on standard error." +
 			examples("bindery diff index.db index.db", "bindery diff catalog catalog --only heads --only edges", "bindery diff catalog catalog -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` of the answer (text|json)"},
-			&cli.StringSliceFlag{Name: "only", Usage: "compare only the `SECTION` (" + sectionNames() + "); can be repeated"},
-			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto", Usage: "`WHEN` to mark the text with colours (auto|always|never)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT` (text|json)"},
+			&cli.StringSliceFlag{Name: "only", Usage: "compare `SECTION` only (" + sectionNames() + "); can be repeated"},
+			&cli.StringFlag{Name: "color", Aliases: []string{"colour"}, Value: "auto", Usage: "`WHEN` to colour the text (auto|always|never)"},
 			migrateLevelFlag(""),
-			&cli.BoolFlag{Name: "migrate", Usage: "compare after all migration levels"},
+			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations before comparing"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: exactly(2, p.diff),
@@ -65,7 +65,7 @@ func (p *program) diff(c *cli.Context) error {
 		o.Only = append(o.Only, section)
 	}
 	if c.Bool("migrate") && c.IsSet("migrate-level") {
-		return cmdline.Usagef("give one of --migrate and --migrate-level")
+		return cmdline.Usagef("--migrate and --migrate-level are mutually exclusive")
 	}
 	read, err := p.renderOptions(c)
 	if err != nil {

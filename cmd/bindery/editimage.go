@@ -18,8 +18,8 @@ import (
 
 // editImageFlags say what the image of an edited index is.
 func editImageFlags() []cli.Flag {
-	const group = "what"
-	return flags([]cli.Flag{platformsFlag(group, "those of the index that is edited, else this machine's")}, binaryImageFlags(group),
+	const group = "content"
+	return flags([]cli.Flag{platformsFlag(group, "those of the edited index, else this machine's architecture")}, binaryImageFlags(group),
 		[]cli.Flag{outputFormatFlag()}, formFlags(group), layerFlags(group), []cli.Flag{allowEmptyFlag(group)})
 }
 
@@ -35,7 +35,7 @@ type imageEdit struct {
 
 // outputFormatFlag chooses what an edited index becomes.
 func outputFormatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output-format", Category: "what", DefaultText: "that of the index; fbc for a new one",
+	return &cli.StringFlag{Name: "output-format", Category: "content", DefaultText: "that of the index; fbc for a new one",
 		Usage: "`FORMAT` of the index: file-based catalog or database (fbc|sqlite)"}
 }
 
@@ -164,7 +164,7 @@ func (p *program) editedOptions(c *cli.Context, spec *indeximage.Spec, i imageEd
 	}
 	o, err := spec.Edited(c.Context, index, from, i.inherit, dir, ro)
 	if errors.Is(err, render.ErrPlatformsDiffer) {
-		err = &cmdline.Error{Class: cmdline.ClassInput, Object: from, Err: err, Hint: "--platform chooses one of them"}
+		err = &cmdline.Error{Class: cmdline.ClassInput, Object: from, Err: err, Hint: "choose one with --platform"}
 	}
 	return o, withServerHint(err)
 }
@@ -181,7 +181,7 @@ func lossHint(name string, err error) error {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: name, Err: err,
-		Hint: "--output-format fbc makes a file-based catalog, which holds everything; --lossy leaves out what a database cannot hold"}
+		Hint: "--output-format fbc writes a file-based catalog, which stores everything; --lossy drops what a database cannot store"}
 }
 
 // notAnIndex is the error about an image that cannot be edited.

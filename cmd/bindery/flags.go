@@ -80,7 +80,7 @@ func examples(lines ...string) string {
 // jobsFlag bounds the work done at once.
 func jobsFlag() cli.Flag {
 	return &cli.IntFlag{
-		Name: "jobs", Usage: "`N` pieces of work at once; 0 means one per processor", EnvVars: env("jobs"),
+		Name: "jobs", Usage: "run up to `N` jobs in parallel; 0 means one per CPU", EnvVars: env("jobs"),
 		Action: func(_ *cli.Context, n int) error {
 			if n < 0 {
 				return cmdline.Usagef("invalid --jobs value %d, expected a positive number or 0", n)
@@ -93,12 +93,12 @@ func jobsFlag() cli.Flag {
 // migrateLevelFlag is how far bundles are brought towards the newest form.
 func migrateLevelFlag(group string) cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: "none", Category: group,
-		Usage: "take all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
+		Usage: "apply all migrations up to `LEVEL` (none|bundle-object-to-csv-metadata)"}
 }
 
 // compatFlag asks for another program's answer where a better one is known.
 func compatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "compat", Usage: "answer as another `PROGRAM` does, also where it loses something (opm)"}
+	return &cli.StringFlag{Name: "compat", Usage: "reproduce the output of another `PROGRAM`, including its losses (opm)"}
 }
 
 // inCategory puts a flag into a group of the help text.

@@ -21,15 +21,15 @@ func (p *program) dockerfileCommand() *cli.Command {
 		Name:      "dockerfile",
 		Usage:     "generate a Dockerfile for a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "The file is written beside the directory, as DIR.Dockerfile; a file that exists is not replaced.\n" +
-			"\"build containerfile\" makes its image, \"build catalog\" one without any such file." +
+		Description: "The file is written beside the directory as DIR.Dockerfile; an existing file is not replaced. \"build containerfile\"\n" +
+			"builds its image; \"build catalog\" builds one without a Dockerfile." +
 			examples("bindery generate dockerfile catalog",
 				"bindery generate dockerfile catalog --base-image scratch --extra-labels vendor=example,tier=1"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: scaffold.DefaultImage, Usage: "`IMAGE` that serves the catalog; scratch for one that holds files only"},
+			&cli.StringFlag{Name: "base-image", Aliases: []string{"i"}, Value: scaffold.DefaultImage, Usage: "base `IMAGE` with the server, or scratch for a catalog of files only"},
 			&cli.StringFlag{Name: "builder-image", Aliases: []string{"b"}, Value: scaffold.DefaultImage, Usage: "`IMAGE` of the build stage"},
 			&cli.StringFlag{Name: "binary-image", Usage: "`IMAGE` of both stages", Hidden: true},
-			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"}, Usage: "further `KEY=VALUE` labels of the image"},
+			&cli.StringSliceFlag{Name: "extra-labels", Aliases: []string{"l"}, Usage: "additional image labels `KEY=VALUE`"},
 		},
 		Action: exactly(1, p.dockerfile),
 	}

@@ -25,15 +25,15 @@ func (p *program) graphCommand() *cli.Command {
 		Usage:     "draw the upgrade graphs of a catalog",
 		ArgsUsage: "REF...",
 		Description: catalogHelp + "\n\n" +
-			"svg and html need no other program: bundles are rows, the newest first, channels are lanes, and upgrades go upwards. html is\n" +
-			"a page that needs nothing else either. mermaid and dot are for other programs. The catalog need not be valid: a drawing\n" +
-			"also shows what is wrong." +
+			"svg and html are finished drawings: bundles are rows, newest first, channels are lanes, and upgrades point upwards. html\n" +
+			"is a self-contained page. mermaid and dot are for other programs. The catalog need not be valid: a drawing also shows\n" +
+			"what is wrong." +
 			examples("bindery graph catalog -p etcd --out etcd.svg", "bindery graph index.db --out graphs.html",
 				"bindery graph catalog -p etcd -c alpha -o mermaid"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the drawing (svg|html|mermaid|dot)", DefaultText: "that of the file's name, or svg"},
-			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw only the package `NAME`"},
-			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "draw only the channel `NAME`; can be repeated"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (svg|html|mermaid|dot)", DefaultText: "by the extension of --out, or svg"},
+			&cli.StringFlag{Name: "package", Aliases: []string{"p", "package-name"}, Usage: "draw the package `NAME` only"},
+			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "draw the channel `NAME` only; can be repeated"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"O"}, Usage: "write to `FILE` instead of standard output"},
 			compatFlag(),
 		}, readFlags()...),
@@ -85,8 +85,8 @@ func (p *program) drawing(c *cli.Context) (drawing, error) {
 			format = "html"
 		case "html", "dot", "svg", "mermaid":
 		case "png", "jpg", "jpeg", "gif", "webp", "pdf":
-			e := cmdline.Usagef("%s: there are no drawings in the format %s, only (svg|html|mermaid|dot)", c.String("out"), format)
-			e.Object, e.Hint = c.String("out"), "browsers, rsvg-convert and inkscape turn an SVG into one"
+			e := cmdline.Usagef("%s: unsupported format %s, expected (svg|html|mermaid|dot)", c.String("out"), format)
+			e.Object, e.Hint = c.String("out"), "convert an SVG with a browser, rsvg-convert or inkscape"
 			return nil, e
 		default:
 			format = "svg"

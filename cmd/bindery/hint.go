@@ -51,23 +51,23 @@ func (p *program) withHint(err error) error {
 	case errors.As(err, &missing):
 		text, object = nameHint(missing), missing.Name
 	case errors.Is(err, http.ErrSchemeMismatch), errors.Is(err, images.ErrPlainHTTP):
-		text = "the registry speaks plain HTTP: --use-http"
+		text = "the registry uses plain HTTP: set --use-http"
 	case errors.As(err, &authority), errors.As(err, &certificate):
-		text = "--ca-file FILE names an authority to trust; --tls-verify=false trusts any"
+		text = "trust a certificate authority with --ca-file FILE, or disable verification with --tls-verify=false"
 	case errors.As(err, &answer) && answer.Status == http.StatusForbidden && answer.Credentials != "":
 		return err // the registry knows who asks, and says why it refuses
 	case errors.As(err, &unauthorized), images.IsUnauthorized(err):
-		text = "--authfile FILE or $REGISTRY_AUTH_FILE names a file with credentials, as \"podman login --authfile FILE\" writes it"
+		text = "provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE; \"podman login --authfile FILE\" writes them"
 	case errors.As(err, &limit) && p.hasFlag(string(limit.Limit)):
 		text = fmt.Sprintf("--%s raises the limit", limit.Limit)
 	case errors.As(err, &name):
 		text = "a reference is a catalog directory, a bundle directory, an index database or an image: REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE"
 	case errors.Is(err, images.ErrStore):
-		text = "without a store: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
+		text = "without podman's storage: --output oci-archive:FILE and \"podman load -i FILE\"; to read \"podman save --format oci-archive -o FILE NAME\" and oci-archive:FILE"
 	case errors.Is(err, render.ErrFileType):
 		text = "a file must be an SQLite database; a file-based catalog is given by its directory, an archive of an image as oci-archive:FILE or docker-archive:FILE, and a template is for \"template render\""
 	case errors.As(err, &invalid) && p.hasFlag("repair") && slices.ContainsFunc(invalid.Problems, isAboutImage):
-		text = "--repair drops or normalizes related images that are no pull specs; --keep-going leaves out broken packages"
+		text = "--repair drops or normalizes related images that are no pull specs; --keep-going skips invalid packages"
 	case errors.As(err, &invalid) && foreignHint(invalid) != "":
 		text = foreignHint(invalid)
 	case errors.Is(err, build.ErrTooFewLayers) && p.hasFlag("max-layers"):
@@ -86,11 +86,11 @@ func isAboutImage(p declcfg.Problem) bool { return p.Rule == declcfg.RuleImage }
 func conflictHint(e *images.ConflictError) string {
 	switch {
 	case e.Got == "":
-		return "there is no such image yet, or not any more: --if-digest none is for the first one"
+		return "the tag does not exist: use --if-digest none to create it"
 	case e.Want == "":
-		return "the image is there already: look at it, and give its digest to --if-digest to replace it"
+		return "the tag already exists: inspect the image, and set --if-digest to its digest to replace it"
 	default:
-		return "somebody has written it meanwhile: look at what is there, and give its digest to --if-digest"
+		return "the tag was changed concurrently: inspect the image, and set --if-digest to its digest"
 	}
 }
 
@@ -101,11 +101,11 @@ func foreignHint(e *declcfg.ValidationError) string {
 		file := filepath.ToSlash(problem.Position.File)
 		for part := range strings.SplitSeq(file, "/") {
 			if part == ".git" || part == ".github" || part == ".svn" || part == ".hg" {
-				return fmt.Sprintf("%s is no part of a catalog: a file %s with the line %q in the directory leaves it out", part, declcfg.IgnoreFile, part)
+				return fmt.Sprintf("%s is not part of a catalog: add a file %s with the line %q to the directory to exclude it", part, declcfg.IgnoreFile, part)
 			}
 		}
 		if base := path.Base(file); strings.EqualFold(path.Ext(base), ".md") {
-			return fmt.Sprintf("every file in the directory is a part of the catalog, but for those that a file %s names: the line %q leaves it out", declcfg.IgnoreFile, base)
+			return fmt.Sprintf("every file in the directory is part of the catalog unless a file %s excludes it, with the line %q", declcfg.IgnoreFile, base)
 		}
 	}
 	return ""
@@ -120,15 +120,15 @@ func nameHint(e *declcfg.NotFoundError) string {
 	}
 	switch n := len(known); {
 	case n == 0:
-		return "there is none at all"
+		return "there is none"
 	case n == 1:
 		return "there is only " + known[0]
 	case n <= few:
 		return "there are " + strings.Join(known, ", ")
 	case e.Kind == "package":
-		return fmt.Sprintf("\"list packages\" shows the %d there are", n)
+		return fmt.Sprintf("\"list packages\" shows all %d", n)
 	default:
-		return fmt.Sprintf("\"list %ss\" shows those there are", e.Kind)
+		return fmt.Sprintf("\"list %ss\" shows them", e.Kind)
 	}
 }
 

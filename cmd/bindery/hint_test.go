@@ -23,15 +23,15 @@ func TestHints(t *testing.T) {
 		{"graph small.db -p nosuch", "hint: there are "},
 		{"graph small.db -p etcd -c stabel", "hint: there are alpha, "},
 		{"graph small.db etcd", "hint: every argument is a reference; -p PACKAGE draws one package"},
-		{"graph small.db --out etcd.png", "error: etcd.png: there are no drawings in the format png, only (svg|html|mermaid|dot)\nhint: "},
+		{"graph small.db --out etcd.png", "error: etcd.png: unsupported format png, expected (svg|html|mermaid|dot)\nhint: "},
 		{"render cat --jobs -1", "error: invalid --jobs value -1, expected a positive number or 0"},
-		{"validate bundle", `hint: "bundle" is a bundle: "bundle validate" checks it`},
+		{"validate bundle", `hint: "bundle" is a bundle: check it with "bundle validate"`},
 		{"validate bundle/metadata", `hint: "bundle/metadata" is a part of the bundle "bundle"`},
 		{"bundle validate bundle/manifests", `hint: "bundle/manifests" is a part of the bundle "bundle"`},
 		{"render bundle/manifests/", `hint: "bundle/manifests" is a part of the bundle "bundle"`},
-		{"bundle generate bundle/manifests", "hint: -p PACKAGE and -c CHANNEL,... say it"},
-		{"build bundle plain -t x:v1", "hint: -p PACKAGE and -c CHANNEL,... say it"},
-		{"validate plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "hint: a catalog is given by its directory"},
+		{"bundle generate bundle/manifests", "hint: set -p PACKAGE and -c CHANNEL,..."},
+		{"build bundle plain -t x:v1", "hint: set -p PACKAGE and -c CHANNEL,..."},
+		{"validate plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "hint: name the catalog directory"},
 		{"graph plain/etcdclusters.etcd.database.coreos.com.crd.yaml", `and a template is for "template render"`},
 		{"template convert basic example.com/acme/catalog:v1", "bindery render REF | bindery template convert basic\n"},
 		{"bundle unpack oci:x:v1 out", "hint: -o DIR names the directory to write to\n"},
@@ -40,16 +40,16 @@ func TestHints(t *testing.T) {
 		{"bundle unpack oci:cat.oci:v1 -o out", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
 		{"bundle validate oci:cat.oci:v1", `error: "oci:cat.oci:v1" is a catalog image, not a bundle`},
 		{"bundle extract example.com/etcd:v1 -c etcd --dry-run", `hint: the argument is a directory; "bundle unpack REF -o DIR" writes`},
-		{"migrate small.db", "hint: name a directory to write the catalog to, or an image: -t NAME\n"},
+		{"migrate small.db", "hint: name an output directory, or an image with -t NAME\n"},
 		{"catalog filter small.db -p etcd@foo", "hint: a range is such as \">=1.2.0 <2.0.0\""},
 		{"catalog filter small.db -p etcd:aplha", `package "etcd" has no channel "aplha", only alpha, clusterwide-alpha, singlenamespace-alpha`},
-		{"index deprecatetruncate -b etcdoperator.v0.9.0 -f small.db --dry-run", "hint: bundles are named by their images"},
-		{"validate checkout", `hint: .git is no part of a catalog: a file .indexignore with the line ".git"`},
-		{"build catalog described -t x:v1 --dry-run", `hint: every file in the directory is a part of the catalog, but for those that a file .indexignore names: the line "README.md"`},
+		{"index deprecatetruncate -b etcdoperator.v0.9.0 -f small.db --dry-run", "hint: name bundles by their images"},
+		{"validate checkout", `hint: .git is not part of a catalog: add a file .indexignore with the line ".git"`},
+		{"build catalog described -t x:v1 --dry-run", `hint: every file in the directory is part of the catalog unless a file .indexignore excludes it, with the line "README.md"`},
 		{"build catalog cat -t x:v1 --dry-run --max-layers 1", "hint: --max-layers allows more\n"},
 		{"build catalog cat -t x:v1 --dry-run --max-layers 0", "error: invalid --max-layers value 0, expected a positive number\n"},
 		{"inspect plain/etcdclusters.etcd.database.coreos.com.crd.yaml", "an archive of an image as oci-archive:FILE or docker-archive:FILE"},
-		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster could not pull it`},
+		{"bundle unpack-job oci:etcd.oci:v1", `error: "oci:etcd.oci:v1" is not in a registry: a cluster cannot pull it`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			dir := workDir(t)
@@ -112,7 +112,7 @@ func TestHintOfRefusedPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := runProgram(t, dir, "bindery", "build", "catalog", "cat", "-t", registry.Host()+"/a/b:v1", "--push", "--use-http", "--authfile", "none.json")
-	if got.status != 1 || !strings.Contains(got.stderr, "\nhint: --authfile FILE or $REGISTRY_AUTH_FILE") {
+	if got.status != 1 || !strings.Contains(got.stderr, "\nhint: provide credentials with --authfile FILE or $REGISTRY_AUTH_FILE") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestImageBuilderIsNotUsed(t *testing.T) {
 		" --dry-run":        false,
 	} {
 		got := runProgram(t, bundleDir(t), "opm", strings.Fields("alpha bundle build -d bundle/manifests -t a.example/b:v1 -b podman"+args)...)
-		if got.status != 0 || strings.Contains(got.stderr, "podman is not needed and does not get the image") != warned {
+		if got.status != 0 || strings.Contains(got.stderr, "podman is not used: the image is written to a layout") != warned {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

@@ -16,10 +16,10 @@ import (
 // formFlags say in which form an image is written. They mean the same in every command that builds images.
 func formFlags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "label", Usage: "`KEY=VALUE` label, over those of the base and the source", Category: group},
-		&cli.StringSliceFlag{Name: "annotation", Usage: "`KEY=VALUE` annotation of the manifest", Category: group},
-		&cli.StringFlag{Name: "format", Value: "oci", Usage: "`FORMAT` of the manifest (oci|docker)", Category: group},
-		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "`CODEC` of the layers (gzip|zstd|auto); auto is an index with an image of each", Category: group},
+		&cli.StringSliceFlag{Name: "label", Usage: "set the label `KEY=VALUE`, overriding those of base and source", Category: group},
+		&cli.StringSliceFlag{Name: "annotation", Usage: "set the manifest annotation `KEY=VALUE`", Category: group},
+		&cli.StringFlag{Name: "format", Value: "oci", Usage: "manifest `FORMAT` (oci|docker)", Category: group},
+		&cli.StringFlag{Name: "compression", Value: "gzip", Usage: "layer compression `CODEC` (gzip|zstd|auto); auto writes an index with an image of each", Category: group},
 	}
 }
 
@@ -29,25 +29,25 @@ func layerFlags(group string) []cli.Flag {
 }
 
 func maxLayersFlag(group string) cli.Flag {
-	return &cli.IntFlag{Name: "max-layers", Value: 100, Usage: "at most `N` layers, those of the base included; container engines take some 125", Category: group}
+	return &cli.IntFlag{Name: "max-layers", Value: 100, Usage: "maximum number `N` of layers, including those of the base; container engines support about 125", Category: group}
 }
 
 // binaryImageFlags say what serves the image of a catalog that comes from another image or an edit.
 func binaryImageFlags(group string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "`IMAGE` that the server comes from, with everything else in it", DefaultText: "an empty image with this program's server", Category: group},
-		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the binary image, if it starts one",
-			Usage: "what serves: static program `FILE`, \"base\" for /bin/opm of the binary image, \"embedded\" for this program's, \"none\""},
+		&cli.StringFlag{Name: "binary-image", Aliases: []string{"base"}, Usage: "base `IMAGE` with the server", DefaultText: "scratch with this program's server", Category: group},
+		&cli.StringFlag{Name: "server", Category: group, DefaultText: "that of the binary image, if any",
+			Usage: "server of the image: static program `FILE`, \"base\" (/bin/opm of the binary image), \"embedded\" (this program's) or \"none\""},
 	}
 }
 
 // platformsFlag says which platforms an image is for.
 func platformsFlag(group, otherwise string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; several make an index", DefaultText: otherwise, Category: group}
+	return &cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` of the image; more than one builds an image index", DefaultText: otherwise, Category: group}
 }
 
 func dryRunFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image and write it nowhere", EnvVars: env("dry-run"), Category: "work"}
+	return &cli.BoolFlag{Name: "dry-run", Usage: "assemble the image without writing it", EnvVars: env("dry-run"), Category: "execution"}
 }
 
 // buildOptions reads [formFlags] and the flags about base and layers, as far as a command has them.
@@ -121,7 +121,7 @@ func (p *program) imageSpec(c *cli.Context) (_ *indeximage.Spec, err error) {
 		}
 	}
 	if s.Server == build.ServerBase && s.Build.Base == nil {
-		return nil, cmdline.Usagef("--server base: there is no --binary-image that could have a server")
+		return nil, cmdline.Usagef("--server base requires --binary-image")
 	}
 	if s.Previous, err = previousOptions(c); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (p *program) setServer(c *cli.Context, o *build.Options) error {
 	case server == "":
 		server = build.ServerEmbedded
 	case server == build.ServerNone && len(of) > 1:
-		return cmdline.Usagef("--server none is for an image of one platform")
+		return cmdline.Usagef("--server none supports one platform only")
 	}
 	return o.SetServer(server, of, &p.embedded)
 }

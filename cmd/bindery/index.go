@@ -28,19 +28,19 @@ func (p *program) indexCommand() *cli.Command {
 }
 
 const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image keeps its format unless\n" +
-	"--output-format says otherwise, and is made of new layers: nothing is left in it of what was removed. It goes where --push\n" +
-	"and --output say, or to an OCI layout in the working directory. No container tool is needed. --dry-run shows what would be\n" +
-	"done, --explain why."
+	"--output-format is set, and has new layers only: they contain nothing that was removed. It is written to the destinations\n" +
+	"of --push and --output, else to an OCI layout in the working directory. No container tool is needed. --dry-run shows the\n" +
+	"changes, --explain their reasons."
 
 func (p *program) indexAddCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "add",
-		Usage: "add bundles to an index image, or begin one",
+		Usage: "add bundles to a new or existing index image",
 		Description: indexHelp + "\n\n" +
-			"Without --from-index a new index is begun, a file-based catalog unless --output-format says otherwise. With --bundles \"\"\n" +
+			"Without --from-index a new index is created, by default a file-based catalog (see --output-format); with --bundles \"\"\n" +
 			"and --allow-empty it is empty. Bundles are images in registries, layouts and archives, or bundle directories. All\n" +
-			"problems are reported at once; the exit status is 2 if an image was added before, and 3 if another image of the same\n" +
-			"bundle was." +
+			"problems are reported together; the exit status is 2 if the index already contains an image, and 3 if it contains\n" +
+			"another image of the same bundle." +
 			examples("bindery index add --mode semver -b registry.example.com/acme/etcd:v0.9.4 -t registry.example.com/acme/index:v1",
 				"bindery index add -b registry.example.com/acme/etcd:v0.9.5 -f oci:catalog.oci:v1 -t registry.example.com/acme/catalog:v2 --platform linux/amd64",
 				"bindery index add -b new-bundle -f oci:catalog.oci:v1 -t acme/catalog:v2 --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --dry-run --explain",
@@ -89,7 +89,7 @@ func (p *program) indexRemoveCommand() *cli.Command {
 func (p *program) indexPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "prune",
-		Usage: "remove all packages but some from an index image",
+		Usage: "remove all packages except some from an index image",
 		Description: indexHelp +
 			examples("bindery index prune -p etcd -f oci:catalog.oci:v1 -t acme/catalog:v2", "bindery index prune -p etcd -f index.db -t acme/index:v2 --output-format fbc --output oci-archive:index.tar"),
 		Flags: indexFlags(false, []cli.Flag{
@@ -109,7 +109,7 @@ func (p *program) indexPruneCommand() *cli.Command {
 func (p *program) indexPruneStrandedCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune-stranded",
-		Usage:       "remove the bundles that are in no channel from an index image",
+		Usage:       "remove bundles without a channel from an index image",
 		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t acme/index:v2"),
 		Flags:       indexFlags(true, []cli.Flag{permissiveFlag()}),
 		Action: exactly(0, func(c *cli.Context) error {
@@ -121,7 +121,7 @@ func (p *program) indexPruneStrandedCommand() *cli.Command {
 func (p *program) indexTruncateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "deprecatetruncate", Hidden: p.opm,
-		Usage: "deprecate bundles of an index image and remove what is below them in their channels",
+		Usage: "deprecate bundles of an index image and truncate their channels below them",
 		Description: indexHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
 			examples("bindery index deprecatetruncate -b etcd/etcdoperator.v0.9.2 -f oci:catalog.oci:v1 -t acme/catalog:v2 --explain"),
 		Flags: indexFlags(true, []cli.Flag{

@@ -15,21 +15,21 @@ import (
 func (p *program) indexExportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
-		Usage: "write packages of an index as package manifests",
-		Description: "Each package becomes a directory with its package.yaml and one directory a version, which has the manifests of the\n" +
-			"bundle. Bundles are fetched from their images; those that have none are written from the catalog.\n\n" +
+		Usage: "export packages of an index as package manifests",
+		Description: "Each package becomes a directory with its package.yaml and, per version, a directory with the manifests of the bundle.\n" +
+			"Bundles are fetched from their images; those without an image are written from the catalog.\n\n" +
 			"The index is " + strings.TrimPrefix(catalogHelp, "A reference is ") + "\n\n" +
-			"Everything is written or nothing is. A package that is in the folder already is added to: bundles that it has must be\n" +
-			"the same, and its package.yaml is replaced." +
+			"Either all or nothing is written. A package that the folder already contains is extended: existing bundles must be\n" +
+			"equal, and its package.yaml is replaced." +
 			examples("bindery index export -i index.db -p etcd -f exported",
 				"bindery index export -i registry.example.com/acme/catalog:v1 -p etcd,silicom-sts-operator -c none"),
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "index", Aliases: []string{"i"}, Usage: "`REF` of the index"},
-			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "`NAME` of a package; can be repeated. Without it all are written"},
-			&cli.StringSliceFlag{Name: "xpackage", Aliases: []string{"o"}, Hidden: true, Usage: "as --package"},
+			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "export the package `NAME` (default all); can be repeated"},
+			&cli.StringSliceFlag{Name: "xpackage", Aliases: []string{"o"}, Hidden: true, Usage: "alias of --package"},
 			&cli.StringFlag{Name: "download-folder", Aliases: []string{"f"}, Value: "downloaded", Usage: "`DIR` to write to"},
 			containerToolFlag("none"),
-			&cli.BoolFlag{Name: "debug", Hidden: true, Usage: "as --log-level debug"},
+			&cli.BoolFlag{Name: "debug", Hidden: true, Usage: "alias of --log-level debug"},
 		}, readFlags()...),
 		Action: exactly(0, p.indexExport),
 	}
@@ -85,7 +85,7 @@ func (p *program) indexExport(c *cli.Context) error {
 	if !p.opm {
 		text := fmt.Sprintf("wrote %s with %s to %q", count(len(done.Packages), "package"), count(done.Bundles, "bundle"), folder)
 		if len(done.Written) == 0 {
-			text = fmt.Sprintf("%q has %s with %s already", folder, count(len(done.Packages), "package"), count(done.Bundles, "bundle"))
+			text = fmt.Sprintf("%q already has %s with %s", folder, count(len(done.Packages), "package"), count(done.Bundles, "bundle"))
 		}
 		p.log.Info(text)
 	}

@@ -229,7 +229,7 @@ func TestIndexOutputFormat(t *testing.T) {
 	if after := snapshot(t, dir); after != before {
 		t.Errorf("files before\n%s\nafter\n%s", before, after)
 	}
-	if got := runProgram(t, dir, "bindery", append(args, "--lossy")...); got.status != 0 || !strings.Contains(got.stderr, "cannot hold") {
+	if got := runProgram(t, dir, "bindery", append(args, "--lossy")...); got.status != 0 || !strings.Contains(got.stderr, "cannot store") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -351,9 +351,9 @@ func TestIndexBinaryImage(t *testing.T) {
 		ours                bool
 	}{
 		{"opm's image serves", "opm", "", 2, "/bin/opm of ", false},
-		{"an image without a server gets ours", "tools", "", 1, "this program's own server was put on top of it", true},
+		{"an image without a server gets ours", "tools", "", 1, "the embedded server was added", true},
 		{"an image may have a server that it does not start", "tools", "base", 1, "/bin/opm of ", false},
-		{"an index below is hidden and that is told", "index", "", 3, "is still in the layers that come from it", false},
+		{"an index below is hidden and that is told", "index", "", 3, "remains in the inherited layers", false},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			for format, args := range map[string]string{"db": "/database/index.db", "fbc": "/configs"} {
@@ -447,9 +447,9 @@ func TestIndexErrors(t *testing.T) {
 		{"rm -o etcd -f oci:db.oci:v1 -c kaniko", 1, "expected (none|docker|podman)"},
 		{"rm -o etcd -f oci:db.oci:v1 --push", 1, `required flag(s) "tag" not set`},
 		{"rm -o etcd -f oci:db.oci:v1 -t a/b:v1 --output-format xml", 1, "expected (fbc|sqlite)"},
-		{"rm -o etcd -f oci:db.oci:v1 --generate --push -t a/b:v1", 1, "--generate makes no image"},
+		{"rm -o etcd -f oci:db.oci:v1 --generate --push -t a/b:v1", 1, "--generate builds no image"},
 		{"rm -o etcd -f oci:db.oci:v1 --generate -d mine/index.Dockerfile", 1, "is not a Dockerfile of an index"},
-		{"rm -o etcd -f oci:db.oci:v1 --server base -t a/b:v1", 1, "there is no --binary-image"},
+		{"rm -o etcd -f oci:db.oci:v1 --server base -t a/b:v1", 1, "requires --binary-image"},
 		{"rm -o nosuch -f oci:db.oci:v1 -t a/b:v1", 1, "nosuch"},
 		{"rm -o etcd -f oci:db.oci:v9 -t a/b:v1", 1, `no image with the tag \"v9\"`},
 		{"rm -o etcd -f " + r.Host() + "/acme/bundle:v1 -t a/b:v1 --use-http", 1, "is not an index image"},
@@ -568,7 +568,7 @@ func TestIndexGenerateLeavesWhatIsThere(t *testing.T) {
 	for rule, c := range map[string]struct{ path, format, want string }{
 		"a file that is no database":   {"database/index.db", "sqlite", "only if it is an index database"},
 		"a file instead of database":   {"database", "sqlite", "not a directory"},
-		"a catalog":                    {"configs/etcd/catalog.yaml", "fbc", "--generate replaces no directory"},
+		"a catalog":                    {"configs/etcd/catalog.yaml", "fbc", "--generate does not replace a directory"},
 		"a Dockerfile of another kind": {"index.Dockerfile", "sqlite", "is not a Dockerfile of an index"},
 		"a directory as Dockerfile":    {"index.Dockerfile/x", "fbc", "is not a Dockerfile of an index"},
 	} {

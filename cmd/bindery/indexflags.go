@@ -16,12 +16,12 @@ const defaultIndexTag = "operator-registry-index:latest"
 // indexFlags are those of every command of the family index, with opm's letters. tools are opm's flags for the programs
 // that build and pull; prune has one of them only.
 func indexFlags(tools bool, own ...[]cli.Flag) []cli.Flag {
-	const group, accepted = "what", "accepted for opm's sake"
+	const group, accepted = "content", "accepted for compatibility with opm"
 	all := flags(own...)
 	all = append(all,
 		&cli.StringFlag{Name: "from-index", Aliases: []string{"f"}, Usage: "edit `INDEX`: an image, a database file or a catalog directory", Category: group},
-		&cli.BoolFlag{Name: "generate", Usage: "write a Dockerfile and the database or catalog, and make no image", Category: "where to"},
-		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile", Usage: "write the Dockerfile of --generate to `FILE`", Category: "where to"},
+		&cli.BoolFlag{Name: "generate", Usage: "write a Dockerfile and the database or catalog instead of building an image", Category: "destination"},
+		&cli.StringFlag{Name: "out-dockerfile", Aliases: []string{"d"}, Value: "index.Dockerfile", Usage: "write the Dockerfile of --generate to `FILE`", Category: "destination"},
 		&cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Usage: "`TOOL` to build and pull with (docker|podman|none): " + accepted, Category: accepted},
 	)
 	if tools {
@@ -60,9 +60,9 @@ func (p *program) checkTools(c *cli.Context) error {
 	slices.Sort(named)
 	tools := strings.Join(slices.Compact(named), " and ")
 	if c.Bool("generate") || c.Bool("push") || c.Bool("load") || c.IsSet("output") || c.Bool("dry-run") {
-		p.log.Info(tools + ": no tool is needed, images are read and made by the program itself")
+		p.log.Info(tools + ": ignored, no container tool is needed")
 		return nil
 	}
-	p.log.Warn(fmt.Sprintf("%s is not needed and does not get the image, which is written to a layout in the working directory; --push writes it to the registry and --load to the store of podman", tools))
+	p.log.Warn(fmt.Sprintf("%s is not used: the image is written to a layout in the working directory; --push writes it to the registry and --load to podman's storage", tools))
 	return nil
 }

@@ -27,7 +27,7 @@ const generatedCatalog = "configs"
 func (p *program) generateIndex(c *cli.Context, i imageEdit) (err error) {
 	for _, flag := range []string{"push", "load", "output", "platform", "digest-file", "iid-file", "image-refs", "metadata-file", "server", "annotation", "format", "compression", "cache", "max-layers", "previous"} {
 		if c.IsSet(flag) {
-			return cmdline.Usagef("--generate makes no image: it does not go with --%s", flag)
+			return cmdline.Usagef("--generate builds no image: it cannot be combined with --%s", flag)
 		}
 	}
 	if err := p.checkAccount(c, i.from); err != nil {
@@ -122,7 +122,7 @@ func dockerfileError(err error) error {
 	if !errors.Is(err, scaffold.ErrNotGenerated) {
 		return err
 	}
-	return &cmdline.Error{Class: cmdline.ClassLocal, Err: err, Hint: "-d names another file for the Dockerfile"}
+	return &cmdline.Error{Class: cmdline.ClassLocal, Err: err, Hint: "choose another Dockerfile with -d"}
 }
 
 // generateDatabase writes the database to its place. What else is in the directory stays, and so does a file that is no
@@ -163,7 +163,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 	if err == nil {
 		return db.Close()
 	}
-	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "move it away, or run the command in another directory",
+	return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Hint: "move it, or run the command in another directory",
 		Err: fmt.Errorf("--generate replaces %s only if it is an index database: %w", path, err)}
 }
 
@@ -171,7 +171,7 @@ func (p *program) checkReplaceable(c *cli.Context, path string) error {
 func (p *program) generateCatalog(c *cli.Context, x *indeximage.Index) error {
 	err := build.WriteCatalog(c.Context, generatedCatalog, x.Catalog())
 	if errors.Is(err, fs.ErrExist) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate replaces no directory: move it away, or run the command in another one"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: generatedCatalog, Err: err, Hint: "--generate does not replace a directory: move it, or run the command in another one"}
 	}
 	if err == nil {
 		p.log.Info("wrote " + generatedCatalog)

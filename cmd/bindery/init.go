@@ -12,11 +12,11 @@ func (p *program) initCommand() *cli.Command {
 		Name:      "init",
 		Usage:     "print the olm.package blob of a new package",
 		ArgsUsage: "PACKAGE",
-		Description: "The blob is the start of a catalog: channels and bundles come after it." +
+		Description: "The blob starts a catalog; channels and bundles follow it." +
 			examples("bindery init example-operator --default-channel stable",
 				"bindery init example-operator -c stable -d README.md -i icon.svg -o yaml"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"}, Usage: "`CHANNEL` that subscriptions follow when they name none"},
+			&cli.StringFlag{Name: "default-channel", Aliases: []string{"c"}, Usage: "default `CHANNEL` of subscriptions"},
 			&cli.StringFlag{Name: "description", Aliases: []string{"d"}, Usage: "`FILE` with the description, usually Markdown"},
 			&cli.StringFlag{Name: "icon", Aliases: []string{"i"}, Usage: "`FILE` with the icon: PNG, JPEG, GIF, WebP, SVG, ..."},
 			catalogFormatFlag(),

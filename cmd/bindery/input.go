@@ -22,7 +22,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	info, err := os.Stat(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return build.CatalogInput{}, &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Err: err,
-			Hint: "the argument is a catalog directory or an index database; \"bindery migrate oci:LAYOUT:TAG DIR\" makes a directory of an image"}
+			Hint: "the argument is a catalog directory or an index database; convert an image with \"bindery migrate oci:LAYOUT:TAG DIR\""}
 	}
 	if err != nil {
 		return build.CatalogInput{}, err

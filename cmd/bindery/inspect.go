@@ -15,15 +15,15 @@ import (
 func (p *program) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "tell what an image is",
+		Usage:     "show what an image contains",
 		ArgsUsage: "IMAGE",
-		Description: "The answer has the platforms, labels, layers and sizes of an image, its packages, which layer holds which of them, and\n" +
-			"its caches. It is read from manifests and configurations alone, and is then what the image says of itself. With --deep all\n" +
-			"layers are read: packages are what is found, and caches are compared with the catalog." +
+		Description: "Shows the platforms, labels, layers and sizes of an image, its packages with the layers that contain them, and its\n" +
+			"caches. By default only manifests and configurations are read, and the packages are those that the annotations\n" +
+			"declare. With --deep all layers are read: packages are those found, and caches are compared with the catalog." +
 			examples("bindery inspect oci:catalog.oci:v1", "bindery inspect oci:catalog.oci:v1 --deep", "bindery inspect oci:etcd.oci:v1 -o json"),
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "deep", Usage: "read all layers"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORMAT` of the answer (table|json)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "output `FORMAT` (table|json)"},
 			inCategory(jobsFlag(), "work"),
 		}, imageFlags()...),
 		Action: exactly(1, p.inspect),
@@ -33,15 +33,15 @@ func (p *program) inspectCommand() *cli.Command {
 func (p *program) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "prove that an image is what its catalog says",
+		Usage:     "verify an image against its catalog",
 		ArgsUsage: "IMAGE",
-		Description: "All layers are read and compared with their digests; the catalog is validated; every layer that was built here, and every\n" +
-			"cache, is built again from the files in the image and compared, and so are labels, modes, platforms and annotations.\n" +
-			"All that differs is told. Exit status 0 says that nothing does, 1 that something does. An error is 1 as well, but then\n" +
-			"there is no answer on standard output." +
+		Description: "Reads all layers and compares them with their digests, validates the catalog, rebuilds every bindery layer and every\n" +
+			"cache from the files in the image, and compares them as well as labels, modes, platforms and annotations. All\n" +
+			"differences are reported. The exit status is 0 without differences and 1 with. It is also 1 on an error, but then\n" +
+			"standard output is empty." +
 			examples("bindery verify oci:catalog.oci:v1", "bindery verify oci:catalog.oci:v1 -o json", "bindery verify oci:etcd.oci:v1 --jobs 1"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "`FORMAT` of the answer (text|json)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT` (text|json)"},
 			inCategory(jobsFlag(), "work"),
 		}, imageFlags()...),
 		Action: exactly(1, p.verify),
@@ -58,7 +58,7 @@ func (p *program) inspect(c *cli.Context) error {
 		return err
 	}
 	if report.Proof != nil && !report.Proof.Same {
-		p.log.Warn(fmt.Sprintf("the image differs in %s from what its catalog says: \"verify\" tells them", count(len(report.Proof.Differences)+report.Proof.More, "thing")))
+		p.log.Warn(fmt.Sprintf("the image differs from its catalog in %s: \"verify\" lists them", count(len(report.Proof.Differences)+report.Proof.More, "thing")))
 	}
 	if format == "json" {
 		report.Proof = nil // the answer of verify
@@ -99,7 +99,7 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 		return nil, err
 	case kind != render.Image:
 		e := cmdline.Usagef("%q is a %s and no image", ref, kind)
-		e.Object, e.Hint = ref, "an image is named by REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, dir:DIR or containers-storage:NAME"
+		e.Object, e.Hint = ref, "name the image as REGISTRY/NAME:TAG, docker://NAME, oci:DIR:TAG, oci-archive:FILE, docker-archive:FILE, dir:DIR or containers-storage:NAME"
 		return nil, e
 	}
 	if err := render.CheckName(ref); err != nil {

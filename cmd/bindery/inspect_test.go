@@ -60,7 +60,7 @@ func TestInspectAndVerify(t *testing.T) {
 	if got.status != 1 || !strings.HasPrefix(got.stdout, "layer: ") || !strings.Contains(got.stdout, "\ndifferent: 1 difference: ") || strings.Contains(got.stderr, "error") {
 		t.Errorf("status %d\n%s\n%s", got.status, got.stdout, got.stderr)
 	}
-	if got := runProgram(t, dir, "bindery", "inspect", "--deep", "oci:out:v1"); got.status != 0 || !strings.Contains(got.stderr, `"verify" tells`) {
+	if got := runProgram(t, dir, "bindery", "inspect", "--deep", "oci:out:v1"); got.status != 0 || !strings.Contains(got.stderr, `"verify" lists`) {
 		t.Errorf("inspect of a damaged image: status %d\n%s", got.status, got.stderr)
 	}
 }

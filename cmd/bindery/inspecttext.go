@@ -52,7 +52,7 @@ func (p *program) printReport(r *inspect.Report) error {
 	add([]string{"CACHE", "FORMAT", "STATE", "WHY"}, rowsOf(r.Caches, func(k inspect.Cache) []string {
 		why := k.Why
 		if why == "" && k.State == inspect.CacheNamed {
-			why = "not looked at: --deep does"
+			why = "not checked: --deep does"
 		}
 		return []string{k.Path, string(k.Format), string(k.State), why}
 	})...)
@@ -163,7 +163,7 @@ func (p *program) printProof(r *inspect.Report) error {
 	if !r.Proof.Same {
 		verdict = "different: " + count(len(r.Proof.Differences)+r.Proof.More, "difference")
 	}
-	fmt.Fprintf(&b, "%s: %s read, %d of them built again, %s of %s validated\n", verdict,
+	fmt.Fprintf(&b, "%s: %s read, %d of them rebuilt, %s of %s validated\n", verdict,
 		count(r.Proof.Layers, "layer"), r.Proof.Rebuilt, count(r.Proof.Files, "file"), count(r.Proof.Packages, "package"))
 	_, err := p.stdout.Write([]byte(b.String()))
 	return err

@@ -15,7 +15,7 @@ import (
 // validHelp says what is checked before anything is listed, and packageHelp what is if a package is chosen.
 const (
 	validHelp   = "\nThe catalog must be valid."
-	packageHelp = " If a package of a file-based catalog is chosen, no other one is read or checked."
+	packageHelp = " With PACKAGE, only that package of a file-based catalog is read and checked."
 )
 
 func (p *program) listCommand() *cli.Command {
@@ -31,7 +31,7 @@ func (p *program) listCommand() *cli.Command {
 			ArgsUsage:   args,
 			Description: catalogHelp + valid + examples(example, example+" -o json"),
 			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of a table (json)"},
+				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json); a table by default"},
 				compatFlag(),
 			}, readFlags()...),
 			Action: p.listAction(low, high, load, table),
@@ -39,7 +39,7 @@ func (p *program) listCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:   "list",
-		Usage:  "list what a catalog holds",
+		Usage:  "list the contents of a catalog",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
@@ -62,7 +62,7 @@ func (p *program) listCommand() *cli.Command {
 // alphaCommand holds opm's names for commands that have a shorter one.
 func (p *program) alphaCommand() *cli.Command {
 	return &cli.Command{
-		Name: "alpha", Hidden: true, Usage: "opm's names for other commands",
+		Name: "alpha", Hidden: true, Usage: "commands under their opm names",
 		Action:      p.group,
 		Subcommands: []*cli.Command{p.listCommand(), p.renderGraphCommand(), p.bundleCommand(), p.templateRenderCommand("alpha render-template"), p.templateConvertCommand("alpha convert-template")},
 	}

@@ -12,18 +12,18 @@ import (
 func (p *program) listImagesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "images",
-		Usage:     "list the images that a catalog needs",
+		Usage:     "list the images that a catalog references",
 		ArgsUsage: "REF [PACKAGE]",
 		Description: catalogHelp + validHelp + packageHelp + "\n\n" +
-			"These are the images of the bundles and those that the bundles name as related images: what a mirror must have, one\n" +
-			"in a line, sorted, each once." +
+			"Lists the images of the bundles and their related images, which a mirror needs: one per line, sorted, without\n" +
+			"duplicates." +
 			examples("bindery list images catalog", "bindery list images registry.example.com/acme/catalog:v1 etcd --heads-only",
 				"bindery list images index.db etcd --channel alpha --by bundle", "bindery list images catalog --heads-only -o json"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` in place of lines (json): each image with what needs it"},
-			&cli.StringFlag{Name: "by", Usage: "list the images of every `GROUP` (package|channel|bundle), as a table"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json): each image with its references"},
+			&cli.StringFlag{Name: "by", Usage: "print a table of images per `GROUP` (package|channel|bundle)"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
-			&cli.BoolFlag{Name: "heads-only", Usage: "only the bundles that are heads of channels"},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: between(1, 2, p.listImages),

@@ -20,24 +20,24 @@ func (p *program) migrateCommand() *cli.Command {
 	const many = "many migrations"
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, DefaultText: "json",
-			Usage: "`FORMAT` of the catalog (json|yaml); or TRANSPORT:PATH to write an image to: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
+			Usage: "`FORMAT` of the catalog (json|yaml), or the destination TRANSPORT:PATH of an image: oci:, oci-archive:, docker-archive:, dir:, docker://, containers-storage:"},
 		migrateLevelFlag(""),
-		&cli.StringFlag{Name: "report", Usage: "write a JSON account of both sides to `FILE`; \"-\" is standard output"},
-		&cli.BoolFlag{Name: "verify", Usage: "prove that nothing was lost; exit status 1 if something was"},
-		&cli.BoolFlag{Name: "keep-going", Usage: "migrate the healthy packages, or lines of a list, and leave out the broken ones"},
-		&cli.BoolFlag{Name: "repair", Usage: "repair what can be repaired without guessing, such as related images that are no pull specs; " +
+		&cli.StringFlag{Name: "report", Usage: "write a JSON report of source and output to `FILE`; \"-\" is standard output"},
+		&cli.BoolFlag{Name: "verify", Usage: "verify that the output contains everything of the source; exit status 1 if not"},
+		&cli.BoolFlag{Name: "keep-going", Usage: "skip invalid packages, or failing lines of a list, instead of failing"},
+		&cli.BoolFlag{Name: "repair", Usage: "repair what has one unambiguous repair, such as related images that are no pull specs; " +
 			"exit status 4 if something was"},
 		compatFlag(),
 		allowEmptyFlag(""),
-		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to take of an image for several; of the image that is written, for which it may be several",
-			DefaultText: "all of the source's; of a directory and for reading linux and this machine's", EnvVars: env("platform"), Category: "what"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "do everything and write it nowhere", EnvVars: env("dry-run"), Category: "work"},
+		&cli.StringSliceFlag{Name: "platform", Usage: "`OS/ARCH` to read of a multi-platform image, and to write; can be repeated for writing",
+			DefaultText: "those of the source image, else linux and this machine's architecture", EnvVars: env("platform"), Category: "content"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "run the migration without writing anything", EnvVars: env("dry-run"), Category: "execution"},
 		inCategory(jobsFlag(), "work"),
-		&cli.StringFlag{Name: "from-file", Usage: "do what each line of `LIST` says: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input", Category: many},
-		&cli.StringFlag{Name: "out-dir", Usage: "write all directories and local images below `DIR`, also those of lines that name none", Category: many},
-		&cli.StringFlag{Name: "report-dir", Usage: "write a report of each line to `DIR`, and go on from those that are there", DefaultText: "LIST.reports", Category: many},
-		&cli.StringFlag{Name: "results", Usage: "write how each line ended to `FILE`, as one JSON object a line; \"-\" is standard output", Category: many},
-		&cli.BoolFlag{Name: "overwrite", Usage: "make outputs of earlier runs anew where the source, the settings or the release are others now", Category: many},
+		&cli.StringFlag{Name: "from-file", Usage: "run the migrations in `LIST`, one per line: SOURCE [OUT] [-> IMAGE]; \"-\" is standard input", Category: many},
+		&cli.StringFlag{Name: "out-dir", Usage: "write all directories and local images below `DIR`, also for lines without an output", Category: many},
+		&cli.StringFlag{Name: "report-dir", Usage: "write a report per line to `DIR`, and resume from existing ones", DefaultText: "LIST.reports", Category: many},
+		&cli.StringFlag{Name: "results", Usage: "write the result of each line to `FILE`, as one JSON object per line; \"-\" is standard output", Category: many},
+		&cli.BoolFlag{Name: "overwrite", Usage: "replace outputs of earlier runs if the source, the settings or the release changed", Category: many},
 	}
 	for _, f := range destinationFlags() {
 		if f.Names()[0] != "output" {
@@ -48,15 +48,15 @@ func (p *program) migrateCommand() *cli.Command {
 	flags = append(flags, resultFlags()...)
 	return &cli.Command{
 		Name:      "migrate",
-		Usage:     "turn index databases and catalogs into catalog directories and catalog images",
+		Usage:     "migrate index databases and catalogs to catalog directories and images",
 		ArgsUsage: "SRC [OUT]",
-		Description: "SRC is an index database, a catalog directory, or an image of one of them.\n" +
-			"OUT must be absent or empty; it is there whole or not at all. --verify reads it again and compares it with what\n" +
-			"plain SQL finds in the database. With --keep-going broken packages are left out, and the exit status is 4. With\n" +
-			"--repair they are repaired where there is one way only to do it, and the report has what was there before and after.\n\n" +
-			"With -t or with a TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the labels,\n" +
-			"annotations and platforms of SRC if that is an image. Nothing is written before everything is ready and verified.\n\n" +
-			"--from-file does many at a time, and goes on where an earlier run was interrupted." +
+		Description: "SRC is an index database, a catalog directory, or an image of either. OUT must be absent or empty; it is written\n" +
+			"completely or not at all. --verify reads it back and compares it with the result of plain SQL queries on the database.\n" +
+			"--keep-going skips invalid packages, with exit status 4. --repair makes unambiguous repairs; the report has the values\n" +
+			"before and after.\n\n" +
+			"With -t or with TRANSPORT:PATH for --output a catalog image is written, with or without OUT. It keeps the labels,\n" +
+			"annotations and platforms of SRC if that is an image. Nothing is written before everything is built and verified.\n\n" +
+			"--from-file runs many migrations, and resumes an interrupted run." +
 			examples("bindery migrate index.db migrated --verify", "bindery migrate index.db migrated -o yaml --report report.json",
 				"bindery migrate catalog migrated --migrate-level bundle-object-to-csv-metadata",
 				"bindery migrate registry.example.com/acme/catalog:v1 migrated --verify",
@@ -108,13 +108,13 @@ func (p *program) migrate(c *cli.Context) error {
 	case c.NArg() != 2:
 		err := cmdline.Usagef("accepts %d arg(s), received %d", 2, c.NArg())
 		if c.NArg() == 1 && !p.opm {
-			err.Hint = "name a directory to write the catalog to, or an image: -t NAME"
+			err.Hint = "name an output directory, or an image with -t NAME"
 		}
 		return err
 	}
 	for _, flag := range []string{"out-dir", "report-dir", "results", "overwrite"} {
 		if c.IsSet(flag) {
-			return cmdline.Usagef("--%s is for --from-file", flag)
+			return cmdline.Usagef("--%s requires --from-file", flag)
 		}
 	}
 	return p.migrateOne(c, m, imaged)
@@ -149,7 +149,7 @@ func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
 		return err
 	}
 	if len(of) > 1 && !imaged {
-		return cmdline.Usagef("--platform: several are for an image, which -t names")
+		return cmdline.Usagef("several --platform values require an image as output: name it with -t")
 	}
 	p.readPlatform, p.readAny = of[0], imaged
 	return nil
@@ -158,7 +158,7 @@ func (p *program) migratePlatform(c *cli.Context, imaged bool) error {
 // checkMigrateOutput refuses a directory that cannot be the output.
 func checkMigrateOutput(src, out string) error {
 	if out == "" || filepath.Clean(out) == "." {
-		return cmdline.Usagef("the output %q is the working directory, which cannot be replaced: name another", out)
+		return cmdline.Usagef("the output %q is the working directory, which cannot be replaced: choose another", out)
 	}
 	return checkApart(src, out)
 }
@@ -176,7 +176,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 			return err
 		}
 	} else if imaged {
-		return cmdline.Usagef("--report -: standard output tells where the image is; name a file")
+		return cmdline.Usagef("--report - conflicts with the image name on standard output: name a file")
 	}
 	if p.opm {
 		p.log.Info(fmt.Sprintf("rendering index %q as file-based catalog", src))
@@ -247,9 +247,9 @@ func sameText(report *migrate.Report) string {
 	case v == nil || !v.Same:
 		return ""
 	case len(findings(report, sqlite.Dropped)) > 0:
-		return "; both sides hold the same, but for what was dropped"
+		return "; verified, except for dropped data"
 	case report.Repairs() > 0:
-		return "; both sides hold the same, but for what was repaired"
+		return "; verified, except for repairs"
 	}
-	return "; both sides hold the same"
+	return "; verified"
 }

@@ -163,16 +163,16 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 	for args, want := range map[string]string{
 		"small.db out -t 127.0.0.1:1/x:v1 --push --server none --retries 0":     "connection refused",
 		"small.db out -t x:v1 --output oci:file --server none":                  "file",
-		"small.db out --output oci:out/l:v1 --server none":                      "lies in it",
-		"small.db out/x --output oci:out:v1 --server none":                      "lies in it",
+		"small.db out --output oci:out/l:v1 --server none":                      "or inside it",
+		"small.db out/x --output oci:out:v1 --server none":                      "or inside it",
 		"small.db --output dir:small.db --server none":                          "is the input",
 		"small.db out -t x:v1 --report -":                                       "name a file",
 		"small.db --push":                                                       `required flag(s) "tag" not set`,
 		"small.db":                                                              "accepts 2 arg(s), received 1",
 		"small.db out -o toml":                                                  "expected (json|yaml) or TRANSPORT:PATH",
-		"small.db out --platform linux/amd64 --platform linux/arm64":            "several are for an image",
-		"small.db out --results x":                                              "--results is for --from-file",
-		"small.db -t x:v1 --server base":                                        "no --binary-image",
+		"small.db out --platform linux/amd64 --platform linux/arm64":            "require an image as output",
+		"small.db out --results x":                                              "--results requires --from-file",
+		"small.db -t x:v1 --server base":                                        "requires --binary-image",
 		"small.db out -t x:v1 --digest-file nosuch/digest --server none":        "--digest-file",
 		"nosuch.db -t x:v1 --server none":                                       "no such file",
 		"small.db out --dry-run --verify --server none -t x:v1 --max-layers 0x": "max-layers",
@@ -189,7 +189,7 @@ func TestMigrateToImageAllOrNothing(t *testing.T) {
 		t.Errorf("%v", reg.Requests())
 	}
 	got := runProgram(t, dir, "bindery", "migrate", "small.db", "out", "-t", "example.com/x:v1", "--dry-run", "--verify", "--server", "none")
-	if got.status != 0 || !strings.HasPrefix(got.stdout, "example.com/x@sha256:") || !strings.Contains(got.stderr, "would write 2 packages; both sides hold the same") {
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "example.com/x@sha256:") || !strings.Contains(got.stderr, "would write 2 packages; verified") {
 		t.Errorf("%+v", got)
 	}
 	if after := snapshot(t, dir); after != before {
@@ -236,14 +236,14 @@ func TestMigrateFromEveryTransport(t *testing.T) {
 	for i, ref := range []string{src, "docker://" + src, "oci:layout:v1", "oci:fbc:v1", "oci-archive:fbc.oci.tar:v1", "docker-archive:fbc.docker.tar", "dir:fbc.dir"} {
 		out := "out" + string(rune('a'+i))
 		got := runProgram(t, dir, "bindery", "migrate", ref, out, "--verify", "--report", out+".json", "--use-http")
-		if got.status != 0 || !strings.Contains(got.stderr, "both sides hold the same") {
+		if got.status != 0 || !strings.Contains(got.stderr, "verified") {
 			t.Errorf("%s: %+v", ref, got)
 			continue
 		}
 		if runProgram(t, dir, "bindery", "render", out).stdout != want {
 			t.Errorf("%s: another catalog", ref)
 		}
-		if database := !strings.Contains(ref, "fbc"); database != strings.Contains(got.stderr, "worked out what the database does not store (4") {
+		if database := !strings.Contains(ref, "fbc"); database != strings.Contains(got.stderr, "derived data that the database does not store (4") {
 			t.Errorf("%s: findings: %s", ref, got.stderr)
 		}
 	}

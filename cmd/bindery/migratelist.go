@@ -68,11 +68,11 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	single := []string{"tag", "if-digest", "previous", "report", "digest-file", "iid-file", "image-refs", "metadata-file"}
 	for _, flag := range single {
 		if c.IsSet(flag) {
-			return cmdline.Usagef("--%s is for one migration, and --from-file for many: the list says where each goes, and --report-dir and --results have the accounts", flag)
+			return cmdline.Usagef("--%s cannot be combined with --from-file: the list names the outputs, and --report-dir and --results the reports", flag)
 		}
 	}
 	if len(m.outputs) > 0 {
-		return cmdline.Usagef("--output %q is for one migration, and --from-file for many: the list says where each goes", m.outputs[0])
+		return cmdline.Usagef("--output %q cannot be combined with --from-file: the list names the outputs", m.outputs[0])
 	}
 	l := &migrationList{p: p, m: m}
 	if l.flags, err = p.readListFlags(c); err != nil {
@@ -119,7 +119,7 @@ func (p *program) migrateList(c *cli.Context, m *migration) (err error) {
 	})
 	l.status.Close()
 	if errors.Is(err, jobs.ErrBusy) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err, Hint: "--report-dir names another directory, for another list"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: l.dir, Err: err, Hint: "use another --report-dir for another list"}
 	}
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 		l.dir = filepath.Clean(file) + ".reports"
 	}
 	if l.dir == "" {
-		return nil, cmdline.Usagef("--from-file -: --report-dir DIR is needed, which a file gives its name to")
+		return nil, cmdline.Usagef("--from-file - requires --report-dir")
 	}
 	lines, err := jobs.Parse(in, name, jobs.ListOptions{OutDir: l.flags.outDir, Image: l.destinations})
 	if err != nil {
@@ -158,7 +158,7 @@ func (l *migrationList) read() ([]jobs.Line, error) {
 			continue
 		}
 		if err := checkApart(line.Directory, reports); err != nil {
-			return nil, cmdline.Usagef("line %d: the directory for the reports %q is or lies in the output %q", line.Number, l.dir, line.Directory)
+			return nil, cmdline.Usagef("line %d: the report directory %q is in the output %q", line.Number, l.dir, line.Directory)
 		}
 	}
 	return lines, nil

@@ -127,11 +127,11 @@ func TestMigrateList(t *testing.T) {
 		t.Helper()
 		return runProgram(t, dir, "bindery", append([]string{"migrate", "--from-file", "list", "--push", "--use-http", "--server", "none", "--results", "results", "--verify"}, more...)...)
 	}
-	if got := migrate(); got.status != 1 || !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stderr, "hint: the same command goes on") {
+	if got := migrate(); got.status != 1 || !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stderr, "hint: run the same command again") {
 		t.Errorf("without --keep-going: %+v", got)
 	}
 	got := migrate("--keep-going")
-	if got.status != 4 || !strings.Contains(got.stderr, "1 of 6 lines failed, broken packages were left out of 1") || !strings.Contains(got.stdout, "incomplete") {
+	if got.status != 4 || !strings.Contains(got.stderr, "1 of 6 lines failed, invalid packages were skipped in 1") || !strings.Contains(got.stdout, "incomplete") {
 		t.Errorf("%+v", got)
 	}
 	status := map[int]string{}
@@ -203,10 +203,10 @@ func TestMigrateListUsage(t *testing.T) {
 		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is that of line 1 as well",
 		"--from-file good":                                        "there is no output",
 		"--from-file good x":                                      "accepts 0 arg(s)",
-		"--from-file good -t x:v1":                                "--tag is for one migration",
-		"--from-file good --output oci:x:v1":                      "is for one migration",
-		"--from-file -":                                           "--report-dir DIR is needed",
-		"--from-file good --out-dir out --report-dir out/small/r": "lies in the output",
+		"--from-file good -t x:v1":                                "--tag cannot be combined with --from-file",
+		"--from-file good --output oci:x:v1":                      "cannot be combined with --from-file",
+		"--from-file -":                                           "requires --report-dir",
+		"--from-file good --out-dir out --report-dir out/small/r": "is in the output",
 		"--from-file good --out-dir out --results nosuch/x":       "--results",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"migrate"}, strings.Fields(args)...)...)

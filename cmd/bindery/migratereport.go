@@ -26,13 +26,13 @@ func (p *program) reportFindings(r *migrate.Report, reportFile string) {
 		where = fmt.Sprintf("%q lists it", reportFile)
 	}
 	if in := findings(r, sqlite.Dropped); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("dropped what has no place in a catalog%s; %s", in.text(), where))
+		p.log.Warn(fmt.Sprintf("dropped data that a catalog cannot represent%s; %s", in.text(), where))
 	}
 	if in := findings(r, sqlite.Repaired); len(in) > 0 {
-		p.log.Warn(fmt.Sprintf("repaired what was missing or damaged in the source%s; %s", in.text(), where))
+		p.log.Warn(fmt.Sprintf("repaired missing or damaged data of the source%s; %s", in.text(), where))
 	}
 	if in := findings(r, sqlite.Derived); len(in) > 0 {
-		p.log.Info(fmt.Sprintf("worked out what the database does not store%s; %s", in.text(), where))
+		p.log.Info(fmt.Sprintf("derived data that the database does not store%s; %s", in.text(), where))
 	}
 }
 

@@ -28,7 +28,7 @@ func (l *migrationList) report(o *jobs.Outcome) {
 		return
 	case jobs.Incomplete:
 		left := o.Quarantined()
-		l.p.log.Warn(fmt.Sprintf("%s%s; broken packages were left out (%d): %s", text, l.written(o), len(left), strings.Join(left, ", ")))
+		l.p.log.Warn(fmt.Sprintf("%s%s; skipped invalid packages (%d): %s", text, l.written(o), len(left), strings.Join(left, ", ")))
 		return
 	}
 	l.p.log.Info(text + l.written(o))
@@ -164,10 +164,10 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 		parts = append(parts, fmt.Sprintf("%d of %s failed", n, count(all, "line")))
 	}
 	if n := counts[string(jobs.NotBegun)]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d were not begun", n))
+		parts = append(parts, fmt.Sprintf("%d were not started", n))
 	}
 	if n := counts[string(jobs.Incomplete)]; n > 0 {
-		parts = append(parts, fmt.Sprintf("broken packages were left out of %d", n))
+		parts = append(parts, fmt.Sprintf("invalid packages were skipped in %d", n))
 	}
 	repaired := counts[repairedText]
 	if len(parts) == 0 && repaired > 0 {
@@ -177,7 +177,7 @@ func (l *migrationList) verdict(counts map[string]int, all int) error {
 		return nil
 	}
 	err := &cmdline.Error{Class: cmdline.ClassInput, Object: l.flags.file, Err: fmt.Errorf("%s", strings.Join(parts, ", ")),
-		Hint: "the same command goes on with what is not done"}
+		Hint: "run the same command again to resume"}
 	status := 1
 	if l.flags.keepGoing {
 		status = 4

@@ -25,8 +25,8 @@ func checkApart(in, out string) error {
 	if to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, string(filepath.Separator))+string(filepath.Separator)) {
 		return nil
 	}
-	e := cmdline.Usagef("the output %q is the input %q or lies in it", out, in)
-	e.Object, e.Hint = out, "name a place outside of the input"
+	e := cmdline.Usagef("the output %q is the input %q or inside it", out, in)
+	e.Object, e.Hint = out, "choose an output outside of the input"
 	return e
 }
 
@@ -50,7 +50,7 @@ func checkResult(flag, path string, catalogs ...string) error {
 		return nil
 	}
 	if path == "-" {
-		return cmdline.Usagef("--%s %q: the name of a file is needed", flag, path)
+		return cmdline.Usagef("--%s %q: expected a file name", flag, path)
 	}
 	if err := atomicfs.CheckFile(path); err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)

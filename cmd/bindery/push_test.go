@@ -125,7 +125,7 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		want := map[bool]string{true: "no image", false: condition}[condition == "none"]
-		if !strings.Contains(got.stderr, "it will be a conflict, unless that is the image that is made now") {
+		if !strings.Contains(got.stderr, "this will be a conflict unless the tag already holds the new image") {
 			t.Errorf("no warning before the work: %s", got.stderr)
 		}
 		if told.Class != 8 || told.Object != name || !strings.Contains(told.Message, is) || !strings.Contains(told.Message, "not for "+want) || told.Hint == "" {
@@ -140,8 +140,8 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 		"build catalog cat -t a/b:v1 --label " + testConfigsLabel + "=/other":    `/other\": it is \"/configs\" here, and set without being asked for`,
 		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has nothing that this label is for`,
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest is for registries",
-		"migrate --from-file list --if-digest none":                              "--if-digest is for one migration",
+		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest requires --push",
+		"migrate --from-file list --if-digest none":                              "--if-digest cannot be combined with --from-file",
 	} {
 		got := runProgram(t, dir, "bindery", append([]string{"--error-format", "json"}, strings.Fields(args)...)...)
 		if got.status != 1 || !strings.Contains(got.stderr, `{"class":2,`) || !strings.Contains(got.stderr, want) {
@@ -208,7 +208,7 @@ func TestTrustedPreviousImage(t *testing.T) {
 	first := build("")
 	for flags, known := range map[string]bool{"": false, " --trust-previous": true} {
 		again := build("--previous " + reg.Host() + "/acme/catalog:v1" + flags)
-		if again.stdout != first.stdout || strings.Contains(again.stderr, "known from before") != known {
+		if again.stdout != first.stdout || strings.Contains(again.stderr, "cached") != known {
 			t.Errorf("%q: %+v, want layers known: %v", flags, again, known)
 		}
 	}

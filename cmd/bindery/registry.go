@@ -30,15 +30,15 @@ func databaseFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value, Usage: "`PATH` of the database file or the catalog directory"}
 }
 
-const registryHelp = "The database file or catalog directory is changed as a whole or not at all."
+const registryHelp = "The database file or catalog directory is changed completely or not at all."
 
 func (p *program) registryAddCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "add",
 		Usage: "add bundles to a database or catalog",
-		Description: registryHelp + " A database that is not there is made.\n\n" +
-			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported at once; the exit\n" +
-			"status is 2 if an image was added before, and 3 if another image of the same bundle was." +
+		Description: registryHelp + " A missing database is created.\n\n" +
+			"Bundles are images in registries, layouts and archives, or bundle directories. All problems are reported together; the\n" +
+			"exit status is 2 if the database already contains an image, and 3 if it contains another image of the same bundle." +
 			examples("bindery registry add -d index.db -b registry.example.com/acme/etcd:v0.9.5 --dry-run",
 				"bindery registry add -d new.db --mode semver -b registry.example.com/acme/etcd:v0.9.4,registry.example.com/acme/etcd:v0.9.5",
 				"bindery registry add -d index.db -b new-bundle,registry.example.com/acme/etcd:v0.9.2 --permissive"),
@@ -83,7 +83,7 @@ func (p *program) registryRemoveCommand() *cli.Command {
 func (p *program) registryPruneCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune",
-		Usage:       "remove all packages but some from a database or catalog",
+		Usage:       "remove all packages except some from a database or catalog",
 		Description: registryHelp + examples("bindery registry prune -d index.db -p etcd", "bindery registry prune -d catalog -p etcd --dry-run"),
 		Flags: flags([]cli.Flag{
 			databaseFlag("bundles.db"),
@@ -103,7 +103,7 @@ func (p *program) registryPruneCommand() *cli.Command {
 func (p *program) registryPruneStrandedCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "prune-stranded",
-		Usage:       "remove the bundles that are in no channel from a database or catalog",
+		Usage:       "remove bundles without a channel from a database or catalog",
 		Description: registryHelp + examples("bindery registry prune-stranded -d index.db"),
 		Flags:       flags([]cli.Flag{databaseFlag("bundles.db")}, editFlags()),
 		Action: exactly(0, func(c *cli.Context) error {
@@ -115,7 +115,7 @@ func (p *program) registryPruneStrandedCommand() *cli.Command {
 func (p *program) registryTruncateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "deprecatetruncate", Hidden: p.opm,
-		Usage: "deprecate bundles and remove what is below them in their channels",
+		Usage: "deprecate bundles and truncate their channels below them",
 		Description: registryHelp + " Bundles are given by their image, or as PACKAGE/NAME." +
 			examples("bindery registry deprecatetruncate -d index.db -b etcd/etcdoperator.v0.9.2", "bindery registry deprecatetruncate -d catalog -b etcd/etcdoperator.v0.9.2 --dry-run --explain"),
 		Flags: flags([]cli.Flag{
@@ -158,7 +158,7 @@ func platformFlags() []cli.Flag { return []cli.Flag{platformFlag()} }
 
 // containerToolFlag is accepted for opm's sake.
 func containerToolFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "`TOOL` to fetch images with (none|docker|podman): accepted, no tool is needed"}
+	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }
 
 // checkContainerTool reads [containerToolFlag], and refuses what opm refuses.
@@ -178,7 +178,7 @@ func (p *program) checkContainerTool(c *cli.Context) error {
 		return cmdline.Usagef("--ca-file must not be set with --container-tool=%s: the tool has its own certificates", tool)
 	}
 	if named {
-		p.log.Info("--container-tool=" + tool + ": no tool is needed, images are fetched by the program itself")
+		p.log.Info("--container-tool=" + tool + ": ignored, no container tool is needed")
 	}
 	return nil
 }

@@ -23,16 +23,15 @@ var toolNames = map[string][]string{
 func (p *program) registryInitializeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "initialize",
-		Usage: "make an index database of package manifests",
-		Description: "Every file with a ClusterServiceVersion is a bundle, together with what else is in its directory, and every file\n" +
-			"with a packageName a package. The upgrade edges are those that the ClusterServiceVersions name, from the head of\n" +
-			"each channel down. The same directory makes the same database.\n\n" +
-			"With --permissive broken packages are left out and told. Started as \"initializer\" the program is this command." +
+		Usage: "create an index database from package manifests",
+		Description: "Every directory with a ClusterServiceVersion is a bundle, and every file with a packageName is a package. Upgrade edges\n" +
+			"are those of the ClusterServiceVersions, from each channel head down. The same directory gives the same database.\n\n" +
+			"With --permissive invalid packages are skipped with a warning. Started as \"initializer\" the program is this command." +
 			examples("bindery registry initialize -m manifests -o bundles.db", "bindery registry initialize -m manifests --permissive"),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "manifests", Aliases: []string{"m"}, Value: "manifests", Usage: "`DIR` with the package manifests"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db", Usage: "`FILE` of the database, which is replaced"},
-			&cli.BoolFlag{Name: "permissive", Usage: "leave out broken packages"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "bundles.db", Usage: "database `FILE` to create or replace"},
+			&cli.BoolFlag{Name: "permissive", Usage: "skip invalid packages"},
 			inCategory(jobsFlag(), "work"),
 		},
 		Action: exactly(0, p.registryInitialize),
@@ -57,17 +56,17 @@ func (p *program) registryInitialize(c *cli.Context) error {
 	blobs := render.Manifests(c.Context, dir, o)
 	written, err := sqlite.Create(c.Context, out, blobs, sqlite.WriteOptions{})
 	for _, left := range o.Account.LeftOut {
-		p.log.Warn(fmt.Sprintf("permissive: package %q is left out: %v", left.Package, left.Reason))
+		p.log.Warn(fmt.Sprintf("permissive: package %q is skipped: %v", left.Package, left.Reason))
 	}
 	if err != nil {
 		return err
 	}
 	for _, f := range written.Findings {
-		p.log.Debug("the database says it in another form", "package", f.Package, "bundle", f.Bundle, "field", f.Field, "reason", f.Reason)
+		p.log.Debug("the database stores it in another form", "package", f.Package, "bundle", f.Bundle, "field", f.Field, "reason", f.Reason)
 	}
 	text := fmt.Sprintf("wrote %s with %s to %q", count(written.Packages, "package"), count(written.Bundles, "bundle"), out)
 	if left := len(o.Account.LeftOut); left > 0 {
-		text += fmt.Sprintf("; %s left out", count(left, "package"))
+		text += fmt.Sprintf("; %s skipped", count(left, "package"))
 	}
 	p.log.Info(text)
 	return nil
@@ -86,7 +85,7 @@ func isNoOtherFile(path string) error {
 		}
 	}
 	if errors.Is(err, render.ErrFileType) {
-		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Err: fmt.Errorf("%q is there and is no database", path), Hint: "name another file"}
+		return &cmdline.Error{Class: cmdline.ClassLocal, Object: path, Err: fmt.Errorf("%q exists and is not a database", path), Hint: "name another file"}
 	}
 	return err
 }

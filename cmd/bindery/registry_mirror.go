@@ -18,25 +18,25 @@ import (
 func (p *program) registryMirrorCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "mirror",
-		Usage:     "map the images of a catalog to another registry",
+		Usage:     "map the images of a catalog to a mirror registry",
 		ArgsUsage: "[REF]",
 		Description: catalogHelp + " The catalog must be valid.\n\n" +
-			"The images are those of the bundles, those that they need, and that of the catalog itself. They are mapped as\n" +
-			"SOURCE=DESTINATION, one in a line, which \"oc image mirror -f\" reads; nothing is copied. An image keeps its tag; one\n" +
-			"that is named by digest gets a tag that is made of it. Two images that would have one name are an error.\n\n" +
-			"The other formats say to a cluster, or to podman and to this program, where the images are then." +
+			"Maps the images of the bundles, their related images, and the image of the catalog. The default output has lines\n" +
+			"SOURCE=DESTINATION for \"oc image mirror -f\"; no image is copied. An image keeps its tag; one that is named by digest\n" +
+			"gets a tag derived from the digest. Two images with the same destination are an error.\n\n" +
+			"The other formats configure a cluster, or podman and this program, to use the mirror." +
 			examples("bindery registry mirror catalog --to mirror.example.com:5000/olm", "bindery registry mirror --database index.db --to mirror.example.com -o registries-conf",
 				"bindery registry mirror catalog --to mirror.example.com --max-components 2 --heads-only -o idms"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`REGISTRY[/PATH]` that the images go to"},
+			&cli.StringFlag{Name: "to", Usage: "mirror `REGISTRY[/PATH]`"},
 			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Usage: "`FILE` of an index database, in place of REF"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "mapping", Usage: "`FORMAT` (" + strings.Join(mirrorFormats, "|") + ")"},
-			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the object for a cluster"},
-			&cli.IntFlag{Name: "max-components", Usage: "`N` parts a path may have at the destination; others are joined with dashes", DefaultText: "no limit"},
-			&cli.BoolFlag{Name: "keep-host", Usage: "begin the paths at the destination with the names of the registries"},
+			&cli.StringFlag{Name: "name", Value: "catalog-mirror", Usage: "`NAME` of the cluster object"},
+			&cli.IntFlag{Name: "max-components", Usage: "maximum number `N` of path components at the mirror; the rest are joined with dashes", DefaultText: "no limit"},
+			&cli.BoolFlag{Name: "keep-host", Usage: "prefix paths at the mirror with the name of the source registry"},
 			&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "only bundles of the package `NAME`; can be repeated"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "only bundles of the channel `NAME`; can be repeated"},
-			&cli.BoolFlag{Name: "heads-only", Usage: "only the bundles that are heads of channels"},
+			&cli.BoolFlag{Name: "heads-only", Usage: "only bundles that are channel heads"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: between(0, 1, p.registryMirror),
@@ -57,7 +57,7 @@ func (p *program) registryMirror(c *cli.Context) error {
 	case c.String("to") == "":
 		return cmdline.Usagef(`required flag(s) "to" not set`)
 	case strings.Contains(c.String("to"), "@"):
-		return cmdline.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and credentials have no place in it")
+		return cmdline.Usagef("invalid --to value, expected REGISTRY[/PATH]: it has an @, and must not contain credentials")
 	case db != "":
 		ref = db
 	}
@@ -69,7 +69,7 @@ func (p *program) registryMirror(c *cli.Context) error {
 	if err != nil {
 		e := &cmdline.Error{Class: cmdline.ClassInput, Err: err}
 		if !c.Bool("keep-host") && strings.Contains(err.Error(), "would both be") {
-			e.Hint = "--keep-host begins the paths with the names of the registries"
+			e.Hint = "--keep-host prefixes the paths with the registry names"
 		}
 		return e
 	}
@@ -99,9 +99,9 @@ func (p *program) reportUnmapped(format string, mappings []imagemap.Mapping) {
 	byTag := len(mappings) - byDigest
 	switch {
 	case (format == "idms" || format == "icsp") && byTag > 0:
-		p.log.Warn(fmt.Sprintf("%s named by tag, which %s does not map: -o itms does", imagesText(byTag), format))
+		p.log.Warn(fmt.Sprintf("%s named by tag, which %s does not map: use -o itms", imagesText(byTag), format))
 	case format == "itms" && byDigest > 0:
-		p.log.Warn(fmt.Sprintf("%s named by digest, which itms does not map: -o idms does", imagesText(byDigest)))
+		p.log.Warn(fmt.Sprintf("%s named by digest, which itms does not map: use -o idms", imagesText(byDigest)))
 	}
 }
 
@@ -135,9 +135,9 @@ func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 	}
 	if c.String("database") != "" && kind != render.Database {
 		if kind == render.Image {
-			return nil, cmdline.Usagef("--database %q: no such file; an image is given as an argument", ref)
+			return nil, cmdline.Usagef("--database %q: no such file; pass an image as an argument", ref)
 		}
-		return nil, cmdline.Usagef("--database %q is a %s; it is given as an argument", ref, kind)
+		return nil, cmdline.Usagef("--database %q is a %s; pass it as an argument", ref, kind)
 	}
 	listing, err := p.listingOf(c, ref, nil)
 	if err != nil {

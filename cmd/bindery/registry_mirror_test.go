@@ -47,9 +47,9 @@ func TestMirrorMapsTheImagesOfACatalog(t *testing.T) {
 func TestMirrorTellsWhatASetDoesNotHold(t *testing.T) {
 	dir := workDir(t)
 	for format, want := range map[string]string{
-		"idms":            "warning: 19 images are named by tag, which idms does not map: -o itms does\n",
-		"icsp":            "warning: 19 images are named by tag, which icsp does not map: -o itms does\n",
-		"itms":            "images are named by digest, which itms does not map: -o idms does\n",
+		"idms":            "warning: 19 images are named by tag, which idms does not map: use -o itms\n",
+		"icsp":            "warning: 19 images are named by tag, which icsp does not map: use -o itms\n",
+		"itms":            "images are named by digest, which itms does not map: use -o idms\n",
 		"mapping":         "",
 		"registries-conf": "",
 	} {

@@ -132,7 +132,7 @@ func TestRegistryCommandLineAsOpm(t *testing.T) {
 		{"add -d small.db --ca-file ca.pem --container-tool podman", 1, "--ca-file must not be set with --container-tool=podman"},
 		{"add -d small.db --ca-file ca.pem --skip-tls-verify", 1, "--ca-file must not be set with --skip-tls-verify"},
 		{"add -d small.db -c nosuch", 1, "invalid --container-tool value \"nosuch\""},
-		{"add -d small.db -c docker", 0, "no tool is needed"},
+		{"add -d small.db -c docker", 0, "no container tool is needed"},
 		{"rm -d nosuch.db -o etcd", 1, "open nosuch.db: no such file or directory"},
 		{"deprecatetruncate -d small.db", 0, ""},
 	} {

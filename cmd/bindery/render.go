@@ -17,23 +17,23 @@ import (
 func (p *program) renderCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "render",
-		Usage:     "print bundles and catalogs as one stream of blobs",
+		Usage:     "render bundles and catalogs to a stream of blobs",
 		ArgsUsage: "REF...",
 		Description: referenceHelp + "\n\n" +
-			"Images and bundles are fetched several at a time; the answer is in the same order whatever comes first. It is\n" +
-			"complete or there is none: nothing is printed before everything has been read. A bundle that comes from no\n" +
-			"registry has no image reference, unless --image-ref-template makes one." +
+			"Images and bundles are fetched in parallel; the order of the output does not depend on it. Nothing is printed before\n" +
+			"everything is read, so the output is complete or empty. ndjson is one blob per line. A bundle that comes from no\n" +
+			"registry has no image reference unless --image-ref-template is set." +
 			examples("bindery render catalog -o yaml", "bindery render index.db --migrate", "bindery render bundle index.db catalog -o ndjson",
 				"bindery render bundle --image-ref-template registry.example.com/acme/{{.Package}}:v{{.Version}} --migrate",
 				"bindery render oci:catalog.oci:v1",
 				"bindery render registry.example.com/acme/etcd:v0.9.2 registry.example.com/acme/etcd:v0.9.4 --lock images.lock --resolve-digests"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the blobs (json|yaml|ndjson); ndjson is one in a line"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "output `FORMAT` (json|yaml|ndjson)"},
 			migrateLevelFlag(""),
-			&cli.BoolFlag{Name: "migrate", Usage: "take all migration levels"},
+			&cli.BoolFlag{Name: "migrate", Usage: "apply all migrations"},
 			&cli.StringFlag{Name: "image-ref-template", Aliases: []string{"alpha-image-ref-template"},
-				Usage: "make the image references of bundle directories from `TEMPLATE`, which may use {{.Package}}, {{.Name}} and {{.Version}}"},
-			&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of rendered bundles, in place of tags"},
+				Usage: "image reference `TEMPLATE` for bundle directories; may use {{.Package}}, {{.Name}} and {{.Version}}"},
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: atLeast(1, p.render),

@@ -13,16 +13,17 @@ import (
 func (p *program) renderGraphCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "render-graph",
-		Usage:     "draw upgrade graphs as mermaid, as opm draws them",
+		Usage:     "draw upgrade graphs in mermaid as opm does",
 		ArgsUsage: "REF...",
 		Description: catalogHelp + "\n\n" +
-			"The drawing is that of opm. Where a catalog has several packages, \"bindery graph -o mermaid\" marks deprecations more exactly." +
+			"The output equals that of opm. For catalogs with several packages \"bindery graph -o mermaid\" marks deprecations more\n" +
+			"exactly." +
 			examples("bindery alpha render-graph index.db", "bindery alpha render-graph catalog -p etcd --draw-v0-semantics",
 				"bindery alpha render-graph catalog --minimum-edge etcdoperator.v0.9.2"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "minimum-edge", Usage: "draw nothing below the bundle `NAME`"},
-			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw only the package `NAME`"},
-			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark what OLM v0 does not upgrade from"},
+			&cli.StringFlag{Name: "minimum-edge", Usage: "omit everything below the bundle `NAME`"},
+			&cli.StringFlag{Name: "package-name", Aliases: []string{"p"}, Usage: "draw the package `NAME` only"},
+			&cli.BoolFlag{Name: "draw-v0-semantics", Usage: "mark bundles that OLM v0 does not upgrade from"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: atLeast(1, p.renderGraph),

@@ -22,7 +22,7 @@ func resultFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "digest-file", Usage: "write the image's digest to `FILE`", Category: group},
 		&cli.StringFlag{Name: "iid-file", Usage: "write the image's ID (the digest of its configuration) to `FILE`", Category: group},
-		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one a line", Category: group},
+		&cli.StringFlag{Name: "image-refs", Usage: "write the image's names with digest to `FILE`, one per line", Category: group},
 		&cli.StringFlag{Name: "metadata-file", Usage: "write a JSON account of layers and destinations to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
 	}
 }
@@ -62,7 +62,7 @@ func (p *program) warnEvent(e images.Event) {
 		}
 		p.warnOnce(text)
 	case images.EventRetry:
-		p.log.Warn(fmt.Sprintf("%s: attempt %d failed, trying again: %v", e.Destination, e.Attempt, e.Err))
+		p.log.Warn(fmt.Sprintf("%s: attempt %d failed, retrying: %v", e.Destination, e.Attempt, e.Err))
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *program) pushCheck(ctx context.Context, dests []images.Destination, o i
 		return nil, err
 	}
 	for _, conflict := range check.Conflicts() {
-		p.log.Warn(fmt.Sprintf("%v: it will be a conflict, unless that is the image that is made now", conflict))
+		p.log.Warn(fmt.Sprintf("%v: this will be a conflict unless the tag already holds the new image", conflict))
 	}
 	return check, nil
 }
@@ -150,7 +150,7 @@ func (p *program) copyImage(ctx context.Context, image *build.Image, dests []ima
 			progress.Set(id, e.Size)
 			p.log.Debug("wrote blob", "digest", e.Blob, "bytes", e.Size, "to", e.Destination)
 		case images.EventBlobReused:
-			p.log.Debug("blob is there already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
+			p.log.Debug("blob exists already", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
 		case images.EventBlobMounted:
 			p.log.Debug("blob is mounted from another repository", "digest", e.Blob, "bytes", e.Size, "in", e.Destination)
 		default:

@@ -21,25 +21,25 @@ import (
 func (p *program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
-		Usage:     "serve a catalog over gRPC, and to browsers",
+		Usage:     "serve a catalog over gRPC and HTTP",
 		ArgsUsage: "DIR|DB|IMAGE",
-		Description: "The server answers the catalog API, health checks and reflection until SIGINT or SIGTERM; then it lets its\n" +
-			"clients finish. With --http-addr the same catalog can be browsed there, and be read as from OLM v1's catalogd.\n\n" +
-			"A directory or database that changes, and anything at SIGHUP, is loaded again while the catalog before is served;\n" +
-			"if it cannot be loaded, that one stays.\n\n" +
-			"With --cache-dir the ready-to-serve form of the catalog is kept there; a cache that does not match the catalog is\n" +
-			"rebuilt, and one that cannot be written is replaced by a temporary one. A cache of opm's (pogreb.v1 or json)\n" +
-			"in that directory is neither read nor changed; --cache-only brings it up to date in its own format, for opm." +
+		Description: "Serves the catalog API, health checks and reflection until SIGINT or SIGTERM; open calls may then finish. --http-addr\n" +
+			"also serves web pages and the API of OLM v1's catalogd.\n\n" +
+			"A directory or database is reloaded when it changes, and any catalog on SIGHUP, while the previous one is served. If\n" +
+			"loading fails, the previous one stays.\n\n" +
+			"With --cache-dir the serve cache of the catalog is stored there; a cache that does not match the catalog is rebuilt,\n" +
+			"and one that cannot be written is replaced by a temporary one. A cache of opm (pogreb.v1 or json) in that directory is\n" +
+			"neither read nor changed; --cache-only updates it in its own format, for opm." +
 			examples("bindery serve catalog --port 50051", "bindery serve index.db -p 50052",
 				"bindery serve catalog -p 50051 --http-addr localhost:8080",
 				"bindery serve catalog -p 50052 --metrics-addr localhost:9090 --reload-every 1m",
 				"bindery serve catalog --cache-dir cache --cache-only", "bindery serve oci:catalog.oci:v1 --port 50051"),
 		Flags: append(append(serverFlags(), readFlags()...),
-			&cli.StringFlag{Name: "cache-dir", Usage: "keep the serve cache in `DIR`"},
-			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and end"},
-			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "end with an error where the cache does not match the catalog"},
-			&cli.StringFlag{Name: "pprof-addr", Usage: "offer profiles over HTTP at `ADDRESS`; empty means nowhere"},
-			&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "offer a profile of the start there too"},
+			&cli.StringFlag{Name: "cache-dir", Usage: "store the serve cache in `DIR`"},
+			&cli.BoolFlag{Name: "cache-only", Usage: "fill the cache and exit"},
+			&cli.BoolFlag{Name: "cache-enforce-integrity", Usage: "fail if the cache does not match the catalog, instead of rebuilding it"},
+			&cli.StringFlag{Name: "pprof-addr", Usage: "serve pprof profiles over HTTP at `ADDRESS`; empty disables them"},
+			&cli.BoolFlag{Name: "pprof-capture-profiles", Usage: "also serve a profile of the startup there"},
 		),
 		Action: exactly(1, p.serve),
 	}
@@ -50,11 +50,11 @@ func (p *program) registryServeCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
 		Usage:       "serve an index database over gRPC",
-		Description: "The database is only read, whatever the version of its schema is.\nStarted as \"registry-server\" the program is this command." + examples("bindery registry serve -d index.db -p 50051"),
+		Description: "The database is opened read-only; all schema versions are supported.\nStarted as \"registry-server\" the program is this command." + examples("bindery registry serve -d index.db -p 50051"),
 		Flags: append(serverFlags(),
 			&cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: "bundles.db", Usage: "`FILE` of the database"},
-			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "databases are never migrated: nothing is skipped"},
-			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "end after `SECONDS`"},
+			&cli.BoolFlag{Name: "skip-migrate", Hidden: true, Usage: "ignored: databases are never migrated"},
+			&cli.StringFlag{Name: "timeout-seconds", Value: "infinite", Usage: "stop after `SECONDS`"},
 		),
 		Action: exactly(0, p.registryServe),
 	}
@@ -146,7 +146,7 @@ func (p *program) registryServe(c *cli.Context) error {
 func (p *program) probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:            "probe",
-		Usage:           "ask a server for its health",
+		Usage:           "check the health of a gRPC server",
 		ArgsUsage:       "-addr HOST:PORT [flags]",
 		SkipFlagParsing: true,
 		Description: "Flags, output and exit status are those of grpc_health_probe: 0 serving, 1 invalid arguments, 2 no connection,\n" +

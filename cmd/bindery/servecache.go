@@ -28,7 +28,7 @@ func cacheNames() string {
 // serveCacheFlag chooses the serve caches of an image.
 func serveCacheFlag(group string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "cache", Category: group, DefaultText: string(build.ServeCacheNative),
-		Usage: "`KIND` of serve cache in the image, repeatable (" + cacheNames() + ")"}
+		Usage: "serve cache `KIND` in the image; can be repeated (" + cacheNames() + ")"}
 }
 
 // serveCaches reads [serveCacheFlag]: what was asked for, each once and in one order.
@@ -53,9 +53,9 @@ func serveCaches(c *cli.Context) ([]build.ServeCache, error) {
 	}
 	switch {
 	case len(kinds) > 1 && slices.Contains(kinds, cacheNone):
-		return nil, cmdline.Usagef("--cache none goes with no other --cache")
+		return nil, cmdline.Usagef("--cache none cannot be combined with other --cache values")
 	case slices.Contains(kinds, build.ServeCacheJSON) && slices.Contains(kinds, build.ServeCachePogreb):
-		return nil, cmdline.Usagef("--cache %s and --cache %s are for the same directory, where opm takes one of them", build.ServeCacheJSON, build.ServeCachePogreb)
+		return nil, cmdline.Usagef("--cache %s and --cache %s use the same directory: opm reads only one of them", build.ServeCacheJSON, build.ServeCachePogreb)
 	}
 	return kinds, nil
 }
@@ -67,7 +67,7 @@ func (p *program) setCaches(c *cli.Context, o *build.Options) error {
 		return err
 	}
 	if s := c.String("server"); kinds[0] != build.ServeCacheNative && kinds[0] != cacheNone && o.Base == nil && (s == "" || s == "embedded") {
-		p.log.Warn("the server in the image does not read --cache " + string(kinds[0]) + " and builds its own cache at every start: add --cache native, or have the image served by opm")
+		p.log.Warn("the server in the image does not read --cache " + string(kinds[0]) + " and builds its own cache at every start: add --cache native, or serve the image with opm")
 	}
 	if kinds[0] == cacheNone {
 		return nil

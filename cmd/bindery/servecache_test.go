@@ -134,7 +134,7 @@ func TestCacheFlag(t *testing.T) {
 	dir := editDir(t)
 	for _, c := range []struct{ args, part string }{
 		{"--cache pogreb", "expected (native|opm-json|opm-pogreb|none)"},
-		{"--cache none --cache native", "goes with no other"},
+		{"--cache none --cache native", "cannot be combined with other"},
 		{"--cache opm-json,opm-pogreb", "same directory"},
 	} {
 		for _, command := range []string{"build catalog catalog", "index rm -f catalog -o etcd", "migrate catalog"} {

@@ -18,15 +18,15 @@ import (
 // serverFlags are those of every command that serves a catalog.
 func serverFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 means any"},
-		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log", Usage: "write the error that ends the server to `FILE` as well"},
-		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Usage: "look for changes of a directory, a database and the TLS files at this `INTERVAL`; 0 means never"},
-		&cli.StringFlag{Name: "tls-cert", Usage: "serve with TLS and the certificate in `FILE` (PEM), which is loaded again when it changes"},
-		&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of the key of that certificate (PEM)"},
-		&cli.StringFlag{Name: "http-addr", Usage: "offer the catalog over HTTP at `ADDRESS`: pages for people, and the API of OLM v1's catalogd"},
-		&cli.StringFlag{Name: "metrics-addr", Usage: "offer metrics for Prometheus over plain HTTP at `ADDRESS`, under /metrics"},
-		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "hold at most `N` connections open; unless it is given, fewer where memory is limited"},
-		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "let each of them have at most `N` calls open"},
+		&cli.IntFlag{Name: "port", Aliases: []string{"p"}, Value: serve.DefaultPort, Usage: "listen on TCP port `N` of all interfaces; 0 selects a free port"},
+		&cli.StringFlag{Name: "termination-log", Aliases: []string{"t"}, Value: "/dev/termination-log", Usage: "also write a fatal error to `FILE`"},
+		&cli.DurationFlag{Name: "reload-every", Value: serve.DefaultReloadEvery, Usage: "check the directory or database and the TLS files for changes every `INTERVAL`; 0 means never"},
+		&cli.StringFlag{Name: "tls-cert", Usage: "serve over TLS with the certificate `FILE` (PEM), which is reloaded when it changes"},
+		&cli.StringFlag{Name: "tls-key", Usage: "key `FILE` of the certificate (PEM)"},
+		&cli.StringFlag{Name: "http-addr", Usage: "serve the catalog over HTTP at `ADDRESS`: web pages, and the API of OLM v1's catalogd"},
+		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics over plain HTTP at `ADDRESS`, path /metrics"},
+		&cli.IntFlag{Name: "max-connections", Value: serve.DefaultConnections, Usage: "accept at most `N` connections (default fewer if memory is limited)"},
+		&cli.IntFlag{Name: "max-streams", Value: serve.DefaultStreams, Usage: "accept at most `N` concurrent calls per connection"},
 		compatFlag(),
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // servesItself warns that the running program goes into an image as its server.
 func (p *program) servesItself() {
-	p.log.Warn("this program was built without the small server and puts itself into the image in its place; \"make build\" builds it with the server")
+	p.log.Warn("this program was built without the embedded server and adds itself to the image instead; \"make build\" embeds the server")
 }
 
 // withServerHint adds to the error about a server that an image cannot have what helps in the commands with
@@ -25,7 +25,7 @@ func withServerHint(err error) error {
 		return err
 	}
 	return &cmdline.Error{Class: cmdline.ClassUsage, Object: server.Platform.Architecture, Err: err,
-		Hint: "--platform linux/" + runtime.GOARCH + " leaves the other platforms out; --binary-image names an image with a server"}
+		Hint: "--platform linux/" + runtime.GOARCH + " builds this platform only; --binary-image names an image with a server"}
 }
 
 // reportBase logs what serves an image that has a --binary-image.
@@ -38,9 +38,9 @@ func (p *program) reportBase(c *cli.Context, image *build.Image) {
 	case image.BaseServer != "":
 		p.log.Info(fmt.Sprintf("%s of %s serves the index", image.BaseServer, base))
 	case c.String("server") == "":
-		p.log.Warn(fmt.Sprintf("%s does not start opm: this program's own server was put on top of it (--server base, if it has one as /bin/opm)", base))
+		p.log.Warn(fmt.Sprintf("%s does not start opm: the embedded server was added (use --server base if the image has one as /bin/opm)", base))
 	}
 	if len(image.Hidden) > 0 {
-		p.log.Warn(fmt.Sprintf("%s is an index itself: its %s is not seen in the new one, but is still in the layers that come from it", base, strings.Join(image.Hidden, " and ")))
+		p.log.Warn(fmt.Sprintf("%s is an index: its %s is hidden in the new image, but remains in the inherited layers", base, strings.Join(image.Hidden, " and ")))
 	}
 }

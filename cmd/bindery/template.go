@@ -24,7 +24,7 @@ import (
 func (p *program) templateCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "template",
-		Usage:  "make catalogs of templates, and templates of catalogs",
+		Usage:  "render templates to catalogs, and convert catalogs to templates",
 		Action: p.group,
 		Subcommands: []*cli.Command{
 			p.templateRenderCommand("template render"),
@@ -37,18 +37,18 @@ func (p *program) templateCommand() *cli.Command {
 func (p *program) templateRenderCommand(name string) *cli.Command {
 	return &cli.Command{
 		Name:      lastWord(name),
-		Usage:     "print the catalog that a template stands for",
+		Usage:     "render a template to a catalog",
 		ArgsUsage: "[TYPE] [FILE]",
-		Description: "A template is one YAML or JSON document: of the type basic (a catalog with images in place of bundles), semver (images,\n" +
-			"of whose versions channels are made) or substitutes (a catalog with bundles in place of others). Its schema tells\n" +
-			"the type, unless TYPE says which one it must be. FILE is - or absent for standard input. Every image is rendered\n" +
-			"once. All problems of the template are told at once, with their lines; the answer is complete or there is none." +
+		Description: "A template is one YAML or JSON document of type basic (a catalog with images in place of bundles), semver (images, from\n" +
+			"whose versions channels are generated) or substitutes (a catalog with substitutions of bundles). The schema field\n" +
+			"determines the type; TYPE requires one. FILE is - or absent for standard input. Every image is rendered once. All\n" +
+			"problems of the template are reported together with their lines; the output is complete or empty." +
 			examples("bindery "+name+" template.yaml", "bindery "+name+" semver semver.yaml -o yaml",
 				"bindery "+name+" basic template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata"),
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "`FORMAT` of the catalog (json|yaml), or a picture of its channels (mermaid)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "json", Usage: "output `FORMAT` (json|yaml), or a drawing of the channels (mermaid)"},
 			migrateLevelFlag(""),
-			&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of rendered bundles, in place of tags"},
+			&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 			compatFlag(),
 		}, readFlags()...),
 		Action: between(0, 2, p.templateRender),
@@ -145,12 +145,12 @@ func (p *program) openInput(file string) (io.ReadCloser, string, error) {
 		return nil, "", err
 	}
 	if info.IsDir() {
-		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, a file is needed", file)}
+		return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a directory, expected a file", file)}
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
 		// The pipes of a shell have no name in the file system.
 		if _, err := filepath.EvalSymlinks(file); err == nil {
-			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, a file is needed", file),
+			return nil, "", &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: fmt.Errorf("%q is a FIFO, expected a file", file),
 				Hint: "\"-\" is standard input"}
 		}
 	}
@@ -173,7 +173,7 @@ func (p *program) parseTemplate(ctx context.Context, file string, o template.Par
 func renderBundle(ctx context.Context, image string, o render.Options) (*declcfg.Catalog, error) {
 	kind, err := render.Classify(image)
 	if err == nil && kind != render.Image {
-		err = fmt.Errorf("the reference names a %s here: write docker://%s for the image", kind, image)
+		err = fmt.Errorf("the reference is a local %s: use docker://%s for the image", kind, image)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("render reference %.300q: %w", image, err)

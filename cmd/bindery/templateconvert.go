@@ -19,11 +19,11 @@ import (
 func (p *program) templateConvertCommand(name string) *cli.Command {
 	return &cli.Command{
 		Name:      lastWord(name),
-		Usage:     "print a template of a catalog",
+		Usage:     "convert a catalog to a template",
 		ArgsUsage: "basic|substitutes [FILE|DIR]",
-		Description: "A basic template has an image in place of each bundle, and rendering it gives the bundles back; a substitutes\n" +
-			"template has everything, and a list for substitutions. FILE is - or absent for standard input. A catalog that a\n" +
-			"template cannot hold, such as one with bundles that have no image, is refused." +
+		Description: "A basic template has an image in place of each bundle; rendering it restores the bundles. A substitutes template has the\n" +
+			"whole catalog and an empty list of substitutions. FILE is - or absent for standard input. A catalog that a template\n" +
+			"cannot represent, such as one with bundles without an image, is an error." +
 			examples("bindery "+name+" basic catalog", "bindery "+name+" substitutes catalog -o yaml"),
 		Flags: []cli.Flag{
 			catalogFormatFlag(),
@@ -53,7 +53,7 @@ func (p *program) templateConvert(c *cli.Context) error {
 	catalog, err := p.loadCatalog(c.Context, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: file, Err: err,
-			Hint: fmt.Sprintf("the argument is a file or a directory; what is elsewhere: bindery render REF | bindery template convert %s", c.Args().First())}
+			Hint: fmt.Sprintf("the argument is a file or a directory; for an image run: bindery render REF | bindery template convert %s", c.Args().First())}
 	}
 	if err != nil {
 		return p.opmMessage(err)

@@ -24,12 +24,12 @@ func (p *program) validateCommand() *cli.Command {
 		Name:      "validate",
 		Usage:     "check a catalog directory",
 		ArgsUsage: "DIR",
-		Description: "Every broken rule of the whole catalog is reported at once, with file and line. With -o the answer is on\n" +
-			"standard output, also when the catalog is invalid; the exit status is then 1 all the same. A catalog that holds no\n" +
-			"packages is an error unless --allow-empty is given." +
+		Description: "Reports all violations in the catalog together, with file and line. With -o the result is written to standard output even\n" +
+			"if the catalog is invalid; the exit status is 1 then. A catalog without packages is an error unless --allow-empty is\n" +
+			"set." +
 			examples("bindery validate catalog", "bindery validate catalog -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json|yaml)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json|yaml)"},
 			allowEmptyFlag(""),
 			jobsFlag(),
 		},
@@ -60,14 +60,14 @@ func (p *program) validate(c *cli.Context) (err error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) && !p.opm {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: err,
-			Hint: "the argument is a catalog directory; \"bindery migrate\" makes one of a database or an image"}
+			Hint: "the argument is a catalog directory; convert a database or an image with \"bindery migrate\""}
 	}
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: dir, Err: fmt.Errorf("%q is not a directory", dir),
-			Hint: "a catalog is given by its directory; \"bindery migrate\" makes one of a database or an image"}
+			Hint: "name the catalog directory; convert a database or an image with \"bindery migrate\""}
 	}
 	if _, err := render.Classify(dir); err != nil {
 		return err

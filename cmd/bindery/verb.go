@@ -28,29 +28,29 @@ import (
 func editFlags() []cli.Flag {
 	const group = "account"
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done, a line each, and write nothing", Category: group},
-		&cli.BoolFlag{Name: "explain", Usage: "print why each head, default channel and edge of the packages is what it is", Category: group},
-		&cli.StringFlag{Name: "account", Usage: "write a JSON account of what was done to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
-		&cli.BoolFlag{Name: "lossy", Usage: "leave out what a database cannot hold, in place of an error"},
-		&cli.BoolFlag{Name: "keep-going", Usage: "leave out the broken packages of a database, in place of an error; exit status 4"},
-		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "wait for `DURATION` for another edit of the same catalog to end", Category: "work"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print the changes, one per line, without writing them", Category: group},
+		&cli.BoolFlag{Name: "explain", Usage: "print the reason for each head, default channel and edge", Category: group},
+		&cli.StringFlag{Name: "account", Usage: "write a JSON account of the changes to `FILE`; \"-\" is standard output, in place of the lines", Category: group},
+		&cli.BoolFlag{Name: "lossy", Usage: "drop what a database cannot store instead of failing"},
+		&cli.BoolFlag{Name: "keep-going", Usage: "skip invalid packages of a database instead of failing; exit status 4"},
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "wait up to `DURATION` for a concurrent edit of the same catalog", Category: "execution"},
 		inCategory(jobsFlag(), "work"),
 	}
 }
 
 // permissiveFlag is the flag of the verbs that can do what is good of a batch.
 func permissiveFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "permissive", Usage: "do what can be done, and tell of the rest in warnings"}
+	return &cli.BoolFlag{Name: "permissive", Usage: "continue on errors and log them as warnings"}
 }
 
 // createFlags are those of the verbs that can begin a catalog.
 func createFlags() []cli.Flag {
-	return []cli.Flag{&cli.BoolFlag{Name: "create", Usage: "begin a new catalog where there is none: a database if its name ends in .db, else a directory"}, newFilesFlag()}
+	return []cli.Flag{&cli.BoolFlag{Name: "create", Usage: "create the catalog if it does not exist: a database if its name ends in .db, else a directory"}, newFilesFlag()}
 }
 
 // newFilesFlag is the format of a directory that is made.
 func newFilesFlag() cli.Flag {
-	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "`FORMAT` of the files of a new directory (json|yaml)"}
+	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "file `FORMAT` of a new directory (json|yaml)"}
 }
 
 // changeOptions reads [editFlags] and [createFlags]. path is where a new catalog goes.
@@ -96,7 +96,7 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 	case kind == render.Image && !p.begins(c):
 		hint := "the catalog is a directory or an index database"
 		if p.hasFlag("create") {
-			hint += "; --create begins a new one"
+			hint += "; --create creates a new one"
 		}
 		return &cmdline.Error{Class: cmdline.ClassLocal, Object: ref, Hint: hint, Err: &fs.PathError{Op: "open", Path: ref, Err: syscall.ENOENT}}
 	}
@@ -111,13 +111,13 @@ func (p *program) begins(c *cli.Context) bool {
 
 func notCatalogDirectory(path string) error {
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q is a bundle directory, not a catalog", path),
-		Hint: "the catalog comes first, bundles behind it"}
+		Hint: "name the catalog first, then the bundles"}
 }
 
 // notEdited refuses package manifests where a catalog is needed that can be edited.
 func notEdited(path string) error {
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
-		Hint: "\"migrate DIR OUT\" makes a catalog of them; they can be added to another one"}
+		Hint: "convert them with \"migrate DIR OUT\", or add them to an existing catalog"}
 }
 
 // editInPlace does an edit of a directory or a database file, and reports it.

@@ -362,7 +362,7 @@ func TestBundlesFromEverywhere(t *testing.T) {
 
 // A bundle without an image can be added, and it is told that no cluster can pull it.
 func TestAddTellsOfBundlesWithoutAnImage(t *testing.T) {
-	const want = `bundle "etcdoperator.v0.9.5" comes from no registry and has no image: --image-ref-template makes a reference`
+	const want = `bundle "etcdoperator.v0.9.5" comes from no registry and has no image reference: set --image-ref-template`
 	for args, told := range map[string]bool{
 		"": true, "--image-ref-template example.com/{{.Package}}:v{{.Version}}": false,
 	} {

@@ -42,7 +42,7 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 		return checkResult("account", path, catalogs...)
 	}
 	if c.String("metadata-file") == "-" {
-		return cmdline.Usagef("--account - and --metadata-file - are both for standard output: one of them needs a file")
+		return cmdline.Usagef("--account - and --metadata-file - both write to standard output: name a file for one of them")
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	switch {
 	case p.opm, c.Bool("dry-run"):
 	case r.Unchanged:
-		p.log.Info(fmt.Sprintf("%q is as it was: there is nothing to change", path))
+		p.log.Info(fmt.Sprintf("%q is unchanged", path))
 	case r.Kind == change.Directory:
 		p.log.Info(fmt.Sprintf("wrote %q: %s", path, filesText(r)))
 	default:
@@ -117,7 +117,7 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 			fmt.Fprintln(b, printable.Cell(change.String()))
 		}
 		if len(r.Account.Changes) == 0 && !p.opm {
-			p.log.Info("there is nothing to change")
+			p.log.Info("no changes")
 		}
 	}
 	if c.Bool("explain") {
@@ -297,12 +297,12 @@ func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
 		text string
 		tell func(string, ...any)
 	}{
-		{sqlite.Lost, "left out what a database cannot hold", p.log.Warn},
-		{sqlite.Dropped, "dropped what the database had and no catalog has a place for", p.log.Warn},
-		{sqlite.Quarantined, "left out broken packages", p.log.Warn},
-		{sqlite.Repaired, "repaired what was missing or damaged in the database", p.log.Warn},
-		{sqlite.Derived, "worked out what the database does not store", p.log.Info},
-		{sqlite.Changed, "wrote in the database's form what is said otherwise in a catalog", p.log.Debug},
+		{sqlite.Lost, "dropped data that a database cannot store", p.log.Warn},
+		{sqlite.Dropped, "dropped data that a catalog cannot represent", p.log.Warn},
+		{sqlite.Quarantined, "skipped invalid packages", p.log.Warn},
+		{sqlite.Repaired, "repaired missing or damaged data of the database", p.log.Warn},
+		{sqlite.Derived, "derived data that the database does not store", p.log.Info},
+		{sqlite.Changed, "converted data to the form of the database", p.log.Debug},
 	} {
 		var in found
 		for _, f := range list {

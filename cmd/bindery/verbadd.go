@@ -24,14 +24,14 @@ const levelAuto = "auto"
 // addFlags are those of the commands that add bundles. opm hides two of them.
 func addFlags(hide bool) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` by which bundles find their place in a channel (replaces|semver|semver-skippatch)"},
+		&cli.StringFlag{Name: "mode", Value: string(edit.Replaces), Usage: "`MODE` of adding bundles to the upgrade graph (replaces|semver|semver-skippatch)"},
 		permissiveFlag(),
-		&cli.BoolFlag{Name: "overwrite-latest", Usage: "let a bundle take the place of one of its name that nothing replaces", Hidden: hide},
-		&cli.BoolFlag{Name: "enable-alpha", Usage: "let bundles substitute for others (olm.substitutesFor)", Hidden: hide},
+		&cli.BoolFlag{Name: "overwrite-latest", Usage: "replace a bundle of the same name if it is a channel head", Hidden: hide},
+		&cli.BoolFlag{Name: "enable-alpha", Usage: "allow bundles to substitute for others (olm.substitutesFor)", Hidden: hide},
 		&cli.BoolFlag{Name: "keep-manifests", Usage: "keep in a database the manifests of bundles that are no heads, which modes semver and " +
 			"semver-skippatch remove"},
-		&cli.StringFlag{Name: "image-ref-template", Usage: "make the image references of bundles from no registry from `TEMPLATE`, which may use {{.Package}}, {{.Name}} and {{.Version}}"},
-		&cli.BoolFlag{Name: "resolve-digests", Usage: "write REPOSITORY@DIGEST for the images of bundles, in place of tags"},
+		&cli.StringFlag{Name: "image-ref-template", Usage: "image reference `TEMPLATE` for bundles that come from no registry; may use {{.Package}}, {{.Name}} and {{.Version}}"},
+		&cli.BoolFlag{Name: "resolve-digests", Usage: "replace the tags of bundle images by digests"},
 		addedLevelFlag(),
 	}
 }
@@ -39,7 +39,7 @@ func addFlags(hide bool) []cli.Flag {
 // addedLevelFlag is the form of bundles that come into a catalog.
 func addedLevelFlag() cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto,
-		Usage: "form of bundles that come into a directory (auto|none|bundle-object-to-csv-metadata); auto is that of their package"}
+		Usage: "migrate bundles added to a directory (auto|none|bundle-object-to-csv-metadata); auto keeps the form of their package"}
 }
 
 // addedLevel reads [addedLevelFlag].
@@ -103,7 +103,7 @@ func unreferenced(additions []edit.Addition) []edit.Problem {
 	for _, a := range additions {
 		if a.Bundle.Image == "" {
 			notes = append(notes, edit.Problem{Package: a.Bundle.Package, Bundle: a.Bundle.Name,
-				Message: fmt.Sprintf("bundle %q comes from no registry and has no image: --image-ref-template makes a reference", a.Bundle.Name)})
+				Message: fmt.Sprintf("bundle %q comes from no registry and has no image reference: set --image-ref-template", a.Bundle.Name)})
 		}
 	}
 	return notes

@@ -31,17 +31,17 @@ func editObject(e *edit.Problem) string {
 func (p *program) editHint(err error) string {
 	var wrong *edit.Error
 	if errors.Is(err, sqlite.ErrLoss) && p.hasFlag("lossy") {
-		return "--lossy leaves it out; a directory or an image of a file-based catalog can hold it"
+		return "--lossy drops it; a directory or an image of a file-based catalog can store it"
 	}
 	var broken *change.BrokenError
 	if errors.As(err, &broken) && broken.Changed {
-		return "\"registry rm\" and \"catalog rm\" remove a broken package"
+		return "remove the invalid package with \"registry rm\" or \"catalog rm\""
 	}
 	if broken != nil && p.hasFlag("keep-going") {
 		if strings.Contains(broken.Reason, "invalid image pull spec") {
-			return "--keep-going leaves broken packages out; \"migrate --repair\" makes a catalog directory without images that are no pull specs"
+			return "--keep-going skips invalid packages; \"migrate --repair\" writes a catalog directory without images that are no pull specs"
 		}
-		return "--keep-going leaves broken packages out; \"registry rm\" and \"catalog rm\" remove them"
+		return "--keep-going skips invalid packages; \"registry rm\" and \"catalog rm\" remove them"
 	}
 	if !errors.As(err, &wrong) {
 		return ""
@@ -53,23 +53,23 @@ func (p *program) editHint(err error) string {
 		}
 	}
 	if !errors.Is(err, edit.ErrImageExists) {
-		hint(edit.ErrVersionExists, "overwrite-latest", "--overwrite-latest puts the bundle in the place of the one of its name, if nothing replaces that")
+		hint(edit.ErrVersionExists, "overwrite-latest", "--overwrite-latest replaces the bundle of the same name if it is a channel head")
 	}
-	hint(edit.ErrAlpha, "enable-alpha", "--enable-alpha lets bundles substitute for others")
-	hint(edit.ErrDefaultChannel, "allow-package-removal", "--allow-package-removal removes the package if the heads of all its channels are given")
-	hint(edit.ErrDefaultChannel, "default-channel", "--default-channel NAME=CHANNEL chooses another one")
+	hint(edit.ErrAlpha, "enable-alpha", "--enable-alpha allows bundles to substitute for others")
+	hint(edit.ErrDefaultChannel, "allow-package-removal", "--allow-package-removal removes the package if all its channel heads are given")
+	hint(edit.ErrDefaultChannel, "default-channel", "set another one with --default-channel NAME=CHANNEL")
 	if strings.Contains(err.Error(), "bundle image must be set") && p.hasFlag("image-ref-template") {
-		hints = append(hints, "--image-ref-template makes references for bundles that come from no registry")
+		hints = append(hints, "set --image-ref-template for bundles that come from no registry")
 	}
 	if strings.Contains(err.Error(), "target bundlepaths for deprecation missing") {
-		hints = append(hints, "bundles are named by their images, which \"list bundles\" shows")
+		hints = append(hints, "name bundles by their images, which \"list bundles\" shows")
 	}
 	if strings.Contains(err.Error(), ": version range ") {
 		hints = append(hints, "a range is such as \">=1.2.0 <2.0.0\", and \"1.2.x || 1.4.0\"")
 	}
-	hint(edit.ErrConflict, "replace", "--replace takes packages that are in several catalogs from the last one, as a whole")
+	hint(edit.ErrConflict, "replace", "--replace takes packages that several catalogs contain from the last one")
 	if len(wrong.Problems) > 1 {
-		hint(edit.ErrNotFound, "permissive", "--permissive does what can be done")
+		hint(edit.ErrNotFound, "permissive", "--permissive continues on errors")
 	}
 	return strings.Join(hints, "; ")
 }

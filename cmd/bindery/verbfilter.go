@@ -19,9 +19,9 @@ import (
 func filterFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},
-		&cli.StringFlag{Name: "selection", Aliases: []string{"f"}, Usage: "keep what the YAML or JSON `FILE` says; \"-\" is standard input"},
-		&cli.BoolFlag{Name: "heads-only", Usage: "keep of each channel only the highest of the selected bundles"},
-		&cli.StringSliceFlag{Name: "default-channel", Usage: "make a channel the default one of its package: `NAME=CHANNEL`"},
+		&cli.StringFlag{Name: "selection", Aliases: []string{"f"}, Usage: "read the selection from the YAML or JSON `FILE`; \"-\" is standard input"},
+		&cli.BoolFlag{Name: "heads-only", Usage: "keep only the highest selected bundle of each channel"},
+		&cli.StringSliceFlag{Name: "default-channel", Usage: "set the default channel of a package: `NAME=CHANNEL`"},
 		permissiveFlag(),
 	}
 }
@@ -62,7 +62,7 @@ func (p *program) selections(c *cli.Context) ([]edit.Selection, error) {
 	}
 	if len(all) == 0 {
 		e := cmdline.Usagef("nothing is selected")
-		e.Hint = "--package NAME keeps a package, --selection FILE what a file says"
+		e.Hint = "select packages with --package NAME or --selection FILE"
 		return nil, e
 	}
 	defaults, err := cmdline.Pairs("default-channel", c.StringSlice("default-channel"))
@@ -100,7 +100,7 @@ func addSelection(all *[]edit.Selection, text string) error {
 	if !strings.HasPrefix(rest, ":") {
 		versions := strings.TrimSpace(strings.TrimPrefix(rest, "@"))
 		if rest != "" && versions == "" {
-			return fmt.Errorf("no versions behind the @")
+			return fmt.Errorf("no versions after the @")
 		}
 		if s.Versions != "" && versions != "" && s.Versions != versions {
 			return fmt.Errorf("package %q is selected with the versions %q already", name, s.Versions)
@@ -112,11 +112,11 @@ func addSelection(all *[]edit.Selection, text string) error {
 	if at := strings.LastIndexByte(channel.Name, '@'); at >= 0 {
 		channel.Name, channel.Versions = channel.Name[:at], strings.TrimSpace(channel.Name[at+1:])
 		if channel.Versions == "" {
-			return fmt.Errorf("no versions behind the @")
+			return fmt.Errorf("no versions after the @")
 		}
 	}
 	if channel.Name == "" {
-		return fmt.Errorf("no channel behind the colon")
+		return fmt.Errorf("no channel after the colon")
 	}
 	if slices.ContainsFunc(s.Channels, func(c edit.ChannelSelection) bool { return c.Name == channel.Name }) {
 		return fmt.Errorf("channel %q of package %q is selected twice", channel.Name, name)

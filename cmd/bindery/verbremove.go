@@ -33,8 +33,8 @@ func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) 
 		if err != nil || permissive || len(catalog.Packages) > 0 || len(s.Catalog.Packages) == 0 {
 			return catalog, account, err
 		}
-		return nil, nil, &cmdline.Error{Class: cmdline.ClassInput, Hint: "\"list packages\" shows the packages; --permissive keeps none",
-			Err: fmt.Errorf("none of the packages that are to be kept is in the catalog: %v: %w", keep, edit.ErrNotFound)}
+		return nil, nil, &cmdline.Error{Class: cmdline.ClassInput, Hint: "\"list packages\" shows the packages; --permissive removes them all",
+			Err: fmt.Errorf("the catalog has none of the packages to keep: %v: %w", keep, edit.ErrNotFound)}
 	}}, nil
 }
 
@@ -47,7 +47,7 @@ func (p *program) pruneStrandedEdit(*cli.Context) (change.Edit, error) {
 func truncateFlags() []cli.Flag {
 	return []cli.Flag{
 		permissiveFlag(),
-		&cli.BoolFlag{Name: "allow-package-removal", Usage: "remove a package if the heads of all its channels are deprecated"},
+		&cli.BoolFlag{Name: "allow-package-removal", Usage: "remove a package if all its channel heads are deprecated"},
 	}
 }
 
@@ -69,7 +69,7 @@ func requiredList(c *cli.Context, name string) ([]string, error) {
 		return nil, cmdline.Usagef("required flag(s) %q not set", name)
 	}
 	if len(list) == 0 {
-		return nil, cmdline.Usagef("--%s names nothing", name)
+		return nil, cmdline.Usagef("--%s is empty", name)
 	}
 	return slices.Compact(list), nil
 }

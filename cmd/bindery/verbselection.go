@@ -59,7 +59,7 @@ func (v versionSelection) text() (string, error) {
 		return strings.Join(bounds, " "), nil
 	}
 	if len(bounds) > 0 {
-		return "", errors.New("versions is there beside minVersion or maxVersion, of which it takes the place")
+		return "", errors.New("versions cannot be combined with minVersion or maxVersion")
 	}
 	return v.Versions, nil
 }
@@ -85,7 +85,7 @@ func (p *program) readSelections(ctx context.Context, file string) (_ []edit.Sel
 		return nil, wrong("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if len(parsed.Packages) == 0 {
-		return nil, wrong("it names no packages: expected a list \"packages\" with a \"name\" each")
+		return nil, wrong("no packages: expected a list \"packages\" of objects with a \"name\"")
 	}
 	var out []edit.Selection
 	var errs []error

@@ -13,9 +13,9 @@ func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "version",
 		Usage:       "print the version",
-		Description: "Under the name opm the line has the form of opm's." + examples("bindery version", "bindery version -o json"),
+		Description: "Started as opm, the program prints the version in opm's form." + examples("bindery version", "bindery version -o json"),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the answer (json)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "output `FORMAT` (json)"},
 		},
 		Action: exactly(0, func(c *cli.Context) error {
 			format, err := listFormat(c, "json")

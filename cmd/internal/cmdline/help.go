@@ -95,8 +95,8 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 	}
 	writeCommands(w, cmds)
 	if leaf == nil {
-		writeFlags(w, "Flags of every command", flags)
-		fmt.Fprintf(w, "\n\"%s COMMAND --help\" tells more about a command.\n", app.HelpName)
+		writeFlags(w, "Global flags", flags)
+		fmt.Fprintf(w, "\nRun \"%s COMMAND --help\" for more about a command.\n", app.HelpName)
 		return w.Flush()
 	}
 	for _, group := range categories(flags) {
@@ -107,7 +107,7 @@ func WriteHelp(out io.Writer, app *cli.App, l Line) error {
 		writeFlags(w, title, inCategory(flags, group))
 	}
 	if len(cmds) == 0 {
-		fmt.Fprintf(w, "\nFlags of every command are listed by \"%s --help\".\n", app.HelpName)
+		fmt.Fprintf(w, "\nRun \"%s --help\" for the global flags.\n", app.HelpName)
 	}
 	return w.Flush()
 }

@@ -27,7 +27,7 @@ func WriteMan(out io.Writer, app *cli.App, sections ...ManSection) error {
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n%s\n", roff(app.HelpName), roff("COMMAND [flags] [arguments]"))
 	fmt.Fprintf(w, ".SH DESCRIPTION\n")
 	manText(w, app.Description)
-	fmt.Fprintf(w, ".SH FLAGS OF EVERY COMMAND\n")
+	fmt.Fprintf(w, ".SH GLOBAL FLAGS\n")
 	manFlags(w, app.Flags)
 	fmt.Fprintf(w, ".SH COMMANDS\n")
 	manCommands(w, app, nil, app.Commands)

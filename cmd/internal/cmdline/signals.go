@@ -71,5 +71,5 @@ func asSignal(s os.Signal) Signal {
 	if n, ok := s.(syscall.Signal); ok {
 		return Signal{n}
 	}
-	panic(fmt.Sprintf("signal %v of an unknown kind", s))
+	panic(fmt.Sprintf("unexpected signal %v", s))
 }

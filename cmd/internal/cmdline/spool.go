@@ -61,7 +61,7 @@ func (s *Spool) Flush(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if err := s.packer.Close(); err != nil {
-		return fmt.Errorf("hold back the answer until it is complete: %w", err)
+		return fmt.Errorf("buffer the output: %w", err)
 	}
 	from := s.packed.Open(spool.Span{Len: s.packed.Len()})
 	plain := s2.NewReader(from, s2.ReaderMaxBlockSize(packBlock))
