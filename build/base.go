@@ -134,7 +134,7 @@ func (b *base) addLayers(infos []manifest.LayerInfo, f Format) error {
 	}
 	for i, l := range infos {
 		if len(l.URLs) > 0 {
-			return fmt.Errorf("layer %s is a foreign layer, kept elsewhere", l.Digest)
+			return fmt.Errorf("layer %s is a foreign layer", l.Digest)
 		}
 		if err := l.Digest.Validate(); err != nil {
 			return fmt.Errorf("layer %d: %w", i, err)

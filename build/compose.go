@@ -96,7 +96,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 		return nil, err
 	}
 	if len(in.References) == 0 {
-		return nil, errors.New("there is nothing to compose a catalog of")
+		return nil, errors.New("no references to compose")
 	}
 	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
@@ -345,7 +345,7 @@ func (c *composer) unproved(img *Image) {
 			}
 			packed = append(packed, p)
 			if r.proof[p] != nil && r.why == nil {
-				r.why = errors.New("its layer is not the one that is made of its content here")
+				r.why = errors.New("its layer differs from the rebuilt one")
 			}
 		}
 		r.packed = packed

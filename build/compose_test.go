@@ -205,9 +205,9 @@ func TestWhatCanBeStacked(t *testing.T) {
 		"one package":         {plain, ""},
 		"several packages":    {published(t, CatalogInput{FS: packageFS("a", "b", "c")}, Options{}), ""},
 		"shared layers":       {published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 2}), ""},
-		"docker format":       {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}), "docker format"},
-		"blobs of no package": {published(t, CatalogInput{FS: sampleFS()}, Options{}), "no package"},
-		"empty catalog":       {published(t, CatalogInput{FS: fstest.MapFS{}}, Options{}), "no package"},
+		"docker format":       {published(t, CatalogInput{FS: packageFS("a")}, Options{Format: FormatDocker}), "docker manifests"},
+		"blobs of no package": {published(t, CatalogInput{FS: sampleFS()}, Options{}), "without a package"},
+		"empty catalog":       {published(t, CatalogInput{FS: fstest.MapFS{}}, Options{}), "without a package"},
 		"database":            {openedImage(t, "", index1(t, database("db"), Options{Dir: t.TempDir()})), "database"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -321,12 +321,12 @@ func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
 			in   ComposeInput
 			want []string
 		}{
-			"another package": {ComposeInput{References: []Reference{named("x", packageFS("a"), stacked)}}, []string{`reference "x"`, `does not hold the package that it is named for, but "a"`}},
-			"one too many":    {ComposeInput{References: []Reference{ab}}, []string{`other packages beside the one that it is named for: "a"`}},
-			"twice":           {ComposeInput{References: []Reference{a, ab}, AnyPackages: true}, []string{`package "a" is in reference "a"`}},
-			"none":            {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}}, []string{"holds no package"}},
+			"another package": {ComposeInput{References: []Reference{named("x", packageFS("a"), stacked)}}, []string{`reference "x"`, `does not contain the package that it is named after, but "a"`}},
+			"one too many":    {ComposeInput{References: []Reference{ab}}, []string{`packages other than the one it is named after: "a"`}},
+			"twice":           {ComposeInput{References: []Reference{a, ab}, AnyPackages: true}, []string{`package "a" is already in reference "a"`}},
+			"none":            {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}}, []string{"contains no package"}},
 			"everything": {ComposeInput{References: []Reference{a, ab, named("x", packageFS("c"), stacked)}},
-				[]string{`other packages`, `"a" is in reference "a"`, `does not hold`}},
+				[]string{`other packages`, `"a" is already in reference "a"`, `does not hold`}},
 		} {
 			t.Run(fmt.Sprint(name, " ", stacked), func(t *testing.T) {
 				dir := t.TempDir()
@@ -372,7 +372,7 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})
 	more := liar(t, honest, layers.Bytes("bin/opm", 0o755, []byte("evil")))
 	got := composed1(t, ComposeInput{References: []Reference{more}, Verify: true}, Options{})
-	if got.Digest != want.Digest || len(got.Composed[0].Packed) != 1 || !strings.Contains(got.Composed[0].Why, "made of its content") {
+	if got.Digest != want.Digest || len(got.Composed[0].Packed) != 1 || !strings.Contains(got.Composed[0].Why, "differs from the rebuilt one") {
 		t.Errorf("%s instead of %s: %+v", got.Digest, want.Digest, got.Composed)
 	}
 	if got := composed1(t, ComposeInput{References: []Reference{more}}, Options{}); got.Digest == want.Digest {
@@ -389,7 +389,7 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	}
 	other := liar(t, layers.Bytes("configs/b/catalog.yaml", 0o644, []byte(pkg("b"))))
 	_, err := Compose(t.Context(), ComposeInput{References: []Reference{other}, Verify: true}, Options{Dir: t.TempDir()})
-	if !errors.Is(err, ErrPackages) || !strings.Contains(err.Error(), `said to hold "a", but it holds "b"`) {
+	if !errors.Is(err, ErrPackages) || !strings.Contains(err.Error(), `annotated with "a", but it contains "b"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -38,21 +38,21 @@ func (c *composer) check() error {
 		}
 		names := r.packages()
 		if r.told != nil && !slices.Equal(r.told, names) {
-			wrong(r, "its layers are said to hold %s, but it holds %s", some(r.told), some(names))
+			wrong(r, "its layers are annotated with %s, but it contains %s", some(r.told), some(names))
 			continue
 		}
 		switch has := slices.Contains(names, r.Name); {
 		case c.in.AnyPackages:
 		case len(names) == 0:
-			wrong(r, "it holds no package")
+			wrong(r, "it contains no package")
 		case !has:
-			wrong(r, "it does not hold the package that it is named for, but %s", some(names))
+			wrong(r, "it does not contain the package that it is named after, but %s", some(names))
 		case len(names) > 1:
-			wrong(r, "it holds other packages beside the one that it is named for: %s", some(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
+			wrong(r, "it contains packages other than the one it is named after: %s", some(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == r.Name })))
 		}
 		for _, name := range names {
 			if first := holder[name]; first != nil {
-				wrong(r, "package %q is in reference %.200q (%.300s) already", name, first.Name, images.WithoutCredentials(first.Image))
+				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name, images.WithoutCredentials(first.Image))
 				continue
 			}
 			holder[name] = r

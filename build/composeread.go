@@ -79,7 +79,7 @@ func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]con
 	}
 	p := planner{fsys: in.FS, s: c.s, at: c.at, private: true, changed: map[string]bool{}, entries: map[string][]layers.Entry{}}
 	if in.Changed != nil {
-		return nil, errors.New("a catalog of which packages were changed cannot be part of a composition")
+		return nil, errors.New("a catalog with changed packages cannot be part of a composition")
 	}
 	if err := p.files(ctx, in.Files); err != nil {
 		return nil, err

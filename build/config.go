@@ -38,9 +38,9 @@ func (o *Options) checkLabels() error {
 		switch got, ok := o.Labels[name]; {
 		case !ok || got == is && is != "":
 		case is == "":
-			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has nothing that this label is for", ErrLabel, name, got))
+			errs = append(errs, fmt.Errorf("%w: %s=%.200q: the image has no such content", ErrLabel, name, got))
 		default:
-			errs = append(errs, fmt.Errorf("%w: %s=%.200q: it is %q here, and set without being asked for", ErrLabel, name, got, is))
+			errs = append(errs, fmt.Errorf("%w: %s=%.200q: it must be %q, which is set automatically", ErrLabel, name, got, is))
 		}
 	}
 	return errors.Join(errs...)

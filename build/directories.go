@@ -58,7 +58,7 @@ func (i *Image) addDirectory(dir string, f Format, sizes map[digest.Digest]int64
 		return err
 	}
 	if kind := manifest.GuessMIMEType(text); kind != imageType(f) {
-		return fmt.Errorf("the manifest is %q and not %q", kind, imageType(f))
+		return fmt.Errorf("the manifest is %q instead of %q", kind, imageType(f))
 	}
 	m, err := manifest.FromBlob(text, imageType(f))
 	if err != nil {

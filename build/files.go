@@ -30,7 +30,7 @@ func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	add := func(b declcfg.Blob) error {
 		file := b.Position().File
 		if file == "" {
-			return fmt.Errorf("%s %q: it is not known which file it came from", b.BlobSchema(), b.BlobName())
+			return fmt.Errorf("%s %q: unknown file of origin", b.BlobSchema(), b.BlobName())
 		}
 		if packages[file] == nil {
 			packages[file] = map[string]bool{}

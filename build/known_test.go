@@ -373,7 +373,7 @@ func TestKnownExtraCaches(t *testing.T) {
 	}
 }
 
-// An image whose layer is not what the cache remembers is built again without the cache when it is copied.
+// An image whose layer differs from the cache record is built again without the cache when it is copied.
 func TestCopyRebuildsAStaleImage(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	o := Options{Known: k}
@@ -388,7 +388,7 @@ func TestCopyRebuildsAStaleImage(t *testing.T) {
 	warned := ""
 	stale.warn = func(text string) { warned += text }
 	results, err := stale.Copy(t.Context(), []images.Destination{{Transport: images.OCI, Path: filepath.Join(t.TempDir(), "out"), Name: "v1"}}, images.CopyOptions{Temp: t.TempDir()})
-	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned, "is not what the cache remembers") {
+	if err != nil || len(results) != 1 || stale.Digest != img.Digest || !strings.Contains(warned, "differs from the cache record") {
 		t.Errorf("%v, %v, %s instead of %s, %q", results, err, stale.Digest, img.Digest, warned)
 	}
 	if err := stale.Close(); err != nil {

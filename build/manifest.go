@@ -31,7 +31,7 @@ func layerType(f Format, c layers.Compression) (string, error) {
 	if t, ok := known[c]; ok {
 		return t, nil
 	}
-	return "", fmt.Errorf("the %s format has no layers with %s compression", f, c)
+	return "", fmt.Errorf("the %s format does not support %s layers", f, c)
 }
 
 // convertLayerType is the media type in the format f of a base's layer.

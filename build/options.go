@@ -104,17 +104,17 @@ func (o *Options) normalize() error {
 	}
 	switch {
 	case o.Format != FormatOCI && o.Format != FormatDocker:
-		return fmt.Errorf("unknown format %q: it is oci or docker", o.Format)
+		return fmt.Errorf("unknown format %q: expected oci or docker", o.Format)
 	case o.Format == FormatDocker && o.Compression == CompressionAuto:
-		return errors.New("the docker format knows gzip only, and no index with two images for a platform: use --compression gzip, or --format oci for auto")
+		return errors.New("the docker format supports gzip only: use --compression gzip, or --format oci for auto")
 	case o.Format == FormatDocker && o.Compression == layers.Zstd:
-		return errors.New("the docker format knows gzip only: use --compression gzip, or --format oci for zstd")
+		return errors.New("the docker format supports gzip only: use --compression gzip, or --format oci for zstd")
 	case o.Format == FormatDocker && len(o.Annotations) > 0:
 		return errors.New("the docker format has no annotations: use labels, or --format oci")
 	case o.ServerOf != nil && len(o.Servers) > 0:
-		return errors.New("servers are given in two ways")
+		return errors.New("more than one server option is set")
 	case o.BaseServer && o.Base == nil:
-		return errors.New("there is no base image that could have a server")
+		return errors.New("no base image to take the server from")
 	}
 	if err := o.checkLabels(); err != nil {
 		return err

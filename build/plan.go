@@ -156,7 +156,7 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 		}
 		pkg := packageOf(b)
 		if p.fsys != nil && !p.changed[pkg] {
-			return fmt.Errorf("a blob of package %q, which is not among those that are changed", pkg)
+			return fmt.Errorf("a blob of package %q, which is not one of the changed packages", pkg)
 		}
 		if spans[pkg], err = p.s.add(spans[pkg], b, format(pkg)); err != nil {
 			return err

@@ -25,7 +25,7 @@ func (b *base) hidden() (map[string]string, error) {
 		}
 		name, err := images.CleanPath(at)
 		if err != nil || name == "" || holdsServer(name) {
-			return nil, fmt.Errorf("the base image's label %s is %.200q, where no catalog can be", label, at)
+			return nil, fmt.Errorf("the base image's label %s has the invalid path %.200q", label, at)
 		}
 		out[label] = name
 	}

@@ -169,7 +169,7 @@ var machines = map[string]struct {
 func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 	want, known := machines[p.Architecture]
 	if p.OS != "linux" || !known {
-		return fmt.Errorf("no server can be put into an image for %s/%s", p.OS, p.Architecture)
+		return fmt.Errorf("no server is available for %s/%s", p.OS, p.Architecture)
 	}
 	if size == 0 {
 		return errors.New("the file is empty")

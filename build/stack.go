@@ -47,11 +47,11 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	labels := img.Config.Config.Labels
 	switch _, database := labels[DatabaseLabel]; {
 	case database:
-		return nil, errors.New("it holds a database")
+		return nil, errors.New("it contains a database")
 	case path.Clean("/"+labels[ConfigsLabel]) != "/"+configsDir:
 		return nil, fmt.Errorf("its catalog is not at /%s", configsDir)
 	case img.MediaType != v1.MediaTypeImageManifest:
-		return nil, errors.New("the docker format does not tell what is in the layers")
+		return nil, errors.New("docker manifests have no layer annotations")
 	}
 	s := &Stack{}
 	for _, arg := range img.Config.Config.Cmd {
@@ -67,7 +67,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	for n, d := range img.Layers {
 		switch kind := LayerKind(d.Annotations[AnnotationKind]); {
 		case kind == "" && above:
-			return nil, errors.New("somebody put layers on top of its packages")
+			return nil, errors.New("it has additional layers above its packages")
 		case kind == "":
 			continue // the base
 		case len(s.Layers) == 0 && (kind == LayerServer || kind == LayerReset):
@@ -85,7 +85,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 		s.Layers = append(s.Layers, l)
 	}
 	if len(s.Layers) == 0 {
-		return nil, errors.New("it does not tell what is in its layers")
+		return nil, errors.New("its layers are not annotated")
 	}
 	return s, nil
 }
@@ -105,7 +105,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	}
 	text := d.Annotations[AnnotationPackages]
 	if text == "" {
-		return l, errors.New("it has blobs of no package")
+		return l, errors.New("it has blobs without a package")
 	}
 	l.Packages = strings.Split(text, ",")
 	if !slices.IsSorted(l.Packages) {
@@ -138,7 +138,7 @@ func (s *Stack) fits(o *Options, only bool) error {
 		return errors.New("the image has each layer in two compressions")
 	case len(o.Extra) > 0: // what is in the layers is seen when they are read
 	case s.Cached && o.Cache == nil:
-		return errors.New("its layers have a serve cache, and the image is to have none")
+		return errors.New("its layers have a serve cache, but the image must have none")
 	case !s.Cached && o.Cache != nil:
 		return errors.New("its layers have no serve cache")
 	}

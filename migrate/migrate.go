@@ -55,7 +55,7 @@ type PartialError struct {
 func (e *PartialError) Error() string {
 	var parts []string
 	if len(e.Packages) > 0 {
-		parts = append(parts, fmt.Sprintf("broken packages were left out (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
+		parts = append(parts, fmt.Sprintf("invalid packages were skipped (%d): %s", len(e.Packages), strings.Join(e.Packages, ", ")))
 	}
 	if e.Repairs > 0 {
 		parts = append(parts, fmt.Sprintf("repairs were made (%d)", e.Repairs))

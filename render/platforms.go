@@ -17,7 +17,7 @@ import (
 )
 
 // ErrPlatformsDiffer is returned for an image whose platforms do not hold the same.
-var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image hold different catalogs")
+var ErrPlatformsDiffer = fault.New(fault.Input, "the platforms of the image have different catalogs")
 
 // SameOnAll checks that an image holds the same database or catalog for all platforms that wanted accepts: what is read
 // for one of them may then stand for all. Images with the same layers are not read. Errors are a [*ReferenceError].

@@ -167,7 +167,7 @@ func (c *reader) document(n *yaml.Node) {
 			if err := CheckName(ref.Name); err != nil {
 				c.wrong(fields["name"], at+".name", "%v", err)
 			} else if line, twice := lines[ref.Name]; twice {
-				c.wrong(fields["name"], at+".name", "%q is there in line %d already", ref.Name, line)
+				c.wrong(fields["name"], at+".name", "duplicate of %q in line %d", ref.Name, line)
 			} else {
 				lines[ref.Name] = fields["name"].Line
 			}
@@ -209,7 +209,7 @@ next:
 				continue
 			}
 			if out[k] != nil {
-				c.wrong(key, at, "the field %q is there twice", k)
+				c.wrong(key, at, "duplicate field %q", k)
 			}
 			out[k] = value
 			continue next

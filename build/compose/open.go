@@ -100,7 +100,7 @@ func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref bu
 		return img, ref, err
 	}
 	if o.Render.Level != edit.LevelNone && o.Render.Level != "" {
-		ref.NoStack = fmt.Errorf("its bundles are to be migrated to %s", o.Render.Level)
+		ref.NoStack = fmt.Errorf("its bundles must be migrated to %s", o.Render.Level)
 	} else {
 		ref.Stack, ref.NoStack = build.ReadStack(img)
 	}

@@ -53,7 +53,7 @@ func (c *copying) archive(f found, dest string) (unpacked bool, err error) {
 		return false, err
 	}
 	if !at.node().isDir() {
-		return false, fmt.Errorf("destination %.200q is there and is not a directory", dest)
+		return false, fmt.Errorf("destination %.200q exists and is not a directory", dest)
 	}
 	u := &unpacking{c: c, root: at.node(), base: at.path(), made: map[*node]bool{}, compressed: f.n.size}
 	for ; err == nil; h, err = r.tar.Next() {
@@ -144,7 +144,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: the archive has more than %d bytes", errLimit, int64(maxArchive))
 	}
 	if b.n > ratioBeyond && b.n/maxRatio > b.compressed {
-		return 0, fmt.Errorf("%w: the archive is more than %d times as long as it is compressed", errLimit, maxRatio)
+		return 0, fmt.Errorf("%w: the compression ratio of the archive exceeds %d", errLimit, maxRatio)
 	}
 	return n, err
 }
@@ -233,7 +233,7 @@ func (u *unpacking) grow(n int64) error {
 	}
 	u.size += n
 	if most := max(u.compressed, ratioBeyond/maxRatio); u.size/maxRatio > most {
-		return fmt.Errorf("%w: the files of the archive are more than %d times as long as it is", errLimit, maxRatio)
+		return fmt.Errorf("%w: the files of the archive are more than %d times larger than the archive", errLimit, maxRatio)
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (u *unpacking) linked(name string) (*node, error) {
 	at := u.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(path.Clean("/"+name), "/"), "/") {
 		if at = at.children[part]; at == nil { // what the archive has put there is loaded
-			return nil, fmt.Errorf("there is no %.200q to link to", name)
+			return nil, fmt.Errorf("link target %.200q does not exist", name)
 		}
 	}
 	if at.kind != layers.KindFile {

@@ -107,7 +107,7 @@ func (v *evaluation) finish(_ context.Context, s *stage) (*Stage, error) {
 			there bool
 		}{{"HEALTHCHECK", c.Healthcheck != nil}, {"ONBUILD", len(c.OnBuild) > 0}, {"SHELL", len(c.Shell) > 0}} {
 			if lost.there {
-				v.warn(v.f.Name + ": " + lost.name + " is left out: the oci format has no place for it; --format docker has")
+				v.warn(v.f.Name + ": " + lost.name + " is dropped: the oci format does not support it; use --format docker")
 			}
 		}
 	}

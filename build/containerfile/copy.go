@@ -97,7 +97,7 @@ func (x *stage) copy(ctx context.Context, cp imagebuilder.Copy) error {
 		}
 	}
 	if c.out, err = newIgnored(patterns); err != nil {
-		return fmt.Errorf("patterns of what is left out: %w", err)
+		return fmt.Errorf("exclude patterns: %w", err)
 	}
 	if err := c.sources(cp); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *copying) sources(cp imagebuilder.Copy) error {
 				return err
 			}
 		case isGit(src):
-			return withMend("check it out beforehand and copy the directory", "%.200q: repositories are not fetched", src)
+			return withMend("check it out first and copy the directory", "%.200q: fetching repositories is not supported", src)
 		case cp.Checksum != "":
 			return errors.New("--checksum is for URLs")
 		default:
@@ -226,7 +226,7 @@ func (c *copying) local(src string, cp imagebuilder.Copy, dest string, asDir boo
 		}
 	}
 	if c.count == before {
-		return withMend("look at the ignore file and at --exclude", "%.200q is there, but all of it is left out", src)
+		return withMend("look at the ignore file and at --exclude", "%.200q exists, but all of it is excluded", src)
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 	switch {
 	case err == nil && at.node().isDir():
 	case err == nil && asDir:
-		return fmt.Errorf("destination %.200q is there and is not a directory", dest)
+		return fmt.Errorf("destination %.200q exists and is not a directory", dest)
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		if asDir {
 			break
@@ -271,7 +271,7 @@ func (c *copying) file(name string, n *node, dest string, asDir bool) error {
 		return err
 	}
 	if name == "/" || name == "." || name == ".." || name == "" {
-		return fmt.Errorf("%.200q is not a name for a file", name)
+		return fmt.Errorf("%.200q is not a file name", name)
 	}
 	if err := c.x.e.grow(1); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (c *copying) dir(f found, dest string, info matched) error {
 		return err
 	}
 	if !at.node().isDir() {
-		return fmt.Errorf("destination %.200q is there and is not a directory", dest)
+		return fmt.Errorf("destination %.200q exists and is not a directory", dest)
 	}
 	return c.children(f.n, f.path, f.real, info, func() (*node, error) { return at.node(), nil }, 0)
 }
@@ -354,6 +354,6 @@ func (c *copying) children(from *node, at, real string, above matched, into func
 // warnReplaced warns of a directory that takes the place of a link: whatever the base has behind the link is then elsewhere.
 func (c *copying) warnReplaced(dir *node, name string) {
 	if was := dir.children[name]; was != nil && was.kind == layers.KindSymlink {
-		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) becomes a directory, as it does in other builders", name, was.link))
+		c.x.e.warn(fmt.Sprintf("the link %q (to %.200q) is replaced by a directory, as in other builders", name, was.link))
 	}
 }

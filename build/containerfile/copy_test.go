@@ -62,14 +62,14 @@ func TestCopying(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"out of the context", "COPY ../x /", "Containerfile:2: COPY: \"../x\" is outside of the context; copy what is needed into the context"},
 		{"a loop of links", "COPY loop /", "too many links: \"loop\" leads through more than 40"},
-		{"nothing there", "COPY nothing /", `there is no "nothing"`},
-		{"a pattern matches a link that leads nowhere", "COPY dir/sub/non* /d/", `"dir/sub/nonsense" is a link that leads nowhere`},
+		{"nothing there", "COPY nothing /", `"nothing" does not exist`},
+		{"a pattern matches a link that leads nowhere", "COPY dir/sub/non* /d/", `"dir/sub/nonsense" is a dangling link`},
 		{"nothing matches", "COPY *.nothing /", `nothing matches "*.nothing"`},
-		{"several files to a file", "COPY a /f\nCOPY a b /f", "is there and is not a directory"},
+		{"several files to a file", "COPY a /f\nCOPY a b /f", "exists and is not a directory"},
 		{"a user without accounts", "COPY --chown=me a /", "the image has no /etc/passwd; give the number"},
-		{"a repository", "ADD git@example.com:x.git /", "repositories are not fetched; check it out beforehand"},
+		{"a repository", "ADD git@example.com:x.git /", "fetching repositories is not supported; check it out first"},
 		{"a URL to COPY", "COPY https://example.com/x /", "COPY takes no URL; use ADD with --checksum"},
-		{"a URL that is not known", "ADD https://u:secret@example.com/x /", `"https://u:xxxxx@example.com/x": what is fetched must be known beforehand`},
+		{"a URL that is not known", "ADD https://u:secret@example.com/x /", `"https://u:xxxxx@example.com/x": a checksum is required`},
 		{"a stage that comes later", "COPY --from=1 a /", "--from=1: there is no such stage"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWhatIsIgnoredIsNotCopied(t *testing.T) {
 	if want := []string{`644 0:0 a "A"`, "755 0:0 d/", "755 0:0 k/", `644 0:0 k/b "B"`}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %q", err, got)
 	}
-	if _, _, err := evaluate(t, "FROM scratch\nCOPY k/c /", Options{Context: dir}); err == nil || !strings.Contains(err.Error(), "all of it is left out; look at the ignore file") {
+	if _, _, err := evaluate(t, "FROM scratch\nCOPY k/c /", Options{Context: dir}); err == nil || !strings.Contains(err.Error(), "all of it is excluded; look at the ignore file") {
 		t.Error(err)
 	}
 	// A file of the Containerfile's own comes first.
@@ -119,7 +119,7 @@ func TestLinksDoNotBringInWhatIsIgnored(t *testing.T) {
 	} {
 		_, got, err := evaluate(t, "FROM scratch\n"+c.text, Options{Context: dir})
 		if c.want == nil {
-			if err == nil || !strings.Contains(err.Error(), "all of it is left out; look at the ignore file") {
+			if err == nil || !strings.Contains(err.Error(), "all of it is excluded; look at the ignore file") {
 				t.Errorf("%s: %v %q", c.text, err, got)
 			}
 			continue
@@ -224,7 +224,7 @@ func TestArchives(t *testing.T) {
 		{"what only begins like one is a file", "\x1f\x8bnothing of the sort", []string{`644 0:0 u "\x1f\x8bnothing of the sort"`}, ""},
 		{"out of the archive", tarFile(t, file("../../x")), nil, "leads out of the archive"},
 		{"a link of the archive is not followed", tarFile(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "e", Linkname: "/etc"}, file("e/passwd")), nil, `"e" is a link in the same archive`},
-		{"a hard link to elsewhere", tarFile(t, tar.Header{Typeflag: tar.TypeLink, Name: "e", Linkname: "/etc/shadow"}), nil, "to link to"},
+		{"a hard link to elsewhere", tarFile(t, tar.Header{Typeflag: tar.TypeLink, Name: "e", Linkname: "/etc/shadow"}), nil, "link target"},
 		{"a device", tarFile(t, tar.Header{Typeflag: tar.TypeChar, Name: "null"}), nil, "neither a file, a directory nor a link"},
 		{"files that are mostly holes", holes(t, 1<<40), nil, "limit exceeded: the files of the archive have more than"},
 		{"cut short", good[:1100], nil, "unexpected EOF"},
@@ -304,7 +304,7 @@ func TestWhatIsFetchedIsKnown(t *testing.T) {
 	if want := []string{"755 0:0 d/", `600 0:0 d/f.txt "fetched"`}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %q", err, got)
 	}
-	for url, want := range map[string]string{server.URL + "/f.txt": "it has the digest " + sum, server.URL + "/none": "404"} {
+	for url, want := range map[string]string{server.URL + "/f.txt": "digest mismatch: " + sum, server.URL + "/none": "404"} {
 		if _, _, err := evaluate(t, "FROM scratch\nADD --checksum="+digest.FromString("else").String()+" "+url+" /d/", Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", url, err)
 		}

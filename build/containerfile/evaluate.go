@@ -40,7 +40,7 @@ type Evaluator struct {
 // NewEvaluator opens the context.
 func NewEvaluator(f *File, o Options) (_ *Evaluator, err error) {
 	if runtime.GOOS == "windows" {
-		return nil, errors.New("no Containerfile is built on Windows, whose paths and modes are not those of images: use Linux or macOS")
+		return nil, errors.New("building Containerfiles is not supported on Windows, whose paths and modes differ from those of images: use Linux or macOS")
 	}
 	if o.fill == nil {
 		o.fill = build.FillServeCache

@@ -38,20 +38,20 @@ func isGit(src string) bool {
 func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node, name string, err error) {
 	u, err := url.Parse(src)
 	if err != nil {
-		return nil, "", errors.New("the URL cannot be understood")
+		return nil, "", errors.New("invalid URL")
 	}
 	shown := u.Redacted()
 	if strings.HasSuffix(u.Path, ".git") {
-		return nil, "", withMend("check it out beforehand and copy the directory", "%.200q: repositories are not fetched", shown)
+		return nil, "", withMend("check it out first and copy the directory", "%.200q: fetching repositories is not supported", shown)
 	}
 	want, err := digest.Parse(checksum)
 	if checksum == "" || err != nil || want.Algorithm() != digest.SHA256 {
-		return nil, "", withMend("add --checksum=sha256:... , or put the file into the context", "%.200q: what is fetched must be known beforehand", shown)
+		return nil, "", withMend("add --checksum=sha256:... , or put the file into the context", "%.200q: a checksum is required", shown)
 	}
 	if name = path.Base(u.Path); name == "/" || name == "." || name == ".." {
 		name = "index.html"
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, downloadTime, fmt.Errorf("not done within %v", downloadTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, downloadTime, fmt.Errorf("timed out after %v", downloadTime))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, src, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (e *Evaluator) download(ctx context.Context, src, checksum string) (_ *node
 		return nil, "", fmt.Errorf("%.200q: %w", shown, err)
 	}
 	if got := digest.NewDigest(digest.SHA256, h); got != want {
-		return nil, "", fmt.Errorf("%.200q: it has the digest %s and not %s", shown, got, want)
+		return nil, "", fmt.Errorf("%.200q: digest mismatch: %s instead of %s", shown, got, want)
 	}
 	return &node{kind: layers.KindFile, mode: 0o600, size: size, data: c}, name, nil
 }

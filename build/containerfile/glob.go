@@ -22,7 +22,7 @@ type found struct {
 func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	clean := path.Clean(strings.TrimLeft(source, "/"))
 	if source == "" || clean == "" {
-		return nil, errors.New("a source is empty")
+		return nil, errors.New("empty source")
 	}
 	if clean == ".." || strings.HasPrefix(clean, "../") {
 		return nil, withMend("copy what is needed into the context", "%.200q is outside of the context", source)
@@ -30,7 +30,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	if !strings.ContainsAny(clean, `*?[\`) {
 		p, err := walk(ctx, root, clean, true, nil)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no %.200q", source)
+			return nil, fmt.Errorf("%.200q does not exist", source)
 		}
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func glob(ctx context.Context, root *node, source string) ([]found, error) {
 	for _, name := range at {
 		p, err := walk(ctx, root, name, true, nil)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%.200q is a link that leads nowhere", name)
+			return nil, fmt.Errorf("%.200q is a dangling link", name)
 		}
 		if err != nil {
 			return nil, err

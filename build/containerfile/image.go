@@ -153,7 +153,7 @@ func (l *layerList) find(name string) (*node, error) {
 	at := l.root
 	for part := range strings.SplitSeq(path.Clean("/" + name)[1:], "/") {
 		if at = at.children[part]; at == nil {
-			return nil, fmt.Errorf("there is no %.200q", name)
+			return nil, fmt.Errorf("%.200q does not exist", name)
 		}
 	}
 	if at.isDir() {
@@ -230,7 +230,7 @@ func (t *imageTree) fetchLayer(ctx context.Context, r *images.LayerReader, layer
 	}
 	for n, f := range files {
 		if got[n] == nil {
-			return fmt.Errorf("%w: layer %d is not what it was", images.ErrIntegrity, layer)
+			return fmt.Errorf("%w: layer %d has changed", images.ErrIntegrity, layer)
 		}
 		f.data = got[n]
 	}

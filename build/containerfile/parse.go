@@ -36,7 +36,7 @@ func Parse(name string, text []byte) (*File, error) {
 	}
 	switch {
 	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
-		return nil, Problems{f.asProblem(0, "", errors.New("not a text in UTF-8"))}
+		return nil, Problems{f.asProblem(0, "", errors.New("not UTF-8 text"))}
 	}
 	root, err := f.parse()
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *fileSpool) add(ctx context.Context, r io.Reader, size int64) (content, 
 	case err != nil:
 		return nil, err
 	case at.Len != size:
-		return nil, fmt.Errorf("%w: %d bytes, and there should be %d", layers.ErrChanged, at.Len, size)
+		return nil, fmt.Errorf("%w: %d bytes instead of %d", layers.ErrChanged, at.Len, size)
 	}
 	return spooled{s.s, at, sum.Digest()}, nil
 }

@@ -215,7 +215,7 @@ func (s *stage) precheck(step *imagebuilder.Step) error {
 		}
 	case command.Cmd, command.Entrypoint, command.Copy, command.Add, command.Volume:
 		if len(step.Args) > 0 && strings.HasPrefix(step.Args[0], "[") && !step.Attrs["json"] {
-			s.e.warn(fmt.Sprintf("%s:%d: %s: what begins with [ is no JSON list of strings in double quotes: it is taken as plain words", s.e.f.Name, s.line, strings.ToUpper(step.Command)))
+			s.e.warn(fmt.Sprintf("%s:%d: %s: not a JSON list of strings in double quotes although it begins with [: it is parsed as plain words", s.e.f.Name, s.line, strings.ToUpper(step.Command)))
 		}
 	}
 	return nil
@@ -266,7 +266,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 		return d
 	})
 	if err == nil && !p.node().isDir() {
-		err = fmt.Errorf("%.200q is there and is not a directory", dir)
+		err = fmt.Errorf("%.200q exists and is not a directory", dir)
 	}
 	return err
 }
@@ -274,7 +274,7 @@ func (x executor) EnsureContainerPathAs(dir, user string, _ *os.FileMode) error 
 func (x executor) Copy(_ []string, copies ...imagebuilder.Copy) error {
 	for _, c := range copies {
 		if c.KeepGitDir {
-			return errors.New("--keep-git-dir: repositories are not fetched")
+			return errors.New("--keep-git-dir: fetching repositories is not supported")
 		}
 		if err := x.s.copy(x.s.ctx, c); err != nil {
 			return err

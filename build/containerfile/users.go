@@ -21,7 +21,7 @@ const maxUsers = 4 << 20
 func owner(ctx context.Context, root *node, text string) (uid, gid int, err error) {
 	user, group, _ := strings.Cut(text, ":")
 	if user == "" && group == "" {
-		return 0, 0, errors.New("no user is named")
+		return 0, 0, errors.New("missing user name")
 	}
 	var known bool
 	if uid, known = number(user); known {

@@ -20,7 +20,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	l := layerCheck{examiner: e, f: f, c: c, image: i, want: i.Config.RootFS.DiffIDs[layerIndex(i, f)].String(), catalog: declcfg.NewReader(declcfg.LoadOptions{Skeleton: true})}
 	for n, x := range c.entries {
 		if x.odd != "" && n < 1000 {
-			l.report(AboutLayer, "", x.name, "its header has %s, which no layer built here has", x.odd)
+			l.report(AboutLayer, "", x.name, "its header has %s, unlike all bindery layers", x.odd)
 		}
 		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.said.kind != string(build.LayerServer) {
 			l.report(AboutLayer, "", x.name, "it is neither a file nor a directory")
@@ -48,7 +48,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerCache:
 		return l.asIs(ctx, false)
 	}
-	l.report(AboutAnnotation, "", "", "a layer of the kind %.100q is not known", f.said.kind)
+	l.report(AboutAnnotation, "", "", "unknown layer kind %.100q", f.said.kind)
 	return nil
 }
 
@@ -88,9 +88,9 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 	case errors.As(err, &file):
 		return err // the temporary file
 	case err != nil:
-		l.report(AboutLayer, "", "", "it cannot be built again: %v", err)
+		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
 	case got.String() != l.want:
-		l.report(AboutLayer, "", "", "built again it has the diffID %s and not %s", got, l.want)
+		l.report(AboutLayer, "", "", "the rebuilt layer has diffID %s instead of %s", got, l.want)
 	}
 	l.f.rebuilt = err == nil
 	if err == nil && got.String() == l.want {
@@ -115,7 +115,7 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 		return err
 	}
 	if key != "" && key != l.f.said.key {
-		l.report(AboutAnnotation, "", "", "the key %.100q is not the one that this version gives to such a layer, %s", string(l.f.said.key), key)
+		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s", string(l.f.said.key), key)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (l *layerCheck) asIs(ctx context.Context, normal bool) error {
 				y.Mode = 0o755
 			}
 			if int64(y.Mode) != x.mode {
-				l.report(AboutMode, "", x.name, "mode %04o and not %04o", x.mode, y.Mode)
+				l.report(AboutMode, "", x.name, "mode %04o instead of %04o", x.mode, y.Mode)
 			}
 		}
 		built.Entries = append(built.Entries, y)
@@ -150,14 +150,14 @@ func (l *layerCheck) server(ctx context.Context) error {
 	var program *entry
 	for n, x := range l.c.entries {
 		if !dirs[x.name] && !serverFiles[x.name] {
-			l.report(AboutServer, "", x.name, "it does not belong into the layer of a server")
+			l.report(AboutServer, "", x.name, "it does not belong in a server layer")
 		}
 		if x.name == "bin/opm" && x.kind == tar.TypeReg {
 			program = &l.c.entries[n]
 		}
 	}
 	if program == nil {
-		l.report(AboutServer, "", "bin/opm", "there is no server in the layer")
+		l.report(AboutServer, "", "bin/opm", "the layer has no server")
 		return nil
 	}
 	p := l.image.Platform

@@ -80,20 +80,20 @@ func (c *imageCheck) checkDeclared() {
 		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(want.kind) })
 		switch got, ok := labels[want.label]; {
 		case has && !ok:
-			c.report(AboutLabel, "", "the label %s is missing: nobody finds what is at %s", want.label, want.value)
+			c.report(AboutLabel, "", "the label %s is missing: clients cannot find %s", want.label, want.value)
 		case has && got != want.value:
-			c.report(AboutLabel, "", "the label %s is %.200q and not %q", want.label, got, want.value)
+			c.report(AboutLabel, "", "the label %s is %.200q instead of %q", want.label, got, want.value)
 		}
 	}
 	if labels[build.ConfigsLabel] != "" && labels[build.DatabaseLabel] != "" {
-		c.report(AboutLabel, "", "it has the labels of a catalog and of a database: readers differ in which they take")
+		c.report(AboutLabel, "", "it has the labels of a catalog and of a database: clients differ in which they prefer")
 	}
 	if k := c.image.Config.History; len(k) > 0 && historyOf(c.image.Image) == nil {
-		c.report(AboutConfig, "", "the history does not tell of as many layers as there are")
+		c.report(AboutConfig, "", "the number of layers in the history differs from that of the manifest")
 	}
 	for _, f := range c.of {
 		if f.said.key != "" && f.said.key.Validate() != nil {
-			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is no digest", string(f.said.key))})
+			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is not a digest", string(f.said.key))})
 		}
 	}
 }
@@ -102,12 +102,12 @@ func (c *imageCheck) checkDeclared() {
 func (c *imageCheck) index() {
 	p, config := c.image.Platform, c.image.Config.Platform
 	if p.OS != config.OS || p.Architecture != config.Architecture || p.Variant != config.Variant && config.Variant != "" {
-		c.report(AboutIndex, "", "the index has it for %s, and its configuration says %s", c.platform, platformName(config))
+		c.report(AboutIndex, "", "the platform in the index is %s, and in the configuration %s", c.platform, platformName(config))
 	}
 	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
 	for n, l := range c.image.Layers {
 		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].said.ours() {
-			c.report(AboutIndex, "", "the index has it as the image with zstd, and the layer %s has %s", l.Digest, compressed)
+			c.report(AboutIndex, "", "the index lists it as the zstd image, but layer %s has %s", l.Digest, compressed)
 			break
 		}
 	}
@@ -119,9 +119,9 @@ func (c *imageCheck) twins(before []images.SurveyedImage) {
 		same := platformName(other.Platform) == c.platform
 		switch {
 		case same && !slices.Equal(other.Config.RootFS.DiffIDs, c.image.Config.RootFS.DiffIDs):
-			c.report(AboutIndex, "", "it holds something else than the other image for %s, %s", c.platform, other.Digest)
+			c.report(AboutIndex, "", "its content differs from that of the other image for %s, %s", c.platform, other.Digest)
 		case !same && c.ours() && !slices.Equal(catalogOf(c.of, c.image), catalogOf(c.examiner.of[n], other)):
-			c.report(AboutIndex, "", "it has another catalog than the image for %s", platformName(other.Platform))
+			c.report(AboutIndex, "", "its catalog differs from that of the image for %s", platformName(other.Platform))
 		default:
 			continue
 		}
@@ -166,9 +166,9 @@ func (c *imageCheck) start(v *view) {
 	switch n := v.find(program); {
 	case program == "":
 	case n == nil:
-		c.note("%s: there is no /%s that could serve: the image is for servers that bring their own", c.platform, program)
+		c.note("%s: the image has no server /%s and needs an external one", c.platform, program)
 	case n.e.kind == tar.TypeReg && n.e.mode&0o111 != 0o111:
-		c.report(AboutMode, program, "mode %04o: not every user can start it", n.e.mode)
+		c.report(AboutMode, program, "mode %04o: not every user can execute it", n.e.mode)
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *imageCheck) server(v *view) {
 				continue
 			}
 			if at := v.find(e.name); at == nil || at.layer != n {
-				c.report(AboutServer, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+				c.report(AboutServer, e.name, "it is in layer %s, but hidden in the image", f.digest)
 			}
 		}
 		return
@@ -234,7 +234,7 @@ func (c *imageCheck) layered(v *view) {
 	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
 			if n.e.kind != tar.TypeDir && !ofPackages(n.layer) && !(dir == opmcache.Dir && ofCache(n.layer)) {
-				c.report(AboutCatalog, name, "it comes from the layer %s, which is none of packages", c.of[n.layer].digest)
+				c.report(AboutCatalog, name, "it comes from layer %s, which is not a package layer", c.of[n.layer].digest)
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func (c *imageCheck) layered(v *view) {
 		for _, e := range f.entries {
 			if e.kind == tar.TypeReg && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(e.name, dir+"/") }) {
 				if at := v.find(e.name); at == nil || at.layer != n {
-					c.report(AboutCatalog, e.name, "it is in the layer %s, and the image does not show it", f.digest)
+					c.report(AboutCatalog, e.name, "it is in layer %s, but hidden in the image", f.digest)
 				}
 			}
 		}
@@ -269,11 +269,11 @@ func (c *imageCheck) caches(ctx context.Context, v *view) error {
 			if v.find(configsDir) != nil && len(v.find(configsDir).children) == 0 {
 				break // of an empty catalog there is none
 			}
-			c.report(AboutCache, dir, "the image says that there is a cache in /%s, and it is not there", dir)
+			c.report(AboutCache, dir, "the image declares a cache in /%s, which is missing", dir)
 		case k.Format == NativeCache && dir == nativeDir:
 			k.State = CacheValid
 			if len(v.find(dir).children) < len(packagesIn(c.of)) {
-				c.report(AboutCache, dir, "the cache has fewer files than there are packages")
+				c.report(AboutCache, dir, "the cache has fewer files than the catalog has packages")
 			}
 			if c.wrong(AboutCache) {
 				k.State, k.Why = CacheInvalid, "see the differences"

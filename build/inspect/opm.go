@@ -36,7 +36,7 @@ func (c *imageCheck) opmCache(ctx context.Context, v *view, dir string, k *Cache
 	case err != nil:
 		c.badCache(k, dir, err.Error())
 	case !r.Valid():
-		c.badCache(k, dir, fmt.Sprintf("its digest is %.40q, and opm computes %q", r.Digest, r.Computed))
+		c.badCache(k, dir, fmt.Sprintf("its digest is %.40q, but opm computes %q", r.Digest, r.Computed))
 	}
 	if !c.ours() {
 		return nil
@@ -53,7 +53,7 @@ func (c *imageCheck) badCache(k *Cache, dir, why string) {
 func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *Cache) (err error) {
 	at := slices.IndexFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
 	if at < 0 {
-		c.badCache(k, clean(k.Path), "no layer is said to hold it")
+		c.badCache(k, clean(k.Path), "no layer is annotated with it")
 		return nil
 	}
 	all := map[string][]layers.Entry{}
@@ -90,14 +90,14 @@ func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *
 	if l.Entries, err = top(ctx, work.Dir(), packages); err == nil {
 		got, derr := diffID(ctx, l)
 		if err = derr; err == nil && got != c.image.Config.RootFS.DiffIDs[at] {
-			c.badCache(k, clean(k.Path), "made again of the catalog it has other bytes")
+			c.badCache(k, clean(k.Path), "it differs from the one rebuilt from the catalog")
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		c.badCache(k, clean(k.Path), "it cannot be made again: "+err.Error())
+		c.badCache(k, clean(k.Path), "it cannot be rebuilt: "+err.Error())
 	}
 	return nil
 }

@@ -35,12 +35,12 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case x.kind == tar.TypeDir:
 			cached, extra = cached || x.name == nativeDir, extra || x.name == opmcache.Dir
 			if x.mode != 0o755 && top != "tmp" {
-				l.report(AboutMode, "", x.name, "mode %04o and not 0755", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o instead of 0755", x.mode)
 			}
 		case x.kind != tar.TypeReg: // reported already
 		case top == configsDir:
 			if x.mode != 0o644 && x.mode != 0o755 {
-				l.report(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
 			}
 			read++
 			pkg, ok, err := l.file(ctx, x, catalogs)
@@ -59,11 +59,11 @@ func (l *layerCheck) packages(ctx context.Context) error {
 		case path.Dir(x.name) == nativeDir:
 			natives[path.Base(x.name)] = x
 			if x.mode != 0o644 {
-				l.report(AboutMode, "", x.name, "mode %04o and not 0644", x.mode)
+				l.report(AboutMode, "", x.name, "mode %04o instead of 0644", x.mode)
 			}
 		case strings.HasPrefix(x.name, opmcache.Dir+"/"): // compared with what is made of the packages
 		default:
-			l.report(AboutLayer, "", x.name, "it does not belong into a layer of packages")
+			l.report(AboutLayer, "", x.name, "it does not belong in a package layer")
 		}
 	}
 	l.countFiles(l.want, read)
@@ -82,14 +82,14 @@ func (l *layerCheck) packages(ctx context.Context) error {
 	}
 	built, err := build.PackagesLayer(files, o)
 	if err != nil {
-		l.report(AboutLayer, "", "", "it cannot be built again: %v", err)
+		l.report(AboutLayer, "", "", "it cannot be rebuilt: %v", err)
 		return nil
 	}
 	if err := l.compare(ctx, built); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(natives)) {
-		l.report(AboutCache, "", path.Join(nativeDir, name), "it is the cache of no package of the layer")
+		l.report(AboutCache, "", path.Join(nativeDir, name), "it is not the cache of a package of the layer")
 	}
 	return nil
 }
@@ -115,12 +115,12 @@ func (l *layerCheck) file(ctx context.Context, x entry, catalogs map[string]*dec
 	parts := c.ByPackage()
 	names := slices.Sorted(maps.Keys(parts))
 	if len(names) != 1 {
-		l.report(AboutCatalog, "", x.name, "it holds blobs of %d packages, and a file of an image built here those of one: %.200q", len(names), names)
+		l.report(AboutCatalog, "", x.name, "it contains blobs of %d packages, but files of bindery images have those of one: %.200q", len(names), names)
 		return "", false, nil
 	}
 	pkg = names[0]
 	if pkg != "" && !strings.HasPrefix(x.name, path.Join(configsDir, pkg)+"/") {
-		l.report(AboutCatalog, pkg, x.name, "it holds package %q, which belongs into /%s/%s", pkg, configsDir, pkg)
+		l.report(AboutCatalog, pkg, x.name, "it contains package %q, which belongs in /%s/%s", pkg, configsDir, pkg)
 		return pkg, false, nil
 	}
 	if catalogs[pkg] == nil {
@@ -142,7 +142,7 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 		}
 	}
 	if !slices.Equal(l.f.said.packages, l.f.packages) {
-		l.report(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", l.f.said.packages, l.f.packages)
+		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", l.f.said.packages, l.f.packages)
 	}
 }
 
@@ -178,7 +178,7 @@ func (l *layerCheck) why(x entry, sources []serve.SourceFile) string {
 	was := slices.Clone(p.Sources())
 	slices.SortFunc(sources, func(a, b serve.SourceFile) int { return strings.Compare(a.Name, b.Name) })
 	if !slices.Equal(was, sources) {
-		return "it was made of other files than those in the image"
+		return "it was built from other files than those in the image"
 	}
-	return "made again of the same files it has other bytes: other answers, or another version of the encoder"
+	return "it differs from the one rebuilt from the same files: other answers, or another version of the encoder"
 }

@@ -37,11 +37,11 @@ func (c *imageCheck) whole(ctx context.Context, v *view) (err error) {
 	case Database:
 		return c.database(ctx, clean(c.r.Path))
 	default:
-		c.note("%s: no label tells what is in the image: only digests, modes and platforms were compared", c.platform)
+		c.note("%s: no label identifies the content: only digests, modes and platforms were compared", c.platform)
 		return nil
 	}
 	if slices.Contains(wanted, "") {
-		c.report(AboutLabel, "", "the label's path is %.200q, where nothing can be", c.r.Path)
+		c.report(AboutLabel, "", "the path %.200q of the label is invalid", c.r.Path)
 		return nil
 	}
 	tree, err := c.image.Extract(ctx, wanted, images.ExtractOptions{Limits: c.o.Limits, Temp: c.o.Temp})
@@ -66,7 +66,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		return err
 	}
 	if info, err := fs.Stat(configs, "."); err != nil || !info.IsDir() {
-		c.report(AboutCatalog, dir, "the label names it, and there is no such directory")
+		c.report(AboutCatalog, dir, "the label names it, but the directory does not exist")
 		return nil
 	}
 	all, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true, Jobs: c.o.Jobs})
@@ -96,7 +96,7 @@ func (c *imageCheck) catalog(ctx context.Context, v *view, tree fs.FS, dir strin
 		switch {
 		case k.Format == "":
 			k.Format, k.State = UnknownFormat, CacheMissing
-			c.report(AboutCache, at, "the image says that there is a cache in /%s, and it is not there", at)
+			c.report(AboutCache, at, "the image declares a cache in /%s, which is missing", at)
 		case k.Format == JSONCache || k.Format == PogrebCache:
 			if err := c.opmCache(ctx, v, at, &k); err != nil {
 				return err
@@ -168,7 +168,7 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Annotations)) {
 		if got, ok := labels[key]; !ok {
-			c.report(AboutLabel, "", "the label %.200s is missing, which %s has", key, b.AnnotationsFile)
+			c.report(AboutLabel, "", "the label %.200s of %s is missing", key, b.AnnotationsFile)
 		} else if got != b.Annotations[key] {
 			c.report(AboutLabel, "", "the label %.200s is %.200q, and %s has %.200q", key, got, b.AnnotationsFile, b.Annotations[key])
 		}
@@ -223,11 +223,11 @@ func (l *layerCheck) database(ctx context.Context) error {
 		}
 		l.f.packages = packages
 		if said := slices.Sorted(slices.Values(l.f.said.packages)); l.f.said.annotated && !slices.Equal(said, packages) {
-			l.report(AboutAnnotation, "", "", "the image says that the packages %.500q are in it, and there are %.500q", said, packages)
+			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", said, packages)
 		}
 		return nil
 	}
-	l.report(AboutDatabase, "", "database/index.db", "there is no database in the layer")
+	l.report(AboutDatabase, "", "database/index.db", "the layer has no database")
 	return nil
 }
 

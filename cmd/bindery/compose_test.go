@@ -97,7 +97,7 @@ func TestBuildComposeOfForeignImages(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer), &plan); err != nil {
 		t.Fatal(err)
 	}
-	if len(plan.Composed) != 3 || len(plan.Composed[2].Packed) == 0 || plan.Composed[2].Why != "it holds a database" || len(plan.Layers) != 2+len(plan.Composed[2].Packed) {
+	if len(plan.Composed) != 3 || len(plan.Composed[2].Packed) == 0 || plan.Composed[2].Why != "it contains a database" || len(plan.Layers) != 2+len(plan.Composed[2].Packed) {
 		t.Errorf("%s", answer)
 	}
 }

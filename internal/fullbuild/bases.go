@@ -33,7 +33,7 @@ func (r Request) bases(ctx context.Context, store storage.Store, sys *types.Syst
 		}
 		if other, ok := platforms[ref.Name]; ok {
 			if platformName(other) != platformName(ref.Platform) {
-				return nil, fmt.Errorf("%s is named for %s and for %s, which builds with RUN cannot do", ref.Name, platformName(other), platformName(ref.Platform))
+				return nil, fmt.Errorf("%s is named for %s and for %s: builds with RUN do not support this", ref.Name, platformName(other), platformName(ref.Platform))
 			}
 			continue
 		}

@@ -94,13 +94,13 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // check refuses what cannot be meant, before any work.
 func (r Request) check() error {
 	var errs []error
-	for _, p := range []struct{ what, value string }{{"Containerfile", r.File}, {"context", r.Context}, {"directory to work in", r.Dir}} {
+	for _, p := range []struct{ what, value string }{{"Containerfile", r.File}, {"context", r.Context}, {"working directory", r.Dir}} {
 		if p.value == "" {
 			errs = append(errs, fmt.Errorf("a build needs a %s", p.what))
 		}
 	}
 	if r.Format == Docker && r.Zstd {
-		errs = append(errs, errors.New("the docker format has no layers with zstd compression"))
+		errs = append(errs, errors.New("the docker format does not support zstd"))
 	}
 	return errors.Join(append(errs, CheckSecrets(r.Secrets))...)
 }

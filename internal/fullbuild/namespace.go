@@ -79,7 +79,7 @@ func start(cmd *unshare.Cmd) (int, bool, error) {
 	to, stop := userns.Relay()
 	if err := cmd.Start(); err != nil {
 		stop()
-		return 0, false, fmt.Errorf("starting the build in a namespace of its own: %w%s", err, hint())
+		return 0, false, fmt.Errorf("starting the build in a user namespace: %w%s", err, hint())
 	}
 	to(cmd.Process)
 	err := cmd.Wait()
@@ -108,7 +108,7 @@ func hint() string {
 func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 	me, err := user.Current()
 	if err != nil {
-		return nil, nil, fmt.Errorf("RUN needs root, or ids set aside for the user in /etc/subuid and /etc/subgid: %w", err)
+		return nil, nil, fmt.Errorf("RUN needs root, or subordinate ids of the user in /etc/subuid and /etc/subgid: %w", err)
 	}
 	uids, gids, err = unshare.GetSubIDMappings(me.Username, me.Username)
 	if err != nil || len(uids) == 0 || len(gids) == 0 {
@@ -116,7 +116,7 @@ func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 		if err != nil {
 			why = ": " + err.Error()
 		}
-		return nil, nil, fmt.Errorf("RUN needs root, or ids set aside for the user %s in /etc/subuid and /etc/subgid (usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %[1]s)%[2]s", me.Username, why)
+		return nil, nil, fmt.Errorf("RUN needs root, or subordinate ids of the user %s in /etc/subuid and /etc/subgid (usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %[1]s)%[2]s", me.Username, why)
 	}
 	for _, program := range []string{"newuidmap", "newgidmap"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -12,7 +12,7 @@ import (
 // looks for the program netavark where it is given none, even if no command is run.
 type noNetwork struct{}
 
-var errNoNetwork = errors.New("a build sets up no network: its commands use this process's")
+var errNoNetwork = errors.New("a build sets up no network: its commands use that of this process")
 
 func (noNetwork) NetworkCreate(types.Network, *types.NetworkCreateOptions) (types.Network, error) {
 	return types.Network{}, errNoNetwork

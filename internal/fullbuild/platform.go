@@ -13,7 +13,7 @@ import (
 // runnable returns an error if the commands of an image for the platform cannot be run here.
 func runnable(p v1.Platform, binfmt string) error {
 	if p.OS != "" && p.OS != "linux" {
-		return fmt.Errorf("%s: commands can be run for linux only", platformName(p))
+		return fmt.Errorf("%s: RUN is supported for linux only", platformName(p))
 	}
 	if p.Architecture == "" || p.Architecture == runtime.GOARCH {
 		return nil
@@ -34,7 +34,7 @@ func runnable(p v1.Platform, binfmt string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: its commands cannot be run on %s: no emulator is registered in %s (install qemu-user-static, or run the build on such a machine)",
+	return fmt.Errorf("%s: RUN is not possible on %s: no emulator is registered in %s (install qemu-user-static, or run the build on such a machine)",
 		platformName(p), runtime.GOARCH, binfmt)
 }
 

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	err := Request{Format: Docker, Zstd: true, Secrets: []string{"x"}}.check()
-	for _, want := range []string{"a Containerfile", "a context", "a directory to work in", "zstd", "--secret"} {
+	for _, want := range []string{"a Containerfile", "a context", "a working directory", "zstd", "--secret"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not tell of %s", err, want)
 		}

@@ -24,11 +24,11 @@ func (t *Task) decide(ctx context.Context) (done bool, err error) {
 		what  string
 		other bool
 	}{
-		{"from another source or another content of it", w.Input != t.source.Input},
+		{"from another source or changed content", w.Input != t.source.Input},
 		{"with other settings", w.Settings != t.run.o.Settings(t.Line)},
 		{"by release " + w.Tool, w.Tool != t.run.o.Tool},
 		{"without being verified", t.run.o.Verify && (w.Report == nil || w.Report.Verification == nil)},
-		{"without packages that are broken", !t.run.o.KeepGoing && w.incomplete()},
+		{"without invalid packages", !t.run.o.KeepGoing && w.incomplete()},
 	} {
 		if d.other {
 			differ = append(differ, d.what)
@@ -117,7 +117,7 @@ func (t *Task) mayReplace(there presence, w *Written, differ string) error {
 	case there == absent && (len(t.Destinations) == 0 || !w.Complete):
 		return nil
 	case !t.run.o.Overwrite:
-		return fmt.Errorf("%w (%s): --overwrite makes them anew", ErrOther, differ)
+		return fmt.Errorf("%w (%s): replace them with --overwrite", ErrOther, differ)
 	}
 	return t.replace(there, w)
 }
@@ -134,11 +134,11 @@ func (t *Task) replace(there presence, w *Written) error {
 }
 
 // ErrOther is what is wrong with outputs that hold the result of something else.
-var ErrOther = errors.New("the outputs are there, but were made otherwise")
+var ErrOther = errors.New("the outputs exist, but were written differently")
 
 // changed is about a directory that somebody has changed: it is theirs now.
 func (t *Task) changed() error {
-	return fmt.Errorf("the output directory %q is not as it was written: remove it to have it made again", t.Directory)
+	return fmt.Errorf("the output directory %q was changed since it was written: remove it to recreate it", t.Directory)
 }
 
 // imagesThere reports whether every place that an image went to still has it.

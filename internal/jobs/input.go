@@ -112,7 +112,7 @@ func (s *source) check(ctx context.Context, image string) error {
 	case render.Image:
 		// Images on this machine are identified by their names, and those are checked when they are read.
 		if _, now, named := strings.Cut(image, "@sha256:"); named && "sha256:"+now != s.Digest {
-			return fmt.Errorf("%w: its name stood for %s and then for sha256:%s", errChanged, s.Digest, now)
+			return fmt.Errorf("%w: from %s to sha256:%s", errChanged, s.Digest, now)
 		}
 	case render.Database:
 		now, err := databaseFiles(s.path)

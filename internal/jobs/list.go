@@ -163,7 +163,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		return false, err
 	}
 	if l.Source = words[0].text; l.Source == "" || words[0].is(arrow) {
-		return false, errors.New("there is no source")
+		return false, errors.New("missing source")
 	}
 	var given []images.Destination
 	named := false
@@ -171,11 +171,11 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		switch {
 		case w.is(arrow):
 			if named {
-				return false, fmt.Errorf("%q stands there twice", arrow)
+				return false, fmt.Errorf("duplicate %q", arrow)
 			}
 			named = true
 		case w.text == "":
-			return false, errors.New("an output is empty")
+			return false, errors.New("empty output")
 		case hasTransport(w.text):
 			d, err := images.Parse(w.text)
 			if err != nil {
@@ -188,7 +188,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		case named:
 			l.Names = append(l.Names, w.text)
 		case l.Directory != "":
-			return false, fmt.Errorf("two directories, %q and %q: what has blanks stands in quotes, and names of images behind %q", l.Directory, w.text, arrow)
+			return false, fmt.Errorf("two directories, %q and %q: quote names with spaces, and put image names after %q", l.Directory, w.text, arrow)
 		default:
 			if l.Directory, err = below(o.OutDir, w.text); err != nil {
 				return false, err
@@ -196,7 +196,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		}
 	}
 	if named && len(l.Names)+len(given) == 0 {
-		return false, fmt.Errorf("there is no image behind %q", arrow)
+		return false, fmt.Errorf("no image after %q", arrow)
 	}
 	if len(l.Names)+len(given) > 0 {
 		if l.Names, l.Destinations, err = o.Image(l.Names, given); err != nil {
@@ -204,7 +204,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 		}
 	}
 	if l.Directory == "" && len(l.Destinations) == 0 && o.OutDir == "" {
-		return false, fmt.Errorf("there is no output for %q: name a directory or an image, or give --out-dir", l.Source)
+		return false, fmt.Errorf("no output for %q: name a directory or an image, or set --out-dir", l.Source)
 	}
 	return true, nil
 }
@@ -234,7 +234,7 @@ func below(outDir, path string) (string, error) {
 		return filepath.Clean(path), nil
 	}
 	if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
-		return "", fmt.Errorf("the output %q leads out of the directory for outputs: with --out-dir it is relative to that", path)
+		return "", fmt.Errorf("the output %q is outside of the output directory: it is relative to --out-dir", path)
 	}
 	return filepath.Join(outDir, path), nil
 }

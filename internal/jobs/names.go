@@ -143,7 +143,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 	for _, l := range lines {
 		for _, out := range places(&l, resolved, p) {
 			if out.path != "" && root != "" && !inside(root, out.path) {
-				p.add(out.line, "the output %q leads out of the directory for outputs %q through a link", out.text, o.OutDir)
+				p.add(out.line, "the output %q leads out of the output directory %q through a link", out.text, o.OutDir)
 				continue
 			}
 			key := out.path
@@ -151,7 +151,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 				key = out.text
 			}
 			if first, ok := known[key+"\x00"+out.tag]; ok {
-				p.add(out.line, "the output %q is that of line %d as well", out.text, first.line)
+				p.add(out.line, "the output %q is also that of line %d", out.text, first.line)
 				continue
 			}
 			known[key+"\x00"+out.tag] = out
@@ -200,7 +200,7 @@ func checkNested(all []place, sources map[string][]place, p *problems) {
 	for _, out := range all {
 		if out.path != "" {
 			if first, ok := byPath[out.path]; ok {
-				p.add(out.line, "the output %q is that of line %d as well", out.text, first.line)
+				p.add(out.line, "the output %q is also that of line %d", out.text, first.line)
 			}
 			byPath[out.path] = out
 		}
@@ -211,10 +211,10 @@ func checkNested(all []place, sources map[string][]place, p *problems) {
 		}
 		for dir := out.path; ; dir = filepath.Dir(dir) {
 			if above, ok := byPath[dir]; ok && dir != out.path {
-				p.add(out.line, "the output %q lies in that of line %d, %q", out.text, above.line, above.text)
+				p.add(out.line, "the output %q is inside that of line %d, %q", out.text, above.line, above.text)
 			}
 			for _, s := range sources[dir] {
-				p.add(out.line, "the output %q is or lies in the source of line %d, %q", out.text, s.line, s.text)
+				p.add(out.line, "the output %q is or is inside the source of line %d, %q", out.text, s.line, s.text)
 			}
 			if filepath.Dir(dir) == dir {
 				break
@@ -225,7 +225,7 @@ func checkNested(all []place, sources map[string][]place, p *problems) {
 		for dir := filepath.Dir(path); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 			if out, ok := byPath[dir]; ok {
 				for _, s := range of {
-					p.add(out.line, "the output %q holds the source of line %d, %q", out.text, s.line, s.text)
+					p.add(out.line, "the output %q contains the source of line %d, %q", out.text, s.line, s.text)
 				}
 			}
 		}

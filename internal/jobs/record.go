@@ -94,7 +94,7 @@ func recordName(l *Line) string {
 // somebody's only copy.
 func readRecord(path string, l *Line) (*Record, error) {
 	bad := func(why string) error {
-		return fmt.Errorf("the report %q is no report of this line: %s; remove it if the outputs are not needed", path, why)
+		return fmt.Errorf("the report %q is not one of this line: %s; remove it if the outputs are not needed", path, why)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func readRecord(path string, l *Line) (*Record, error) {
 		return nil, bad(fmt.Sprintf("its version is %d", r.Version))
 	}
 	if strings.Join(r.Outputs, "\x00") != strings.Join(l.Outputs(), "\x00") {
-		return nil, bad("it is of other outputs")
+		return nil, bad("it has other outputs")
 	}
 	return r, nil
 }

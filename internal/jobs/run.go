@@ -109,15 +109,15 @@ type run struct {
 // other one is begun; their outcomes have the context's error.
 func Run(ctx context.Context, lines []Line, o Options) (_ []Outcome, err error) {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
-		return nil, fmt.Errorf("directory for the reports: %w", err)
+		return nil, fmt.Errorf("report directory: %w", err)
 	}
 	release, err := lock(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
+		return nil, fmt.Errorf("report directory %q: %w", o.Dir, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if err := sweep(o.Dir); err != nil {
-		return nil, fmt.Errorf("directory for the reports %q: %w", o.Dir, err)
+		return nil, fmt.Errorf("report directory %q: %w", o.Dir, err)
 	}
 	r := &run{o: o, lines: lines, outcomes: make([]Outcome, len(lines))}
 	for i := range lines {
@@ -226,7 +226,7 @@ func (t *Task) do(ctx context.Context) (before bool, err error) {
 	}
 	w := t.record.Written
 	if w == nil || report == nil {
-		return false, errors.New("the migration did not say what it writes")
+		return false, errors.New("the migration reported no outputs")
 	}
 	w.Report = report
 	return false, t.complete()

@@ -16,7 +16,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("no user namespace can be had: %s (%v)", e.Reason, e.Err)
+	return fmt.Sprintf("no user namespace is available: %s (%v)", e.Reason, e.Err)
 }
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -29,7 +29,7 @@ var restrictions = []restriction{
 	{"/proc/sys/user/max_user_namespaces", "0", "the sysctl user.max_user_namespaces is 0"},
 	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "the sysctl kernel.unprivileged_userns_clone is 0"},
 	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-		"AppArmor keeps programs without a profile of their own from using one (sysctl kernel.apparmor_restrict_unprivileged_userns)"},
+		"AppArmor denies them to programs without a profile (sysctl kernel.apparmor_restrict_unprivileged_userns)"},
 }
 
 // cause finds out what keeps the kernel from giving a namespace.
