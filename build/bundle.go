@@ -59,7 +59,7 @@ func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error
 	if in.TestsDir != "" {
 		parts = append(parts, part{kind: LayerTests, dir: in.TestsDir})
 	}
-	if err := apart(parts); err != nil {
+	if err := checkDisjoint(parts); err != nil {
 		return nil, err
 	}
 	for i := range parts {
@@ -128,8 +128,8 @@ func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
 	return entries, err
 }
 
-// apart refuses directories of a bundle that lie in each other: a file would be in two layers.
-func apart(parts []part) error {
+// checkDisjoint refuses nested directories of a bundle: a file would be in two layers.
+func checkDisjoint(parts []part) error {
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {
 			if a.dir == b.dir || strings.HasPrefix(a.dir, b.dir+"/") || strings.HasPrefix(b.dir, a.dir+"/") {

@@ -83,11 +83,11 @@ func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]l
 		}
 		var made []layers.Entry
 		if o.Cache != nil {
-			e, told, err := nativeEntry(o, catalog)
+			e, notices, err := nativeEntry(o, catalog)
 			if err != nil {
 				return nil, fmt.Errorf("cache of package %q: %w", c.pkg, err)
 			}
-			noted = append(noted, told...)
+			noted = append(noted, notices...)
 			made = append(made, e)
 		}
 		extra, err := packageExtras(o, catalog)

@@ -83,9 +83,9 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 }
 
 // serveImage makes an image that serves. It consists of the parts that content returns, which is given how many layers
-// lie below them; own is the file that they are, if they are a file.
-func serveImage(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (_ *Image, err error) {
-	s, err := settle(ctx, o, own, content)
+// lie below them; file is the path of the single file that they are, if they are one.
+func serveImage(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (_ *Image, err error) {
+	s, err := settle(ctx, o, file, content)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ type settled struct {
 }
 
 // settle opens the bases and finds out who serves and which layers there will be.
-func settle(ctx context.Context, o *Options, own string, content func(below int) ([]part, error)) (s settled, err error) {
+func settle(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (s settled, err error) {
 	if s.bases, err = openBases(ctx, o); err != nil {
 		return s, err
 	}
@@ -119,7 +119,7 @@ func settle(ctx context.Context, o *Options, own string, content func(below int)
 		return s, err
 	}
 	var hide part
-	if hide, s.hidden, err = reset(s.bases, own); err != nil {
+	if hide, s.hidden, err = reset(s.bases, file); err != nil {
 		return s, err
 	}
 	below := 0

@@ -83,10 +83,10 @@ type composed struct {
 	Reference
 	why   error
 	stack []Layer            // by digest; nil if nothing can be stacked
-	told  []string           // the packages that its layers are said to hold; nil if nothing can be stacked
+	annotated  []string           // the packages of its layer annotations; nil if nothing can be stacked
 	read  map[string]content // by package; nil until it has been read
 	proof map[string]*Layer  // layers that are stacked if they are what is made of the content
-	// whence the packages of the image come
+	// the origin of the packages of the image
 	stacked, packed []string
 }
 
@@ -122,9 +122,9 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 		if r.Stack != nil && r.why == nil {
 			r.stack = r.Stack.Layers
 			for _, l := range r.stack {
-				r.told = append(r.told, l.Packages...)
+				r.annotated = append(r.annotated, l.Packages...)
 			}
-			slices.Sort(r.told)
+			slices.Sort(r.annotated)
 		}
 		if r.stack == nil || c.in.Verify {
 			toRead = append(toRead, r)
@@ -189,7 +189,7 @@ func (r *composed) prove() {
 // packages are what a reference holds, as far as it is known.
 func (r *composed) packages() []string {
 	if r.read == nil {
-		return r.told
+		return r.annotated
 	}
 	var names []string
 	for name := range r.read {
@@ -203,13 +203,13 @@ func (r *composed) packages() []string {
 
 // divide says what goes into which layer. What is to share a layer with something else is read.
 func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
-	apart := false // every package by itself, as they are divided where there are not layers enough
+	perPackage := false // every package by itself, as they are divided where there are not layers enough
 	for {
-		all := c.contents(apart)
+		all := c.contents(perPackage)
 		budget := contentBudget(c.o.MaxLayers, below)
-		if !apart && len(all) > budget {
-			apart = true
-			all = c.contents(apart)
+		if !perPackage && len(all) > budget {
+			perPackage = true
+			all = c.contents(perPackage)
 		}
 		groups, err := group(all, budget, nil)
 		if err != nil {
@@ -219,7 +219,7 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 		for _, g := range groups {
 			for _, p := range g {
 				// A layer that holds several packages is taken as a whole or not at all.
-				if p.stacked != nil && (len(g) > 1 || apart && len(p.stacked.Packages) > 1) {
+				if p.stacked != nil && (len(g) > 1 || perPackage && len(p.stacked.Packages) > 1) {
 					shared = append(shared, p.of)
 				}
 			}
@@ -236,13 +236,13 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 
 // contents are what there is to divide, sorted by the first package of each. Packages of a layer that holds several are
 // one content, or each one of its own.
-func (c *composer) contents(apart bool) []content {
+func (c *composer) contents(perPackage bool) []content {
 	var all []content
 	var free content // blobs of no package, of all references
 	for _, r := range c.refs {
 		for i := range r.stack {
 			l := &r.stack[i]
-			if !apart {
+			if !perPackage {
 				all = append(all, content{pkg: l.Packages[0], stacked: l, of: r})
 				continue
 			}
@@ -297,16 +297,16 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 		}
 	}
 	for _, r := range of {
-		var kept []Layer
+		var remaining []Layer
 		for i := range r.stack {
 			if !given[&r.stack[i]] {
-				kept = append(kept, r.stack[i])
+				remaining = append(remaining, r.stack[i])
 			}
 		}
-		if len(kept) < len(r.stack) && r.why == nil {
+		if len(remaining) < len(r.stack) && r.why == nil {
 			r.why = errors.New("there are more packages than layers")
 		}
-		r.stack = kept
+		r.stack = remaining
 	}
 	return nil
 }
@@ -328,18 +328,18 @@ func (c *composer) settle(groups [][]content) {
 
 // unproved corrects the account where layers were to be stacked if they are what is made of their content.
 func (c *composer) unproved(img *Image) {
-	lent := map[string]bool{}
+	reused := map[string]bool{}
 	for _, l := range img.Layers {
 		if l.From != "" {
 			for _, p := range l.Packages {
-				lent[p] = true
+				reused[p] = true
 			}
 		}
 	}
 	for _, r := range c.refs {
 		var packed []string
 		for _, p := range r.packed {
-			if lent[p] {
+			if reused[p] {
 				r.stacked = append(r.stacked, p)
 				continue
 			}

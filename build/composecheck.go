@@ -33,12 +33,12 @@ func (c *composer) check() error {
 	}
 	holder := map[string]*composed{}
 	for _, r := range c.refs {
-		if r.told == nil && r.read == nil {
+		if r.annotated == nil && r.read == nil {
 			continue // not known yet
 		}
 		names := r.packages()
-		if r.told != nil && !slices.Equal(r.told, names) {
-			wrong(r, "its layers are annotated with %s, but it contains %s", some(r.told), some(names))
+		if r.annotated != nil && !slices.Equal(r.annotated, names) {
+			wrong(r, "its layers are annotated with %s, but it contains %s", some(r.annotated), some(names))
 			continue
 		}
 		switch has := slices.Contains(names, r.Name); {

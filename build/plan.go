@@ -94,7 +94,7 @@ func inOrderOfPlacing(files []File) []File {
 		if len(f.Packages) != 1 {
 			return 1
 		}
-		if _, ok := own(f.Packages[0], f.Path); ok {
+		if _, ok := nativeName(f.Packages[0], f.Path); ok {
 			return 0
 		}
 		return 1

@@ -68,18 +68,18 @@ func (s settled) planned(o *Options) *Planned {
 		if len(platforms) > 1 {
 			only = platformName(platform)
 		}
-		own := 0
+		below := 0
 		if b := s.bases[i]; b != nil {
 			for _, l := range b.layers {
 				add(PlannedLayer{Kind: LayerBase, Platform: only, Size: l.Size})
 			}
-			own = len(b.layers)
+			below = len(b.layers)
 		}
 		if len(o.Servers) > 0 {
 			add(PlannedLayer{Kind: LayerServer, Platform: only, Uncompressed: o.Servers[i].layer().Size()})
-			own++
+			below++
 		}
-		p.Totals.Layers = max(p.Totals.Layers, own+len(s.parts))
+		p.Totals.Layers = max(p.Totals.Layers, below+len(s.parts))
 	}
 	for _, part := range s.parts {
 		add(PlannedLayer{Kind: part.kind, Packages: part.packages, Uncompressed: part.layer.Size()})

@@ -98,19 +98,19 @@ func loadFile(ctx context.Context, path string, o Options) (*declcfg.Catalog, er
 
 // blobs compares the blobs of one package.
 func (v *verifier) blobs(pkg string, want, got map[blobSum]int) {
-	tell := func(s blobSum, source, output int) {
+	differs := func(s blobSum, source, output int) {
 		v.differ(Difference{
 			Package: pkg, Bundle: s.name, What: s.schema, Source: fmt.Sprintf("%d as %x", source, s.sum[:6]), Output: fmt.Sprint(output),
 		}, false)
 	}
 	for s, n := range want {
 		if got[s] != n {
-			tell(s, n, got[s])
+			differs(s, n, got[s])
 		}
 	}
 	for s, n := range got {
 		if want[s] == 0 {
-			tell(s, 0, n)
+			differs(s, 0, n)
 		}
 	}
 }

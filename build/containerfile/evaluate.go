@@ -116,9 +116,9 @@ func (v *evaluation) grow(n int) error {
 
 // fail takes note of a problem. It returns an error when there are enough of them.
 func (e *evaluation) fail(line int, instruction string, err error) error {
-	var told Problems
-	if errors.As(err, &told) {
-		return told // another stage has reported them, and that there are more
+	var reported Problems
+	if errors.As(err, &reported) {
+		return reported // another stage has reported them, and that there are more
 	}
 	e.problems = append(e.problems, e.f.asProblem(line, instruction, err))
 	if len(e.problems) >= maxProblems || errors.Is(err, errLimit) {

@@ -298,13 +298,13 @@ func (s *stage) sourceOf(ctx context.Context, from string) (*node, []string, err
 		patterns, err := d.ignorePatterns("")
 		return d.node, patterns, err
 	}
-	own := len(s.e.stages)
+	index := len(s.e.stages)
 	for i, st := range s.e.stages {
 		if st.Builder == s.ib {
-			own = i
+			index = i
 		}
 	}
-	if i := s.e.stageNamed(from, own); i >= 0 {
+	if i := s.e.stageNamed(from, index); i >= 0 {
 		other, err := s.e.stage(ctx, i)
 		if err == nil && other == nil {
 			err = fmt.Errorf("stage %q has problems", from)

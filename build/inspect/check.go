@@ -22,11 +22,11 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 		if x.odd != "" && n < 1000 {
 			l.report(AboutLayer, "", x.name, "its header has %s, unlike all bindery layers", x.odd)
 		}
-		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.said.kind != string(build.LayerServer) {
+		if x.kind != tar.TypeReg && x.kind != tar.TypeDir && f.declared.kind != string(build.LayerServer) {
 			l.report(AboutLayer, "", x.name, "it is neither a file nor a directory")
 		}
 	}
-	switch build.LayerKind(f.said.kind) {
+	switch build.LayerKind(f.declared.kind) {
 	case build.LayerPackages:
 		return l.packages(ctx)
 	case build.LayerServer:
@@ -48,7 +48,7 @@ func (e *examiner) check(ctx context.Context, i images.SurveyedImage, f *facts, 
 	case build.LayerCache:
 		return l.asIs(ctx, false)
 	}
-	l.report(AboutAnnotation, "", "", "unknown layer kind %.100q", f.said.kind)
+	l.report(AboutAnnotation, "", "", "unknown layer kind %.100q", f.declared.kind)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (l *layerCheck) compare(ctx context.Context, built layers.Layer) error {
 // key compares the key of a layer with the one that this version gives it: builds take a layer with the right key for one
 // with the right content. That of a cache above the packages depends on all of these, and is left alone.
 func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
-	if l.f.said.key == "" || l.f.said.kind == string(build.LayerCache) {
+	if l.f.declared.key == "" || l.f.declared.kind == string(build.LayerCache) {
 		return nil
 	}
 	built, err := built.Hash(ctx)
@@ -114,8 +114,8 @@ func (l *layerCheck) key(ctx context.Context, built layers.Layer) error {
 	if err != nil {
 		return err
 	}
-	if key != "" && key != l.f.said.key {
-		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s", string(l.f.said.key), key)
+	if key != "" && key != l.f.declared.key {
+		l.report(AboutAnnotation, "", "", "the key %.100q differs from the one of this version, %s", string(l.f.declared.key), key)
 	}
 	return nil
 }

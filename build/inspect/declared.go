@@ -25,10 +25,10 @@ type declared struct {
 // ours reports whether the layer is declared to have been built by this module.
 func (s declared) ours() bool { return s.kind != "" && s.kind != string(build.LayerBase) }
 
-// saidOf is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker
+// declaredLayers is what an image says of its layers: in the annotations of their descriptors, or, if none has any as in the docker
 // format, in its history. A layer without either, below others that have it, is one of the base, and so is everything
 // below a layer that hides a base's catalog: the base may have been built here as well.
-func saidOf(i *images.Image) []declared {
+func declaredLayers(i *images.Image) []declared {
 	out := make([]declared, len(i.Layers))
 	annotated := slices.ContainsFunc(i.Layers, func(l v1.Descriptor) bool { return l.Annotations[build.AnnotationKind] != "" })
 	history := historyOf(i)

@@ -86,7 +86,7 @@ type examiner struct {
 // facts are what was found in a layer.
 type facts struct {
 	digest digest.Digest
-	said   declared
+	declared   declared
 	// broken says that the layer could not be read as what it should be.
 	broken bool
 	// entries are those that matter for what the image shows.
@@ -138,11 +138,11 @@ func (e *examiner) layers(ctx context.Context) (err error) {
 		}
 	}()
 	for _, i := range e.s.Images {
-		said := saidOf(i.Image)
+		annotations := declaredLayers(i.Image)
 		of := make([]*facts, len(i.Layers))
 		e.of = append(e.of, of)
 		for n := range i.Layers {
-			if of[n], err = e.layer(ctx, g, i, n, said[n]); err != nil {
+			if of[n], err = e.layer(ctx, g, i, n, annotations[n]); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (e *examiner) layer(ctx context.Context, g *errgroup.Group, i images.Survey
 	if before := e.read[d]; before != nil && (done != nil || before.broken) {
 		return cmp.Or(done, before), nil
 	}
-	f := &facts{digest: d, said: s}
+	f := &facts{digest: d, declared: s}
 	c := newContents(e.o.Temp, done == nil && s.ours())
 	var err error
 	f.uncompressed, err = e.reader.Read(ctx, i.Image, n, func(name string, h *tar.Header, content io.Reader) error {
@@ -255,7 +255,7 @@ func (e *examiner) finish() {
 	p := e.r.Proof
 	p.Packages, p.More = len(e.r.Packages), e.more
 	for _, n := range e.files {
-		p.Files += n // of twins once
+		p.Files += n // of images with the same content once
 	}
 	if len(e.found) > MaxDifferences {
 		p.More += len(e.found) - MaxDifferences

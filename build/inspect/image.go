@@ -25,7 +25,7 @@ func (e *examiner) images(ctx context.Context) error {
 		}
 		c.checkDeclared()
 		c.index()
-		c.twins(e.s.Images[:n])
+		c.compareWithEarlier(e.s.Images[:n])
 		v := newView(c.of)
 		c.modes(v)
 		c.start(v)
@@ -67,7 +67,7 @@ func (c *imageCheck) report(about Subject, file, format string, args ...any) {
 
 // ours reports whether the image has layers of packages that were built here.
 func (c *imageCheck) ours() bool {
-	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerPackages) })
+	return slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerPackages) })
 }
 
 // checkDeclared compares the labels with what the layers are declared to be.
@@ -77,7 +77,7 @@ func (c *imageCheck) checkDeclared() {
 		kind         build.LayerKind
 		label, value string
 	}{{build.LayerPackages, build.ConfigsLabel, "/" + configsDir}, {build.LayerDatabase, build.DatabaseLabel, "/database/index.db"}} {
-		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(want.kind) })
+		has := slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(want.kind) })
 		switch got, ok := labels[want.label]; {
 		case has && !ok:
 			c.report(AboutLabel, "", "the label %s is missing: clients cannot find %s", want.label, want.value)
@@ -92,8 +92,8 @@ func (c *imageCheck) checkDeclared() {
 		c.report(AboutConfig, "", "the number of layers in the history differs from that of the manifest")
 	}
 	for _, f := range c.of {
-		if f.said.key != "" && f.said.key.Validate() != nil {
-			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is not a digest", string(f.said.key))})
+		if f.declared.key != "" && f.declared.key.Validate() != nil {
+			c.examiner.report(Difference{About: AboutAnnotation, Layer: f.digest, Message: fmt.Sprintf("the key %.100q is not a digest", string(f.declared.key))})
 		}
 	}
 }
@@ -106,15 +106,15 @@ func (c *imageCheck) index() {
 	}
 	dense := c.image.Entry.Annotations[build.AnnotationZstd] == "true"
 	for n, l := range c.image.Layers {
-		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].said.ours() {
+		if compressed := compressionOf(l.MediaType); dense && compressed != "zstd" && c.of[n].declared.ours() {
 			c.report(AboutIndex, "", "the index lists it as the zstd image, but layer %s has %s", l.Digest, compressed)
 			break
 		}
 	}
 }
 
-// twins compares the image with those before it: twins hold the same, and so do the catalogs of all platforms.
-func (c *imageCheck) twins(before []images.SurveyedImage) {
+// compareWithEarlier compares the image with the earlier ones: the content of one platform and the catalogs of all must be equal.
+func (c *imageCheck) compareWithEarlier(before []images.SurveyedImage) {
 	for n, other := range before {
 		same := platformName(other.Platform) == c.platform
 		switch {
@@ -133,7 +133,7 @@ func (c *imageCheck) twins(before []images.SurveyedImage) {
 func catalogOf(of []*facts, i images.SurveyedImage) []digest.Digest {
 	var out []digest.Digest
 	for n, f := range of {
-		if f.said.kind == string(build.LayerPackages) {
+		if f.declared.kind == string(build.LayerPackages) {
 			out = append(out, i.Config.RootFS.DiffIDs[n])
 		}
 	}
@@ -176,7 +176,7 @@ func (c *imageCheck) start(v *view) {
 // a server of its own.
 func (c *imageCheck) server(v *view) {
 	for n, f := range slices.Backward(c.of) {
-		if f.said.kind != string(build.LayerServer) {
+		if f.declared.kind != string(build.LayerServer) {
 			continue
 		}
 		for _, e := range f.entries {
@@ -228,8 +228,8 @@ func (c *imageCheck) digestOf(n *vnode) string {
 
 // layered checks that the image shows of its catalog what the layers of packages hold, and nothing else.
 func (c *imageCheck) layered(v *view) {
-	ofPackages := func(n int) bool { return c.of[n].said.kind == string(build.LayerPackages) }
-	ofCache := func(n int) bool { return c.of[n].said.kind == string(build.LayerCache) }
+	ofPackages := func(n int) bool { return c.of[n].declared.kind == string(build.LayerPackages) }
+	ofCache := func(n int) bool { return c.of[n].declared.kind == string(build.LayerCache) }
 	dirs := []string{configsDir, nativeDir, opmcache.Dir}
 	for _, dir := range dirs {
 		v.walk(dir, func(name string, n *vnode) {
@@ -301,8 +301,8 @@ func packagesIn(of []*facts) []string {
 func (c *imageCheck) cachePlaces(v *view) []string {
 	places := cacheDirs(c.image.Config.Config)
 	for _, dir := range []string{nativeDir, "tmp/cache"} {
-		said := dir == opmcache.Dir && slices.ContainsFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
-		if f := v.cacheFormat(dir); (said || f != "" && f != UnknownFormat) && !slices.Contains(places, dir) {
+		listed := dir == opmcache.Dir && slices.ContainsFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerCache) })
+		if f := v.cacheFormat(dir); (listed || f != "" && f != UnknownFormat) && !slices.Contains(places, dir) {
 			places = append(places, dir)
 		}
 	}

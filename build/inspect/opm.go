@@ -51,7 +51,7 @@ func (c *imageCheck) badCache(k *Cache, dir, why string) {
 
 // opmTop makes the layer of the cache again, from the files of all packages.
 func (c *imageCheck) opmTop(ctx context.Context, v *view, tree *images.Tree, k *Cache) (err error) {
-	at := slices.IndexFunc(c.of, func(f *facts) bool { return f.said.kind == string(build.LayerCache) })
+	at := slices.IndexFunc(c.of, func(f *facts) bool { return f.declared.kind == string(build.LayerCache) })
 	if at < 0 {
 		c.badCache(k, clean(k.Path), "no layer is annotated with it")
 		return nil

@@ -141,8 +141,8 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 			l.report(AboutCatalog, pkg, "", "%v", err)
 		}
 	}
-	if !slices.Equal(l.f.said.packages, l.f.packages) {
-		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", l.f.said.packages, l.f.packages)
+	if !slices.Equal(l.f.declared.packages, l.f.packages) {
+		l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", l.f.declared.packages, l.f.packages)
 	}
 }
 

@@ -30,15 +30,15 @@ func Inspect(s *images.Survey) *Report {
 	for _, i := range s.Images {
 		r.Images = append(r.Images, imageOf(i))
 		met := map[digest.Digest]int{} // how often the image has it
-		for n, said := range saidOf(i.Image) {
+		for n, layer := range declaredLayers(i.Image) {
 			l := i.Layers[n]
-			r.Built = r.Built || said.ours()
+			r.Built = r.Built || layer.ours()
 			at := listed[l.Digest]
 			if nth := met[l.Digest]; nth < len(at) {
 				met[l.Digest]++
 				// The image of another platform may have it in its base: what was put on top of that counts.
-				if k := &r.Layers[at[nth]]; said.ours() && k.Kind == string(build.LayerBase) {
-					k.Kind, k.Packages, k.Key = said.kind, said.packages, said.key
+				if k := &r.Layers[at[nth]]; layer.ours() && k.Kind == string(build.LayerBase) {
+					k.Kind, k.Packages, k.Key = layer.kind, layer.packages, layer.key
 				}
 				continue
 			}
@@ -49,7 +49,7 @@ func Inspect(s *images.Survey) *Report {
 			}
 			r.Layers = append(r.Layers, Layer{
 				Digest: l.Digest, DiffID: i.Config.RootFS.DiffIDs[n], MediaType: l.MediaType, Size: l.Size,
-				Kind: said.kind, Packages: said.packages, Key: said.key,
+				Kind: layer.kind, Packages: layer.packages, Key: layer.key,
 			})
 		}
 		for _, c := range cacheDirs(i.Config.Config) {

@@ -18,7 +18,7 @@ import (
 )
 
 func (p *program) buildComposeCommand() *cli.Command {
-	own := []cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "reference", Usage: "add the reference `NAME=IMAGE`, or replace that of the same name in FILE", Category: "content"},
 		&cli.BoolFlag{Name: "any-packages", Usage: "use all packages of a reference regardless of its name", Category: "content"},
 		&cli.BoolFlag{Name: "validate", Usage: "read and validate all references, and rebuild layers to compare them before stacking", Category: "execution"},
@@ -42,7 +42,7 @@ func (p *program) buildComposeCommand() *cli.Command {
 				"bindery build compose compose.yaml -t registry.example.com/acme/community:v2 --validate --compression zstd",
 				"bindery build compose compose.yaml --plan --reference etcd=oci:catalog.oci:v1"),
 		// References say themselves which packages share their layers: there is no --previous.
-		Flags: slices.DeleteFunc(distinctFlags(own, p.buildCatalogCommand().Flags, imageFlags()), func(f cli.Flag) bool {
+		Flags: slices.DeleteFunc(distinctFlags(flags, p.buildCatalogCommand().Flags, imageFlags()), func(f cli.Flag) bool {
 			return f.Names()[0] == "previous"
 		}),
 		Action: exactly(1, p.buildCompose),

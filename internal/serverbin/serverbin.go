@@ -108,8 +108,8 @@ func Platforms() []string {
 			}
 		}
 	}
-	if own := runtime.GOOS + "/" + runtime.GOARCH; runtime.GOOS == "linux" && !slices.Contains(out, own) {
-		out = append(out, own)
+	if self := runtime.GOOS + "/" + runtime.GOARCH; runtime.GOOS == "linux" && !slices.Contains(out, self) {
+		out = append(out, self)
 	}
 	slices.Sort(out)
 	return out

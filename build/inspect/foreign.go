@@ -178,7 +178,7 @@ func (c *imageCheck) bundle(ctx context.Context, tree fs.FS) error {
 
 // database checks the database of an image that was not built here.
 func (c *imageCheck) database(ctx context.Context, name string) error {
-	if c.image.Layers == nil || slices.ContainsFunc(c.of, func(f *facts) bool { return f.rebuilt && f.said.kind == "database" }) {
+	if c.image.Layers == nil || slices.ContainsFunc(c.of, func(f *facts) bool { return f.rebuilt && f.declared.kind == "database" }) {
 		return nil // done with its layer
 	}
 	packages, err := databasePackages(ctx, c.o.Temp, func(w io.Writer) error {
@@ -222,8 +222,8 @@ func (l *layerCheck) database(ctx context.Context) error {
 			return err
 		}
 		l.f.packages = packages
-		if said := slices.Sorted(slices.Values(l.f.said.packages)); l.f.said.annotated && !slices.Equal(said, packages) {
-			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", said, packages)
+		if names := slices.Sorted(slices.Values(l.f.declared.packages)); l.f.declared.annotated && !slices.Equal(names, packages) {
+			l.report(AboutAnnotation, "", "", "the image declares the packages %.500q, but contains %.500q", names, packages)
 		}
 		return nil
 	}

@@ -158,15 +158,15 @@ func (p *program) editError(err error) error {
 	if !p.opm || !errors.As(err, &wrong) {
 		return p.opmMessage(err)
 	}
-	told := &opmEditError{err: err, text: wrong.OpmMessage()}
+	opmErr := &opmEditError{err: err, text: wrong.OpmMessage()}
 	if slices.Contains([]string{"opm registry rm", "opm index rm"}, p.line.Name("opm")) {
-		told.text, told.field = "error deleting packages from database: "+told.text, true
+		opmErr.text, opmErr.field = "error deleting packages from database: "+opmErr.text, true
 	}
 	var status *cmdline.ExitStatus
 	if errors.As(err, &status) {
-		return &cmdline.ExitStatus{Status: status.Status, Err: told}
+		return &cmdline.ExitStatus{Status: status.Status, Err: opmErr}
 	}
-	return told
+	return opmErr
 }
 
 // opmEditError is the error of an edit in opm's words.

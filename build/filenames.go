@@ -23,8 +23,8 @@ func newPlaces() *places {
 	return &places{files: map[string]bool{}, dirs: map[string]bool{}}
 }
 
-// own is the name that a file has anyway, if it lies in the directory of its package.
-func own(pkg, file string) (string, bool) {
+// nativeName is the name that a file already has in the directory of its package.
+func nativeName(pkg, file string) (string, bool) {
 	if pkg != "" && strings.HasPrefix(file, pkg+"/") {
 		return path.Join(configsDir, file), true
 	}
@@ -34,7 +34,7 @@ func own(pkg, file string) (string, bool) {
 // take gives the file of the package a name that is free: its own; else its path below the directory of the package,
 // with more directories in between while that is taken.
 func (p *places) take(pkg, file string) string {
-	name, ok := own(pkg, file)
+	name, ok := nativeName(pkg, file)
 	if !ok {
 		name = path.Join(configsDir, pkg, file)
 	}

@@ -86,7 +86,7 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 	for _, note := range r.Account.Notes {
 		p.log.Info(note.Message)
 	}
-	p.tellFindingsOf(findingsOf(r), c.String("account"))
+	p.logFindings(findingsOf(r), c.String("account"))
 	if !c.Bool("dry-run") {
 		p.printChanges(r.Account)
 	}
@@ -152,22 +152,22 @@ func factText(f edit.Fact) string {
 	if f.Channel != "" {
 		in += "/" + f.Channel
 	}
-	said := ""
+	text := ""
 	switch f.Kind {
 	case edit.KindDefaultChannel:
-		said = fmt.Sprintf("%s: the default channel is %s", in, f.Value)
+		text = fmt.Sprintf("%s: the default channel is %s", in, f.Value)
 	case edit.KindHead:
-		said = fmt.Sprintf("%s: the head is %s", in, f.Value)
+		text = fmt.Sprintf("%s: the head is %s", in, f.Value)
 	case edit.KindReplaces:
-		said = fmt.Sprintf("%s: %s replaces %s", in, f.Bundle, f.Value)
+		text = fmt.Sprintf("%s: %s replaces %s", in, f.Bundle, f.Value)
 	case edit.KindSkip:
-		said = fmt.Sprintf("%s: %s skips %s", in, f.Bundle, f.Value)
+		text = fmt.Sprintf("%s: %s skips %s", in, f.Bundle, f.Value)
 	case edit.KindSkipRange:
-		said = fmt.Sprintf("%s: %s skips the range %s", in, f.Bundle, f.Value)
+		text = fmt.Sprintf("%s: %s skips the range %s", in, f.Bundle, f.Value)
 	default:
-		said = fmt.Sprintf("%s: %s %s", in, f.Kind, f.Value)
+		text = fmt.Sprintf("%s: %s %s", in, f.Kind, f.Value)
 	}
-	return said + " (" + f.Why + ")"
+	return text + " (" + f.Why + ")"
 }
 
 // printChanges prints, a line for each package, what an edit did, and a line for each bundle that went without being
@@ -278,9 +278,9 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	return list
 }
 
-// tellFindingsOf says in a line for each kind what is in a database otherwise than in the catalog, or was not in the
+// logFindings says in a line for each kind what is in a database otherwise than in the catalog, or was not in the
 // catalog that is written again.
-func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
+func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return
 	}
@@ -295,7 +295,7 @@ func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
 	for _, of := range []struct {
 		kind sqlite.FindingKind
 		text string
-		tell func(string, ...any)
+		log func(string, ...any)
 	}{
 		{sqlite.Lost, "dropped data that a database cannot store", p.log.Warn},
 		{sqlite.Dropped, "dropped data that a catalog cannot represent", p.log.Warn},
@@ -311,7 +311,7 @@ func (p *program) tellFindingsOf(list []sqlite.Finding, accountFile string) {
 			}
 		}
 		if len(in) > 0 {
-			of.tell(fmt.Sprintf("%s%s; %s", of.text, in.text(), where))
+			of.log(fmt.Sprintf("%s%s; %s", of.text, in.text(), where))
 		}
 	}
 }
