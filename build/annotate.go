@@ -9,9 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// The annotations of the layers of an image, on their descriptors in its manifest. They say everything about the layers
-// that does not need the layers: which packages they hold, and what they were made from. The docker format has no
-// annotations.
+// The annotations of the layers of an image, on their descriptors in its manifest. They describe the layers without
+// reading them: their packages and the key of their content. The docker format has no annotations.
 const (
 	// AnnotationKind is the [LayerKind].
 	AnnotationKind = "io.github.operator-bindery.layer.kind"
@@ -43,14 +42,14 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is what an earlier image of a catalog says about its layers. [PreviousOf] reads it.
+// Previous is the description of the layers of an earlier catalog image. [PreviousOf] reads it.
 type Previous struct {
 	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob
-	// Trusted says that Layers may stand for the contents by whose keys they go, although they were not compared: what
-	// a registry has may be written by others. Otherwise they only say where a registry has layers already.
+	// Trusted allows Layers to be reused for contents with the same key without comparing them, although others may be
+	// able to write to the registry. Otherwise they are only sources for mounting layers.
 	Trusted bool
 	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
 	Repository string

@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// part is a layer to be and what the result says about it.
+// part is a layer to build and its description in the result.
 type part struct {
 	kind     LayerKind
 	packages []string
 	dir      string
 	layer    layers.Layer
-	// stacked is a layer that another image has already: there is nothing to write. proof is one that takes the place
-	// of the written one if it has the same content.
+	// stacked is a layer of another image, which is not written again. proof is one that replaces the written layer if
+	// the content is equal.
 	stacked, proof *Layer
 	key            digest.Digest
 	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
@@ -64,7 +64,7 @@ func (p part) contentSize() int64 {
 	return p.layer.Size()
 }
 
-// settled describes the part when its bytes are known, by what stands in its place if that has the same content.
+// settled describes the part after it was written, or its replacement with the same content.
 func (p part) settled(b layers.Blob, mediaType string) Layer {
 	l := p.asLayer(b, mediaType)
 	if p.proof == nil || p.proof.DiffID != l.DiffID {
@@ -91,7 +91,7 @@ func (p part) keyAs(mediaType string) digest.Digest {
 	return key
 }
 
-// inFormat describes a layer that another image has in the words of a format.
+// inFormat describes a layer of another image with the media type of a format.
 func (l Layer) inFormat(f Format) (Layer, error) {
 	mediaType, err := convertLayerType(f, l.MediaType)
 	l.MediaType = mediaType

@@ -20,8 +20,7 @@ import (
 // maxConfig is the longest configuration of a base image in bytes.
 const maxConfig = 4 << 20
 
-// base is the image of one platform that other layers are put upon. Its layers are opened only when a destination wants
-// their bytes.
+// base is the base image of one platform. Its layers are opened only when a destination needs their bytes.
 type base struct {
 	src    types.ImageSource
 	config v1.Image
@@ -156,8 +155,7 @@ func (b *base) blob(ctx context.Context, d digest.Digest, cache types.BlobInfoCa
 	return b.src.GetBlob(ctx, b.infos[d], cache)
 }
 
-// history is the base's history, with entries made up for layers that it does not mention: readers count on one per
-// layer.
+// history is the base's history, with entries added for layers without one: readers expect one per layer.
 func (b *base) history() []v1.History {
 	history := b.config.History
 	mentioned := 0

@@ -21,7 +21,7 @@ func (b *base) server() string {
 	return ""
 }
 
-// baseServer is the server that the bases of all platforms have; empty if one of them has none or another one.
+// baseServer is the common server of the bases of all platforms; empty if they differ or one has none.
 func (o *Options) baseServer(bases []*base) string {
 	if o.BaseServer {
 		return "/" + serverPath
@@ -40,8 +40,8 @@ func (o *Options) baseServer(bases []*base) string {
 	return found
 }
 
-// settleServer finds out who serves: the base, or servers that are put into the image. It returns the base's server if it
-// is that.
+// settleServer decides between the base's server and servers that are added to the image. It returns the base's server
+// if that is used.
 func (o *Options) settleServer(bases []*base) (string, error) {
 	if o.ServerOf == nil && !o.BaseServer {
 		return "", nil

@@ -20,8 +20,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
-// Builder builds images with the same options. It is safe for concurrent use, and needs no closing: what an image needs
-// belongs to the image.
+// Builder builds images with the same options. It is safe for concurrent use and need not be closed: each image owns
+// its resources.
 type Builder struct {
 	o         Options
 	platforms []v1.Platform
@@ -36,8 +36,8 @@ type Builder struct {
 }
 
 // New returns a builder. Without options it builds images for linux and the architecture of this machine, in the OCI
-// format and with gzip, of an empty root, the server inside this program and its native serve cache, and remembers
-// nothing.
+// format and with gzip, of an empty root, the server inside this program and its native serve cache, and without a
+// cache.
 func New(opts ...Option) (*Builder, error) {
 	b := &Builder{platforms: defaultPlatforms(), caches: []ServeCache{ServeCacheNative}}
 	for _, opt := range opts {
@@ -121,7 +121,7 @@ func (b *Builder) Bundle(ctx context.Context, fsys fs.FS) (*Image, error) {
 // testsLabel names the directory with the tests of a bundle.
 const testsLabel = "operators.operatorframework.io.test.config.v1"
 
-// image builds one image in a workspace of its own, with the options that need one.
+// image builds one image in a separate workspace, with the options that need one.
 func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, error)) (_ *Image, err error) {
 	var w work
 	defer func() {
@@ -175,7 +175,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	return img, nil
 }
 
-// work is what an image needs until it is closed.
+// work is the resources of an image until it is closed.
 type work []io.Closer
 
 // Close closes everything, the latest first.

@@ -21,15 +21,15 @@ type BundleInput struct {
 	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further
 	// one, with the bundle's tests; it may be empty.
 	ManifestsDir, MetadataDir, TestsDir string
-	// Annotations become labels of the image. Those that say what kind of bundle it is, and where, cannot be others in
-	// Options.Labels, which otherwise win.
+	// Annotations become labels of the image. Options.Labels override them, except for those with the kind and the
+	// directories of the bundle.
 	Annotations map[string]string
 }
 
-// manifestsLabel says that an image is a bundle.
+// manifestsLabel marks bundle images and names the manifests directory.
 const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 
-// bundlePurpose is that of bundle images: they run nothing. What a base runs stays.
+// bundlePurpose is that of bundle images: they run nothing. The command of a base stays.
 func bundlePurpose(annotations map[string]string) purpose {
 	labels := map[string]string{ConfigsLabel: "", DatabaseLabel: ""}
 	for _, name := range []string{"manifests", "metadata", "mediatype", "package"} {
@@ -43,10 +43,10 @@ func bundlePurpose(annotations map[string]string) purpose {
 	}, labels}
 }
 
-// Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that the
-// registry has one of them already when only the other changes. It does not validate the bundle. The image is for
-// o.Platform, linux/amd64 by default; what it holds is the same for all. The caller must close the image, and keep
-// o.Dir until it has been copied.
+// Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that only
+// one of them changes if the other does not. It does not validate the bundle. The image is for o.Platform, linux/amd64
+// by default; what it holds is the same for all. The caller must close the image, and keep o.Dir until it has been
+// copied.
 func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error) {
 	o.purpose, o.Servers, o.Cache = bundlePurpose(in.Annotations), nil, nil
 	if err := o.normalize(); err != nil {
@@ -140,7 +140,7 @@ func checkDisjoint(parts []part) error {
 	return nil
 }
 
-// bundleReset removes the bundle that a base has already: its manifests would be mixed with the new ones.
+// bundleReset hides the bundle of the base: its manifests would be mixed with the new ones.
 func bundleReset(b *base, parts []part) (part, bool) {
 	if _, ok := b.config.Config.Labels[manifestsLabel]; !ok {
 		return part{}, false

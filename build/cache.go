@@ -37,12 +37,12 @@ type CacheFile struct {
 	// Name is that of a file, without a directory.
 	Name    string
 	Content []byte
-	// Notices are what the user should know of the package, reported by Options.Warn.
+	// Notices are warnings about the package, reported by Options.Warn.
 	Notices []string
 }
 
-// noticed is what the user should know of the packages of one layer. The layers of both compressions share it, and may
-// be written at the same time.
+// noticed are the notices about the packages of one layer. The layers of both compressions share it, and may be written
+// at the same time.
 type noticed struct {
 	mu   sync.Mutex
 	list []string
@@ -54,7 +54,7 @@ func (n *noticed) set(list []string) {
 	n.list = list
 }
 
-// get is what was noticed when the layer was made last; nil has nothing.
+// get returns the notices of the last build of the layer; none for nil.
 func (n *noticed) get() []string {
 	if n == nil {
 		return nil
@@ -103,7 +103,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]l
 	return joined(lists...)
 }
 
-// nativeEntry is the cache of a package for the server that comes with the image, and what is to be reported about it.
+// nativeEntry is the cache of a package for the server of this project, and its notices.
 func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	f, err := o.Cache(p)
 	if err != nil {
@@ -133,7 +133,7 @@ func (o *Options) cacheIDs() []string {
 	return ids
 }
 
-// cachesID identifies all that the caches of some packages depend on besides the bytes of their files.
+// cachesID identifies the inputs of the caches of packages other than the bytes of their files.
 func cachesID(o *Options, g []content) string {
 	ids := o.cacheIDs()
 	if ids == nil {
@@ -150,7 +150,7 @@ func cachesID(o *Options, g []content) string {
 	return fmt.Sprintf("%q", about)
 }
 
-// load reads the catalog of one package from what goes into the image.
+// load reads the catalog of one package from the files for the image.
 func (c content) load(ctx context.Context) (PackageCatalog, error) {
 	p := PackageCatalog{Package: c.pkg, Catalog: &declcfg.Catalog{}}
 	for _, e := range c.entries {

@@ -16,8 +16,8 @@ import (
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
-	// Files are the files of FS that make up the catalog, see [FilesOf]; if nil, the catalog is loaded to find out.
-	// What is not among them stays out of the image: ignored files, and the ignore files themselves.
+	// Files are the files of FS that make up the catalog, see [FilesOf]; if nil, the catalog is loaded to determine
+	// them. Other files are not in the image: ignored files, and the ignore files themselves.
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
@@ -58,8 +58,8 @@ func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err err
 	return img, err
 }
 
-// parts checks options and input, and returns what finds out the layers of the catalog. Some of their content is in the
-// spool that it leaves at s, which the caller closes.
+// parts checks options and input, and returns a function that determines the layers of the catalog. Part of their
+// content is in the spool s, which the caller closes.
 func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (func(below int) ([]part, error), error) {
 	o.purpose = catalogPurpose()
 	if err := o.normalize(); err != nil {
@@ -74,7 +74,7 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 		if err != nil {
 			return nil, err
 		}
-		// Before any of it is parsed, so that what is parsed is held to it.
+		// Hash before parsing, so that the parsed bytes are compared with the digests.
 		if err := hashContents(ctx, o, contents); err != nil {
 			return nil, err
 		}
@@ -82,8 +82,8 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 	}, nil
 }
 
-// serveImage makes an image that serves. It consists of the parts that content returns, which is given how many layers
-// lie below them; file is the path of the single file that they are, if they are one.
+// serveImage builds an image with a server. content returns its parts for a given number of layers below them; file is
+// the path of the single file that they are, if they are one.
 func serveImage(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, file, content)
 	if err != nil {
@@ -97,7 +97,7 @@ func serveImage(ctx context.Context, o *Options, file string, content func(below
 	return img, nil
 }
 
-// settled is an image of which no layer has been written.
+// settled is a planned image before any layer is written.
 type settled struct {
 	bases      []*base
 	baseServer string
@@ -105,7 +105,7 @@ type settled struct {
 	parts      []part // above the server
 }
 
-// settle opens the bases and finds out who serves and which layers there will be.
+// settle opens the bases and determines the server and the layers.
 func settle(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (s settled, err error) {
 	if s.bases, err = openBases(ctx, o); err != nil {
 		return s, err
@@ -139,7 +139,7 @@ func settle(ctx context.Context, o *Options, file string, content func(below int
 	return s, err
 }
 
-// close closes the bases, which otherwise belong to the image.
+// close closes the bases if no image owns them.
 func (s settled) close() error {
 	var err error
 	for _, b := range s.bases {
@@ -150,7 +150,7 @@ func (s settled) close() error {
 	return err
 }
 
-// check refuses an input that says too little or too much.
+// check refuses missing and contradictory fields.
 func (in CatalogInput) check() error {
 	both := in.FS != nil && in.Blobs != nil
 	if in.FS == nil && in.Blobs == nil || both != (in.Changed != nil) {
@@ -159,7 +159,7 @@ func (in CatalogInput) check() error {
 	return nil
 }
 
-// plan finds out what each package consists of.
+// plan determines the content of each package.
 func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]content, error) {
 	files := in.Files
 	if files == nil && in.FS != nil {
@@ -263,7 +263,7 @@ func packagesPart(o *Options, g []content) part {
 	return p
 }
 
-// writeImage writes the layers that are not known, servers first in the image, and puts the image together.
+// writeImage writes the layers that are not cached and assembles the image, with the servers as the lowest layers.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	if o.Compression == CompressionAuto {
 		return writeBoth(ctx, o, bases, common)

@@ -11,14 +11,13 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Compose builds the catalog image of everything that the references hold. Layers of images that were built by this
-// package are taken over by digest, without being fetched: [Image] opens them when a destination wants their bytes.
-// Other catalogs are read and packed. If every reference holds one package, and there are layers enough, the image is
-// the one that [Catalog] makes of the union of the catalogs with the same options.
+// Compose builds the catalog image of everything that the references hold. Layers of images built by this package are
+// reused by digest without fetching: [Image] opens them when a destination needs their bytes. Other catalogs are read
+// and packed. If every reference holds one package, and there are layers enough, the image is the one that [Catalog]
+// makes of the union of the catalogs with the same options.
 //
-// Where there are more packages than layers, those are packed together that [Catalog] would put together, and only
-// these are read. The caller must close the image, and keep o.Dir and the images of the stacks until it has been
-// copied.
+// If there are more packages than layers, packages are grouped as by [Catalog], and only grouped packages are read. The
+// caller must close the image, and keep o.Dir and the images of the stacks until it has been copied.
 func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	given := o
 	c, err := newComposer(in, &o)
@@ -29,7 +28,7 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	// Whatever may still be written of the image is there as long as it is.
+	// The spool stays as long as the image: its layers may still be read from it.
 	img.closers = append(img.closers, c)
 	c.unproved(img)
 	img.Composed = c.account()
@@ -37,8 +36,8 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	return img, nil
 }
 
-// PlanCompose says what [Compose] would do, and which layers of packages the image would have: their sizes as far as
-// they are known without writing them.
+// PlanCompose returns what [Compose] would do, and the package layers of the image: their sizes as far as they are
+// known without writing them.
 func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
 	if err != nil {
@@ -66,7 +65,7 @@ func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed,
 	return c.account(), ls, nil
 }
 
-// errPlanned ends a build when its plan is there.
+// errPlanned ends a build after planning.
 var errPlanned = errors.New("planned")
 
 // composer composes a catalog.
@@ -78,14 +77,14 @@ type composer struct {
 	refs []*composed
 }
 
-// composed is a reference and what has been found out about it.
+// composed is a reference and its state.
 type composed struct {
 	Reference
-	why   error
-	stack []Layer            // by digest; nil if nothing can be stacked
-	annotated  []string           // the packages of its layer annotations; nil if nothing can be stacked
-	read  map[string]content // by package; nil until it has been read
-	proof map[string]*Layer  // layers that are stacked if they are what is made of the content
+	why       error
+	stack     []Layer            // by digest; nil if nothing can be stacked
+	annotated []string           // the packages of its layer annotations; nil if nothing can be stacked
+	read      map[string]content // by package; nil until it has been read
+	proof     map[string]*Layer  // layers that are stacked if they equal the rebuilt ones
 	// the origin of the packages of the image
 	stacked, packed []string
 }
@@ -100,7 +99,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 	}
 	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
-	// A cache of all packages is made of the files of all packages.
+	// A cache of the whole catalog needs the files of all packages.
 	c.in.Verify = in.Verify || len(o.Extra) > 0
 	for _, r := range in.References {
 		c.refs = append(c.refs, &composed{Reference: r})
@@ -130,7 +129,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			toRead = append(toRead, r)
 		}
 	}
-	// What can be known without reading is reported first.
+	// Report errors that need no reading first.
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -154,7 +153,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before any of it is parsed, so that what is parsed is held to it.
+	// Hash before parsing, so that the parsed bytes are compared with the digests.
 	for _, g := range groups {
 		if err := hashContents(ctx, c.o, g); err != nil {
 			return nil, err
@@ -173,7 +172,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	return append(parts, topParts(c.o, all)...), nil
 }
 
-// prove gives up what was to be stacked for what was read.
+// prove replaces stacked layers by the content that was read, and keeps them for comparison.
 func (r *composed) prove() {
 	r.proof = map[string]*Layer{}
 	for i, l := range r.stack {
@@ -186,7 +185,7 @@ func (r *composed) prove() {
 	r.stack = nil
 }
 
-// packages are what a reference holds, as far as it is known.
+// packages are the packages of a reference as far as they are known.
 func (r *composed) packages() []string {
 	if r.read == nil {
 		return r.annotated
@@ -201,9 +200,9 @@ func (r *composed) packages() []string {
 	return names
 }
 
-// divide says what goes into which layer. What is to share a layer with something else is read.
+// divide assigns packages to layers. References with packages that share a layer are read.
 func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
-	perPackage := false // every package by itself, as they are divided where there are not layers enough
+	perPackage := false // one content per package; needed if there are too few layers
 	for {
 		all := c.contents(perPackage)
 		budget := contentBudget(c.o.MaxLayers, below)
@@ -218,7 +217,7 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 		var shared []*composed
 		for _, g := range groups {
 			for _, p := range g {
-				// A layer that holds several packages is taken as a whole or not at all.
+				// A layer with several packages is stacked completely or not at all.
 				if p.stacked != nil && (len(g) > 1 || perPackage && len(p.stacked.Packages) > 1) {
 					shared = append(shared, p.of)
 				}
@@ -234,8 +233,8 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 	}
 }
 
-// contents are what there is to divide, sorted by the first package of each. Packages of a layer that holds several are
-// one content, or each one of its own.
+// contents are the contents to divide, sorted by the first package of each. A stacked layer with several packages is
+// one content, or with perPackage one per package.
 func (c *composer) contents(perPackage bool) []content {
 	var all []content
 	var free content // blobs of no package, of all references
@@ -268,12 +267,12 @@ func (c *composer) contents(perPackage bool) []content {
 	return all
 }
 
-// isStacked reports whether a package comes from a layer that is taken as it is.
+// isStacked reports whether a package comes from a stacked layer.
 func (r *composed) isStacked(pkg string) bool {
 	return slices.ContainsFunc(r.stack, func(l Layer) bool { return slices.Contains(l.Packages, pkg) })
 }
 
-// unstack reads references of which layers cannot be taken as they are, and gives these layers up.
+// unstack reads references with layers that cannot be stacked, and drops these layers.
 func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]content) error {
 	var toRead []*composed
 	for _, r := range of {
@@ -311,7 +310,7 @@ func (c *composer) unstack(ctx context.Context, of []*composed, groups [][]conte
 	return nil
 }
 
-// settle notes what became of the packages.
+// settle records which packages were stacked and packed.
 func (c *composer) settle(groups [][]content) {
 	for _, g := range groups {
 		for _, p := range g {
@@ -326,7 +325,7 @@ func (c *composer) settle(groups [][]content) {
 	}
 }
 
-// unproved corrects the account where layers were to be stacked if they are what is made of their content.
+// unproved corrects the account after layers were compared with the rebuilt ones.
 func (c *composer) unproved(img *Image) {
 	reused := map[string]bool{}
 	for _, l := range img.Layers {
@@ -352,7 +351,7 @@ func (c *composer) unproved(img *Image) {
 	}
 }
 
-// account is what became of the references.
+// account reports how the references were used.
 func (c *composer) account() []Composed {
 	out := make([]Composed, len(c.refs))
 	for i, r := range c.refs {

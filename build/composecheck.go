@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ReferenceError is what is wrong with one reference of a composition.
+// ReferenceError is a problem of one reference of a composition.
 type ReferenceError struct {
 	Name  string
 	Image string
@@ -22,10 +22,10 @@ func (e *ReferenceError) Error() string {
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
-// ErrPackages is the class of errors about references that do not hold the packages that they should.
+// ErrPackages is the class of errors about the packages of references.
 var ErrPackages = fault.New(fault.Input, "packages")
 
-// check refuses references that do not hold what they are named for, and packages that several hold.
+// check refuses references without the package that they are named after, and packages of more than one reference.
 func (c *composer) check() error {
 	var errs []error
 	wrong := func(r *composed, format string, args ...any) {

@@ -5,27 +5,26 @@ import "context"
 // ComposeInput are the catalogs that one is composed of.
 type ComposeInput struct {
 	References []Reference
-	// AnyPackages takes whatever packages a reference holds. Without it a reference holds the one that it is named for,
-	// and no other.
+	// AnyPackages accepts all packages of a reference. Without it a reference must contain only the package that it is
+	// named after.
 	AnyPackages bool
-	// OneCompression repacks layers whose compression is not that of the options. Without it they are taken as they
-	// are.
+	// OneCompression repacks layers whose compression differs from the options. Without it they are stacked unchanged.
 	OneCompression bool
-	// Verify reads all references. Only layers that are what is made of the content here are stacked.
+	// Verify reads all references. Only layers that equal the rebuilt ones are stacked.
 	Verify bool
 }
 
 // Reference is one of the catalogs of a composition.
 type Reference struct {
-	// Name is that of the package that it is to hold.
+	// Name is the name of its package.
 	Name string
-	// Image says where it comes from, for messages and the account.
+	// Image is the name of its image, for messages and the account.
 	Image string
-	// Stack, unless nil, are its layers, and NoStack says why it is nil.
+	// Stack, unless nil, are its layers. NoStack is the reason if it is nil.
 	Stack   *Stack
 	NoStack error
-	// Read gives the catalog, validated. It is called at most once in a build, where layers cannot be stacked; what it
-	// returns is closed before that of all references is read. It may be called concurrently for different references.
+	// Read returns the validated catalog. It is called at most once in a build, if layers cannot be stacked; its result
+	// is closed before all references are read. It may be called concurrently for different references.
 	Read func(context.Context) (OpenedCatalog, error)
 }
 
@@ -35,13 +34,13 @@ type OpenedCatalog struct {
 	Close func() error
 }
 
-// Composed says what became of a reference.
+// Composed reports how a reference was used.
 type Composed struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
 	// Stacked are the packages whose layers were taken by digest, Packed those that were read and packed.
 	Stacked []string `json:"stacked"`
 	Packed  []string `json:"packed"`
-	// Why says why packages were packed.
+	// Why is the reason why packages were packed.
 	Why string `json:"why,omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// readAhead is how many references are opened at once. What each holds goes to the spool in their order.
+// readAhead is the number of references opened concurrently. Their content is spooled in order.
 const readAhead = 4
 
 // readAll reads references into the spool. The problems of all are reported.
@@ -54,7 +54,7 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 		if a.err == nil && a.catalog.Close != nil {
 			err = errors.Join(err, a.catalog.Close())
 		}
-		if ctx.Err() != nil { // one word about it is enough
+		if ctx.Err() != nil { // report the cancellation once
 			err = nil
 		}
 		if err != nil {
@@ -72,7 +72,7 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	return errors.Join(errs...)
 }
 
-// spoolOf takes the content of a catalog over, by package.
+// spoolOf spools the content of a catalog by package.
 func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]content, error) {
 	if err := in.check(); err != nil {
 		return nil, err

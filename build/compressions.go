@@ -16,11 +16,11 @@ import (
 )
 
 // CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
-// with zstd. It is for sites where some readers know zstd and others do not.
+// with zstd. It is for clusters where not all clients support zstd.
 const CompressionAuto layers.Compression = "auto"
 
 // AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
-// it and takes those images first; readers that do not know it take the first image for their platform, which has gzip.
+// it and prefers those images; other clients use the first image of their platform, which has gzip.
 const AnnotationZstd = "io.github.containers.compression.zstd"
 
 // writeBoth writes the layers in both compressions, and makes an index of the images.
@@ -30,7 +30,7 @@ func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*
 		one := *o
 		one.Compression = c
 		if i > 0 {
-			one.Warn = nil // the same things would be reported twice
+			one.Warn = nil // would report everything twice
 		}
 		var err error
 		if variants[i], err = writeImage(ctx, &one, bases, common); err != nil {
@@ -92,8 +92,8 @@ func copyInto[V any](to, from map[digest.Digest]V) {
 	}
 }
 
-// withoutZstd is an index without the zstd images that it has with gzip too, which every reader can read; the library
-// would choose the others. What is no index of that kind comes back as it is.
+// withoutZstd is an index without the zstd images that it has with gzip too, which every client can read; the library
+// would choose zstd. Other indexes are returned unchanged.
 func withoutZstd(text []byte) []byte {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {

@@ -14,23 +14,24 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ConfigsLabel is the label that says where in an image the catalog is.
+// ConfigsLabel is the label with the path of the catalog in an image.
 const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
-// purpose is what the configuration of one kind of image has of its own.
+// purpose is the part of the configuration that is specific to a kind of image.
 type purpose struct {
-	// command is what made the image, for its history.
+	// command is the command for the history of the image.
 	command string
-	// configure sets what the image runs and where. b is nil if the image has no base.
+	// configure sets the command and the working directory of the image. b is nil without a base.
 	configure func(c *v1.ImageConfig, o *Options, b *base)
-	// labels say what is where in the image: [Options.Labels] cannot have others, or those that are empty here.
+	// labels declare the content of the image. [Options.Labels] must not override them, nor set those that are empty
+	// here.
 	labels map[string]string
 }
 
-// ErrLabel is that a label of [Options.Labels] contradicts what the image holds.
+// ErrLabel reports a label of [Options.Labels] that contradicts the content of the image.
 var ErrLabel = fault.New(fault.Usage, "the label contradicts the image")
 
-// checkLabels refuses labels that contradict what the image holds: no client could read it.
+// checkLabels refuses labels that contradict the content of the image: no client could read it.
 func (o *Options) checkLabels() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(o.purpose.labels)) {
@@ -112,7 +113,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	return json.Marshal(c)
 }
 
-// comment is what the history says about a layer.
+// comment is the comment of a layer in the history.
 func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:

@@ -11,9 +11,9 @@ import (
 )
 
 // Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories
-// have its layers now. A layer of the cache can turn out not to be what the cache remembers, which only shows when a
-// destination asks for its bytes: then the image is built again without the cache, with another digest, and copied.
-// Nothing else may use the image meanwhile.
+// have its layers now. A cached layer may differ from its record, which is detected only when a destination reads its
+// bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
+// meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {
 	results, err := images.Copy(ctx, i, dests, o)
 	var stale *staleError
@@ -32,7 +32,7 @@ func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.C
 	return results, err
 }
 
-// renew builds the image again without the cache.
+// renew rebuilds the image without the cache.
 func (i *Image) renew(ctx context.Context) error {
 	if err := i.release(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (i *Image) renew(ctx context.Context) error {
 	return nil
 }
 
-// rebuilds lets [Image.Copy] build the image again if layers of it come from the cache.
+// rebuilds lets [Image.Copy] rebuild the image if it has cached layers.
 func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image, error)) {
 	if o.Known == nil {
 		return
@@ -56,8 +56,7 @@ func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image
 	i.rebuild = func(ctx context.Context) (*Image, error) { return again(ctx, o) }
 }
 
-// pushed remembers, for the images of later builds, which repositories have the layers now: another repository of the
-// same registry can mount them.
+// pushed records which repositories have the layers, so that later builds can mount them from there.
 func (i *Image) pushed(results []images.Result) {
 	if i.known == nil {
 		return

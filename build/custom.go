@@ -12,21 +12,21 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Custom is the image of one platform that somebody else has thought out: [Assemble] knows nothing of what is in it.
+// Custom is an image of one platform with arbitrary layers and configuration. [Assemble] does not interpret them.
 type Custom struct {
 	Platform v1.Platform
-	// Base is put below everything else; nil means an empty root.
+	// Base is the base image; nil means an empty root.
 	Base types.ImageReference
-	// Layers lie above the base, from the bottom up. One that several images have, by its address, is written once.
+	// Layers lie above the base, from the bottom up. A layer that several images share, by its address, is written
+	// once.
 	Layers []*layers.Layer
-	// Config makes the text of the configuration. ids are the diffIDs of all layers, those of the base first, and
-	// history is what the base has, with an entry for each of its layers at least.
+	// Config returns the text of the configuration. ids are the diffIDs of all layers, those of the base first. history
+	// is the history of the base, with at least one entry per layer.
 	Config func(ids []digest.Digest, history []v1.History) ([]byte, error)
 }
 
-// Assemble makes an image of what all says, an index where that is more than one. Of the options those count that are
-// about layers, format, annotations and what is reported meanwhile. The caller must close the image, and keep o.Dir
-// until it has been copied.
+// Assemble builds an image from all, an index if there is more than one. Only the options for layers, format,
+// annotations and reporting are used. The caller must close the image, and keep o.Dir until it has been copied.
 func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error) {
 	o.Servers, o.Cache, o.Base, o.BaseServer, o.ServerOf = nil, nil, nil, false, nil
 	if err := o.normalize(); err != nil {
@@ -155,9 +155,8 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 	return written, err
 }
 
-// DivideCatalog is the catalog in a directory as an image would have it: divided into packages, with blobs of several
-// packages taken apart. The files of the result are in dir or in the directory; release is called when they are no
-// longer needed.
+// DivideCatalog divides the catalog in a directory into packages as an image has them. Files with several packages are
+// split. The files of the result are in dir or in the directory; release is called when they are no longer needed.
 func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCatalog, release func() error, err error) {
 	if err := in.check(); err != nil {
 		return WholeCatalog{}, nil, err

@@ -17,10 +17,10 @@ import (
 // maxManifest is the longest manifest of an image in bytes.
 const maxManifest = 4 << 20
 
-// Directories is the image that others have built and left in directories of the form of the transport "dir:", each with
-// the image of one platform: that image as it is, or an index of all in the order given. Of the options Format, which must
-// be that of the images, and Annotations, which the index gets, count. Manifests and configurations are read now, and the
-// digests of layers are found out when they are copied: the directories must stay as they are until then.
+// Directories opens prebuilt images in directories of the transport "dir:", one per platform: a single image unchanged,
+// or an index of all in the given order. Only the options Format, which must be that of the images, and Annotations,
+// for the index, are used. Manifests and configurations are read now, and the digests of layers are found out when they
+// are copied: the directories must stay as they are until then.
 func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no image was built")

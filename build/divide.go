@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// weight is a package and the bytes of its catalog: all that its place among the layers depends on.
+// weight is a package and the bytes of its catalog: the only inputs of the division into layers.
 type weight struct {
 	pkg  string
 	size int64
 }
 
-// perBucket is how many layers there are for each bucket of packages, about. With more of them more of the big packages
-// are alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
+// perBucket is the approximate number of layers per bucket of packages. With more of them more of the big packages are
+// alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
 const perBucket = 3
 
 // Divide determines which packages share a layer when there are budget layers, at least one, for packages of the given
-// sizes in bytes. It is a pure function, and made so that a package that is added, removed, or of another content or
-// size, has at most two layers have other content:
+// sizes in bytes. It is a pure function with the property that adding, removing or changing one package changes at most
+// two layers:
 //
 // Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get layers in turn, one
 // each, as long as there are layers, and as long as they have packages that are without. In a bucket with fewer layers
@@ -89,8 +89,8 @@ func fill(counts []int, budget int) []int {
 	return shares
 }
 
-// heavier orders by size, the biggest first, and by name where sizes are the same. What belongs to no package comes
-// before everything: annotations could not record it among packages.
+// heavier orders by size, the biggest first, and by name where sizes are the same. Blobs without a package come first:
+// annotations cannot record them among packages.
 func heavier(a, b weight) int {
 	if (a.pkg == "") != (b.pkg == "") {
 		return cmp.Compare(len(a.pkg), len(b.pkg))

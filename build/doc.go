@@ -12,8 +12,8 @@
 //	defer img.Close()
 //	results, err := img.Copy(ctx, destinations, images.CopyOptions{})
 //
-// The functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options] are what it consists of, for
-// programs that decide on all of that themselves.
+// It is built on the functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], for programs that
+// need full control.
 //
 // An image is a pure function of what goes in: two builds of the same input on different machines have one digest.
 //

@@ -13,10 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ErrNoServer is the error about a platform that this program has no server for.
+// ErrNoServer reports a platform without an embedded server.
 var ErrNoServer = serverbin.ErrNoServer
 
-// Embedded finds the server programs inside this one. Each is looked for once. It is safe for concurrent use.
+// Embedded finds the server programs embedded in this program. Each is looked up once. It is safe for concurrent use.
 type Embedded struct {
 	// Self, unless nil, lets the running program serve on its own platform where no server is embedded: it must serve
 	// when it is started under the name opm. The function is called when that happens.
@@ -26,7 +26,7 @@ type Embedded struct {
 	found map[string]Server
 }
 
-// ServerError is the error about a server that cannot be put into the image.
+// ServerError reports a server that cannot be added to the image.
 type ServerError struct {
 	Platform v1.Platform // zero where the error is about several
 	Err      error
@@ -35,19 +35,19 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// ErrorClass says that the platform or the server has to be another one.
+// ErrorClass classifies it as a usage error: another platform or server is needed.
 func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
 
-// What serves, for [Options.SetServer].
+// The choices of [Options.SetServer].
 const (
 	ServerEmbedded = "embedded" // the server inside this program
 	ServerBase     = "base"     // /bin/opm of the base image
 	ServerNone     = "none"     // nothing
 )
 
-// SetServer says what serves on each of the platforms: one of the values above, the static program in a file, or, if
-// the choice is empty, the base if its configuration starts a server, and the embedded server otherwise. A file is for
-// one platform only.
+// SetServer selects the server of all platforms: one of the values above, the static program in a file, or, if the
+// choice is empty, the base's server if its configuration starts one, else the embedded server. A file is for one
+// platform only.
 func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
 	o.Platforms, o.Servers, o.ServerOf, o.BaseServer = of, nil, nil, false
 	switch {

@@ -15,17 +15,17 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ExtraCache makes files that another server than the image's own expects beside the catalog. Its functions may be
-// called concurrently and must be pure: the entries are a function of the packages.
+// ExtraCache builds a cache for a server other than that of the image. Its functions may be called concurrently and
+// must be pure: the entries are a function of the packages.
 type ExtraCache struct {
 	// ID identifies the format and which program writes it; it changes whenever the same packages would give other
 	// bytes.
 	ID string
-	// Dir is what of the image belongs to the cache, relative to its root. A base's directory there is hidden.
+	// Dir is the directory of the cache, relative to the root of the image. It hides that of the base.
 	Dir string
-	// Package, unless nil, makes what goes into the layer of a package.
+	// Package, unless nil, returns the entries for the layer of a package.
 	Package func(PackageCatalog) ([]layers.Entry, error)
-	// Top, unless nil, makes what goes into a layer above all packages, because it is not that of a single one.
+	// Top, unless nil, returns the entries that are not of a single package, for a layer above all packages.
 	Top func(context.Context, WholeCatalog) ([]layers.Entry, error)
 }
 
@@ -58,8 +58,8 @@ func (o *Options) checkExtra() error {
 	return nil
 }
 
-// extraDir is the cache that the server gets to know of; empty if that is the native one, or none. A server of the
-// base's is no one that knows the native cache.
+// extraDir is the cache directory passed to the server; empty for the native cache or none. A base's server does not
+// support the native cache.
 func (o *Options) extraDir() string {
 	if len(o.Extra) == 0 || o.Cache != nil && len(o.Servers) > 0 {
 		return ""
@@ -83,7 +83,7 @@ func packageExtras(o *Options, p PackageCatalog) ([]layers.Entry, error) {
 	return all, nil
 }
 
-// hasPackageCaches is true if there is anything to be made of a package besides its files.
+// hasPackageCaches reports whether the layer of a package has caches besides its files.
 func (o *Options) hasPackageCaches() bool {
 	for _, x := range o.Extra {
 		if x.Package != nil {
@@ -118,8 +118,7 @@ func topParts(o *Options, contents []content) []part {
 	return parts
 }
 
-// joined puts the entries of several caches together. Directories that more than one of them has must be the same in
-// all.
+// joined merges the entries of several caches. Directories that more than one of them has must be the same in all.
 func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	var all []layers.Entry
 	dirs := map[string]fs.FileMode{}
@@ -141,7 +140,7 @@ func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	return all, nil
 }
 
-// wholeID identifies all that the layer above the packages depends on; empty if that is not known.
+// wholeID identifies the inputs of the layer above the packages; empty if one of them is unknown.
 func (x ExtraCache) wholeID(w WholeCatalog) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", x.ID, x.Dir)
@@ -156,8 +155,8 @@ func (x ExtraCache) wholeID(w WholeCatalog) string {
 	return "whole catalog " + digest.NewDigest(digest.SHA256, h).String()
 }
 
-// held is a file that can only be read to its end, and closed without an error, if it still has its digest: what goes
-// by a key must be made of what the key is of.
+// held is a file whose read to the end and whose close fail if its digest has changed: the content of a layer must
+// match its key.
 func held(e layers.Entry) layers.Entry {
 	open := e.Open
 	if e.Digest == "" || open == nil {

@@ -9,11 +9,11 @@ import (
 const (
 	configsDir = "configs"
 	cacheDir   = "cache"
-	// opmCacheDir is where images that opm serves have the cache of their catalog.
+	// opmCacheDir is the directory of the cache in images that opm serves.
 	opmCacheDir = "tmp/cache"
 )
 
-// places gives out names below configs, each once.
+// places assigns unique names below configs.
 type places struct {
 	files map[string]bool
 	dirs  map[string]bool
@@ -31,8 +31,8 @@ func nativeName(pkg, file string) (string, bool) {
 	return "", false
 }
 
-// take gives the file of the package a name that is free: its own; else its path below the directory of the package,
-// with more directories in between while that is taken.
+// take assigns a free name to a file of the package: its native name, else its path below the directory of the package,
+// with additional directories while that is taken.
 func (p *places) take(pkg, file string) string {
 	name, ok := nativeName(pkg, file)
 	if !ok {

@@ -19,12 +19,12 @@ import (
 type File struct {
 	Path     string
 	Packages []string
-	// Digest is the sha256 of the file, if it is known. The image is not made of a file with another one.
+	// Digest is the sha256 of the file, if it is known. The build fails if the file has another digest.
 	Digest digest.Digest
 }
 
-// FilesOf determines from the positions of a loaded catalog which files it came from and what is in them, sorted by
-// path. So a catalog that has been loaded to validate it need not be read again to be built.
+// FilesOf returns the files of a loaded catalog and their packages, from its positions, sorted by path. A catalog that
+// was loaded for validation need not be read again for the build.
 func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	packages := map[string]map[string]bool{}
 	add := func(b declcfg.Blob) error {
@@ -78,7 +78,7 @@ func packageOf(b declcfg.Blob) string {
 	return b.BlobPackage()
 }
 
-// checkPackageName refuses names that a directory cannot have, or that would be taken for something else in a layer.
+// checkPackageName refuses names that are no directory name or have a special meaning in a layer.
 func checkPackageName(name string) error {
 	bad := func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }
 	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || len(name) > 200 ||

@@ -5,16 +5,17 @@ import (
 	"fmt"
 )
 
-// reservedLayers is how many of a hundred layers are not for packages, however few lie below them: the server's layer, those
-// of a base, and what comes on top. So a base with other layers, or none, leaves the division of the packages as it is.
+// reservedLayers is the number of layers out of a hundred that are reserved for the server, the base and the layers on
+// top. So the division of the packages does not depend on the number of base layers.
 const reservedLayers = 10
 
-// contentBudget is how many layers packages may have in an image of at most most layers, of which others are not theirs.
+// contentBudget is the number of package layers of an image with at most most layers, others of which are used
+// otherwise.
 func contentBudget(most, others int) int {
 	return most - max(others, min(reservedLayers, most/10))
 }
 
-// ErrTooFewLayers is that the layers below the packages, and those on top, are as many as [Options.MaxLayers] allows.
+// ErrTooFewLayers reports that the layers below and above the packages use up [Options.MaxLayers].
 var ErrTooFewLayers = errors.New("no layer is left")
 
 // group divides the packages among at most budget layers: as in the previous image as far as that goes, else as [Divide]

@@ -16,12 +16,12 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Known remembers layers by the keys of their contents, and what was found out about catalogs, from one build to the
-// next. Its notes say which layer belongs to a key, its blobs are the bytes. Both may lose anything at any time: a
-// layer is written again then. It is safe for concurrent use, also by many processes. A nil *Known knows nothing.
+// Known caches layers by the keys of their content, and results of catalog validation, across builds. Its notes map
+// keys to layers, its blobs are the bytes. Entries may disappear at any time: the layer is then rebuilt. It is safe for
+// concurrent use by several processes. A nil *Known is empty.
 //
-// The bytes of a blob are verified. What a note says is not: who can write to the directory of the notes can
-// choose what is in images.
+// The bytes of a blob are verified, notes are not: a user who can write to the directory of the notes controls the
+// content of images.
 type Known struct {
 	Notes *images.Notes
 	Blobs *images.BlobCache
@@ -42,14 +42,14 @@ type knownLayer struct {
 	Size         int64              `json:"bytes"`
 	Uncompressed int64              `json:"uncompressed"`
 	Compression  layers.Compression `json:"compression"`
-	// Notices are what was reported when the layer was made.
+	// Notices are the warnings of the build of the layer.
 	Notices []string `json:"notices,omitempty"`
 }
 
-// layerNote is the key of the note of a layer: notes of other kinds are in the same directory.
+// layerNote is the key of the note of a layer.
 func layerNote(key digest.Digest) digest.Digest { return noteKey("layer 1", key.String()) }
 
-// noteKey is the key of a note of a kind.
+// noteKey is the key of a note of the given kind.
 func noteKey(kind string, about ...string) digest.Digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q", kind, about)
@@ -73,7 +73,7 @@ func (k *Known) find(key digest.Digest, c layers.Compression) (knownLayer, bool)
 	return l, true
 }
 
-// plausible is false for what no layer can be.
+// plausible reports whether the fields can be those of a layer.
 func (l knownLayer) plausible(c layers.Compression) bool {
 	for _, d := range []digest.Digest{l.Digest, l.DiffID} {
 		if d.Validate() != nil || d.Algorithm() != digest.SHA256 {
@@ -83,7 +83,8 @@ func (l knownLayer) plausible(c layers.Compression) bool {
 	return l.Size > 0 && l.Uncompressed > 0 && l.Compression == c
 }
 
-// keep remembers a layer that is in a file. The blob comes first: a note without its blob costs more.
+// keep caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without a
+// note.
 func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []string) {
 	if k == nil || key == "" {
 		return
@@ -95,7 +96,7 @@ func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []st
 	}
 }
 
-// keepBlob copies a file into the cache of blobs. Where that cannot be, nothing is kept.
+// keepBlob copies a file into the blob cache. Errors only mean that it is not cached.
 func (k *Known) keepBlob(b layers.Blob, path string) {
 	if k.Blobs == nil {
 		return
@@ -123,7 +124,7 @@ func (k *Known) forget(key digest.Digest) {
 	}
 }
 
-// keyParts finds the keys of layers. It reads the files that were not hashed yet, some at a time.
+// keyParts computes the keys of layers. It reads files that are not hashed yet, in parallel.
 func keyParts(ctx context.Context, o *Options, parts []part) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, o.Jobs))
@@ -139,7 +140,7 @@ func keyParts(ctx context.Context, o *Options, parts []part) error {
 	return g.Wait()
 }
 
-// hashContents finds the digests of the files of packages, some at a time.
+// hashContents computes the digests of the files of packages, in parallel.
 func hashContents(ctx context.Context, o *Options, contents []content) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, o.Jobs))
@@ -149,7 +150,7 @@ func hashContents(ctx context.Context, o *Options, contents []content) error {
 	return g.Wait()
 }
 
-// known determines which layer a part is, if that is known without writing it.
+// known looks up the layer of a part without writing it.
 func (o *Options) known(p part) (knownLayer, bool) {
 	if l, ok := o.Known.find(p.key, o.Compression); ok {
 		return l, true
@@ -160,12 +161,12 @@ func (o *Options) known(p part) (knownLayer, bool) {
 	b, ok := o.Previous.Layers[p.key]
 	l := knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, o.Compression, nil}
 	if l.Uncompressed == 0 {
-		l.Uncompressed = p.layer.Size() // the manifest of an image does not say
+		l.Uncompressed = p.layer.Size() // manifests do not have it
 	}
 	return l, ok && l.plausible(o.Compression)
 }
 
-// report passes on what was noticed when layers were written.
+// report passes on the notices of written layers.
 func (o *Options) report(notices []string) {
 	if o.Warn == nil {
 		return

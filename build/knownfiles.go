@@ -20,19 +20,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// aloneSize is the length in bytes from which a file has a note of its own. Smaller files have one together with all in
-// the same directory of the catalog and below it: they are quickly read again, and a catalog may have very many of
-// them.
+// aloneSize is the length in bytes from which a file has a separate note. Smaller files share one note per top
+// directory of the catalog: rereading them is fast, and a catalog may have very many of them.
 const aloneSize = 64 << 10
 
-// maxNoted is the length in bytes of the longest file that is remembered. Reading longer ones is a small part of a
-// build.
+// maxNoted is the maximum length in bytes of a file with a note. Reading longer files is a small part of a build.
 const maxNoted = 256 << 20
 
-// maxGroups is how many notes about files there may be: each is a file of its own in the cache.
+// maxGroups is the maximum number of notes about files: each is a file in the cache.
 const maxGroups = 20_000
 
-// list finds the files of the catalog, and their digests if anything may be known of these.
+// list finds the files of the catalog, and their digests if there may be notes about them.
 func (r *reading) list() error {
 	names, err := declcfg.Files(r.fsys)
 	if err != nil {
@@ -73,7 +71,7 @@ func (r *reading) list() error {
 	return g.Wait()
 }
 
-// groupFiles determines which files have a note together.
+// groupFiles determines which files share a note.
 func groupFiles(files []sourceFile) [][]int {
 	var out [][]int
 	at := map[string]int{}
@@ -96,7 +94,7 @@ func groupFiles(files []sourceFile) [][]int {
 	return out
 }
 
-// filesNote is the key of the note that says which packages files are of, and with it that they can be read.
+// filesNote is the key of the note with the packages of files. Its existence also means that the files are readable.
 func (r *reading) filesNote(group []int) digest.Digest {
 	about := []string{r.o.Program}
 	for _, i := range group {
@@ -114,7 +112,7 @@ func (r *reading) validNote(pkg string, files []int) digest.Digest {
 	return noteKey("valid 1", about...)
 }
 
-// recall finds out from a note which packages files are of.
+// recall reads the packages of files from a note.
 func (r *reading) recall(group []int) bool {
 	text, ok := r.o.Known.Notes.Get(r.filesNote(group))
 	if !ok {
@@ -130,8 +128,7 @@ func (r *reading) recall(group []int) bool {
 	return true
 }
 
-// remember writes the note of files that were read, unless there was something to be said about them: that must be said
-// again.
+// remember writes the note of files that were read, unless they caused warnings, which every build must repeat.
 func (r *reading) remember(group []int) {
 	packages := make([][]string, len(group))
 	for n, i := range group {
@@ -145,7 +142,8 @@ func (r *reading) remember(group []int) {
 	}
 }
 
-// witness digests what is read of the files of a file system, so that what was parsed is what was hashed before.
+// witness hashes files of a file system while they are read, so that the parsed bytes can be compared with an earlier
+// digest.
 type witness struct {
 	fs.FS
 	mu   sync.Mutex
@@ -159,7 +157,7 @@ type fileSum struct {
 
 func newWitness(fsys fs.FS) *witness { return &witness{FS: fsys, sums: map[string]fileSum{}} }
 
-// sum is the digest of a file that was read to its end; else empty.
+// sum is the digest of a file that was read to its end, else empty.
 func (w *witness) sum(name string) fileSum {
 	w.mu.Lock()
 	defer w.mu.Unlock()

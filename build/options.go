@@ -22,7 +22,7 @@ type Options struct {
 	Format Format
 	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format knows gzip only.
 	Compression layers.Compression
-	// Base is put below everything else; nil means an empty root. System says how to reach it.
+	// Base is the base image; nil means an empty root. System says how to reach it.
 	Base   types.ImageReference
 	System *types.SystemContext
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and

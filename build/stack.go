@@ -17,32 +17,31 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Stack is a catalog image whose layers of packages can be put into another image as they are, by their digests: its
-// manifest says what they hold, and their bytes are not looked at. Make it with [ReadStack]. It is safe for concurrent
-// use.
+// Stack is a catalog image whose package layers can be added to another image by digest. Its annotations name their
+// packages; the bytes are not read. Create it with [ReadStack]. It is safe for concurrent use.
 type Stack struct {
 	// Layers are those of packages, in the order of the image.
 	Layers []Layer
-	// Cached reports whether they hold the server's caches of their packages.
+	// Cached reports whether they contain the server's caches of their packages.
 	Cached bool
 }
 
-// remoteBlob is a blob that another image has.
+// remoteBlob is a blob of another image.
 type remoteBlob struct {
 	image *images.Image
 	d     v1.Descriptor
 }
 
-// open opens the blob. To read it to its end fails if it is not what its digest says.
+// open opens the blob. Reading to the end fails if the digest does not match.
 func (l remoteBlob) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	r, err := l.image.Blob(ctx, l.d)
 	return r, l.d.Size, err
 }
 
-// ReadStack determines which layers of the image can be stacked. An error says why they cannot be: then the image has
-// to be read. Nothing is fetched. The image must be open as long as what is made of the stack is.
+// ReadStack determines which layers of the image can be stacked. An error is the reason why not: the image must then be
+// read. Nothing is fetched. The image must stay open as long as the images built from the stack.
 //
-// What annotations say is not proved by anything. See [ComposeInput.Verify].
+// The annotations are not verified. See [ComposeInput.Verify].
 func ReadStack(img *images.Image) (*Stack, error) {
 	labels := img.Config.Config.Labels
 	switch _, database := labels[DatabaseLabel]; {

@@ -85,8 +85,8 @@ type examiner struct {
 
 // facts are what was found in a layer.
 type facts struct {
-	digest digest.Digest
-	declared   declared
+	digest   digest.Digest
+	declared declared
 	// broken says that the layer could not be read as what it should be.
 	broken bool
 	// entries are those that matter for what the image shows.

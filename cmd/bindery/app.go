@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
-// program is what every command is given: the streams, the logger and the name it was started under.
+// program is the state shared by all commands: the streams, the logger and the name the program was started under.
 type program struct {
 	name   string
 	opm    bool // started as opm
@@ -31,7 +31,7 @@ type program struct {
 	line   cmdline.Line
 	images *images.Client    // once a command has asked for it
 	blobs  *images.BlobCache // likewise
-	// readPlatform, unless empty, is what images are read for, with any other in its place where readAny says so.
+	// readPlatform, unless empty, is the platform that images are read for; with readAny any other may take its place.
 	readPlatform v1.Platform
 	readAny      bool
 	checking     *pushChecking  // while an image is made
@@ -103,7 +103,8 @@ func (p *program) root(c *cli.Context) error {
 	return cmdline.WriteHelp(p.stdout, c.App, p.line)
 }
 
-// group is the action of a command that only has commands below it: one of them is missing. opm shows its help then.
+// group is the action of a command that only has subcommands: a missing subcommand is an error. opm shows the help
+// instead.
 func (p *program) group(c *cli.Context) error {
 	if p.opm || p.line.Help {
 		return cmdline.WriteHelp(p.stdout, c.App, p.line)
@@ -162,7 +163,7 @@ func (p *program) readGlobals(c *cli.Context) error {
 	return nil
 }
 
-// logFormat is the format that was asked for, or the one that fits the program's name.
+// logFormat is the requested format, or the default of the program's name.
 func (p *program) logFormat(asked string) string {
 	switch {
 	case asked == "json":

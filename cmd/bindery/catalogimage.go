@@ -13,12 +13,12 @@ func catalogFlags(own ...[]cli.Flag) []cli.Flag {
 	return flags(flags(own...), editFlags(), destinationFlags(), editImageFlags(), resultFlags(), imageFlags())
 }
 
-// makesImage reports whether the command says where an image is to go.
+// makesImage reports whether the flags name a destination of an image.
 func makesImage(c *cli.Context) bool {
 	return c.IsSet("tag") || c.IsSet("output") || c.Bool("push") || c.Bool("load")
 }
 
-// checkNoImage refuses the flags about an image where none is made. --platform is one of bundles as well.
+// checkNoImage refuses flags about an image if the command writes none. --platform is also a flag about bundles.
 func checkNoImage(c *cli.Context) error {
 	for _, f := range flags(editImageFlags(), resultFlags()) {
 		if name := f.Names()[0]; name != "platform" && c.IsSet(name) {
@@ -30,8 +30,8 @@ func checkNoImage(c *cli.Context) error {
 	return nil
 }
 
-// isCatalogImage reports whether the catalog of a command is in an image. An image is never changed where it is: a new
-// one is made of it.
+// isCatalogImage reports whether the catalog of a command is in an image. Images are never changed: the edit writes a
+// new one.
 func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	kind, err := render.Classify(ref)
 	switch {
@@ -51,8 +51,8 @@ func (p *program) isCatalogImage(c *cli.Context, ref string) (bool, error) {
 	return true, nil
 }
 
-// catalogEdit does an edit of the catalog that the first argument names. What is wrong with that is reported before
-// anything is fetched.
+// catalogEdit edits the catalog that the first argument names. Errors about that argument are reported before anything
+// is fetched.
 func (p *program) catalogEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	ref := c.Args().First()
 	image, err := p.isCatalogImage(c, ref)

@@ -58,8 +58,8 @@ func imageLimits(c *cli.Context) (images.Limits, error) {
 	return l, nil
 }
 
-// client opens images as the flags of the command say. It is closed when the command has ended; if that has done what it
-// should, the lock file is written then.
+// client opens images with the options of the command's flags. It is closed when the command ends; the lock file is
+// then written if the command succeeded.
 func (p *program) client(c *cli.Context) (*images.Client, error) {
 	if p.images != nil {
 		return p.images, nil
@@ -126,8 +126,8 @@ func (p *program) client(c *cli.Context) (*images.Client, error) {
 	return client, nil
 }
 
-// saveLock writes the lock file, if there is one. A command with an answer of its own does so before it prints that, so that
-// there is none where the lock cannot be written.
+// saveLock writes the lock file, if there is one. Commands with output call it before they print, so that they print
+// nothing if the lock cannot be written.
 func (p *program) saveLock() error {
 	if p.lock == nil {
 		return nil

@@ -51,7 +51,7 @@ func (p *program) buildContainerfileCommand() *cli.Command {
 	}
 }
 
-// containerfileFlags say what a Containerfile is evaluated with.
+// containerfileFlags are the inputs of a Containerfile build.
 func containerfileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "build-arg", Usage: "set the ARG `NAME=VALUE`; NAME alone takes its value from the environment", Category: "content"},
@@ -61,7 +61,7 @@ func containerfileFlags() []cli.Flag {
 	}
 }
 
-// ofContainerfile is one run of a build of a Containerfile.
+// ofContainerfile is one build of a Containerfile.
 type ofContainerfile struct {
 	file *containerfile.File
 	text []byte // of the file
@@ -88,8 +88,7 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	if b.o.Contexts, err = cmdline.Pairs("build-context", c.StringSlice("build-context")); err != nil {
 		return nil, err
 	}
-	// A flag that is wrong is wrong whether the file has a RUN or not; what is right and not needed is reported when
-	// that is known.
+	// An invalid flag is an error even without RUN; a valid one that has no effect is reported once that is known.
 	if err := fullbuild.CheckSecrets(c.StringSlice("secret")); err != nil {
 		return nil, &cmdline.Error{Class: cmdline.ClassUsage, Err: err}
 	}
@@ -111,7 +110,7 @@ func (p *program) readContainerfile(c *cli.Context, name, dir string) (_ *ofCont
 	return b, nil
 }
 
-// buildArgs reads --build-arg. A name without a value takes it from the environment, and is not given if it is not
+// buildArgs reads --build-arg. A name without a value takes it from the environment, and is skipped if it is not set
 // there.
 func buildArgs(c *cli.Context) (map[string]string, error) {
 	args := map[string]string{}
@@ -184,12 +183,12 @@ func (p *program) buildContainerfile(c *cli.Context) error {
 	return p.imageOfContainerfile(c, b, o, of, nil)
 }
 
-// seeing is shown the labels and files of the image of the first platform, before anything is written, and may refuse
-// it.
+// seeing is called with the labels and files of the image of the first platform before anything is written. An error
+// ends the build.
 type seeing func(ctx context.Context, labels map[string]string, files fs.FS) error
 
-// imageOfContainerfile makes the image: here if nothing has to be run, else by the library that runs commands, in
-// builds that have it. see may be nil.
+// imageOfContainerfile builds the image: natively without RUN, else with buildah in builds that include it. see may be
+// nil.
 func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) error {
 	if done, err := enterStoreOf(b); done || err != nil {
 		return err
@@ -201,7 +200,7 @@ func (p *program) imageOfContainerfile(c *cli.Context, b *ofContainerfile, o bui
 	return err
 }
 
-// enterStoreOf starts the program again, as [enterStore] does, where it is the file that names an image in a store.
+// enterStoreOf restarts the program as [enterStore] does, if the Containerfile names an image in podman's storage.
 func enterStoreOf(b *ofContainerfile) (done bool, err error) {
 	named := false
 	for line := range bytes.Lines(b.text) {
@@ -273,7 +272,7 @@ func (p *program) evaluate(c *cli.Context, b *ofContainerfile, o build.Options, 
 	return image, nil
 }
 
-// checkRuns refuses, before anything is fetched, what cannot be done without running it.
+// checkRuns refuses RUN instructions that are not supported natively, before anything is fetched.
 func (p *program) checkRuns(e *containerfile.Evaluator, of []v1.Platform) error {
 	for _, platform := range of {
 		runs, err := e.Runs(platform)
@@ -287,7 +286,7 @@ func (p *program) checkRuns(e *containerfile.Evaluator, of []v1.Platform) error 
 	return nil
 }
 
-// containerfileError says what helps.
+// containerfileError adds a hint to an error.
 func containerfileError(err error) error {
 	var problems containerfile.Problems
 	if !errors.As(err, &problems) {
@@ -298,7 +297,7 @@ func containerfileError(err error) error {
 		e.Hint = "this build supports no RUN command except \"opm serve DIR --cache-dir=DIR --cache-only\"; that of \"make build-full\" (linux, cgo) runs any. " +
 			"Alternatively run the command before the build and COPY its files"
 	}
-	// The first problem with a class of its own decides.
+	// The first problem with a class decides.
 	for _, problem := range problems {
 		if class := cmdline.Classify(withClass(problem.Err)); class == cmdline.ClassNetwork || class == cmdline.ClassIntegrity || class == cmdline.ClassLimit || noRoom(problem.Err) {
 			e.Class = class
@@ -308,7 +307,7 @@ func containerfileError(err error) error {
 	return e
 }
 
-// noRoom reports whether the machine lacks something, whatever was being done.
+// noRoom reports whether the error is about missing disk space or other resources of the machine.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

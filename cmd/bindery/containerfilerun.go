@@ -25,8 +25,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// runContainerfile builds the image of a Containerfile with commands that have to be run. It is in full builds only; the
-// program starts itself once more for it.
+// runContainerfile builds a Containerfile with RUN instructions. It exists in full builds only, and restarts the
+// program in a user namespace.
 func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.Options, of []v1.Platform, see seeing) (err error) {
 	if o.Compression == build.CompressionAuto {
 		return cmdline.Usagef("--compression auto does not support RUN: two runs need not produce the same files")
@@ -45,7 +45,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 		}
 		return &cmdline.ExitStatus{Status: status}
 	}
-	// Not beside the destination: the store of the build wants a file system that can have one.
+	// Not beside the destination: not every file system supports the store of the build.
 	work, err := images.NewWorkspace(c.Context, nil, "")
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *program) runContainerfile(c *cli.Context, b *ofContainerfile, o build.O
 	})
 }
 
-// seeDirectory shows an image in a directory of the form of the transport "dir:".
+// seeDirectory opens an image in a directory of the transport "dir:".
 func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err error) {
 	img, err := images.Open(ctx, string(images.Directory)+":"+dir, images.OpenOptions{AnyPlatform: true})
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *program) seeDirectory(ctx context.Context, dir string, see seeing) (err
 	return see(ctx, labels, files)
 }
 
-// pairs are a map's entries as flags have them, sorted.
+// pairs are the entries of a map as KEY=VALUE, sorted.
 func pairs(m map[string]string) (out []string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])

@@ -15,7 +15,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// destinationFlags say where an image goes. They mean the same in every command that writes images.
+// destinationFlags are the flags for the destinations of an image. They mean the same in every command that writes
+// images.
 func destinationFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "image `NAME` in the form REGISTRY/REPOSITORY:TAG", Category: "destination"},
@@ -26,7 +27,7 @@ func destinationFlags() []cli.Flag {
 	}
 }
 
-// registryFlags say how to talk to registries.
+// registryFlags are the flags for registry access.
 func registryFlags() []cli.Flag {
 	const group = "registry"
 	return []cli.Flag{
@@ -41,7 +42,7 @@ func registryFlags() []cli.Flag {
 	}
 }
 
-// target is what the image is called and where it goes.
+// target is the names and the destinations of the image.
 type target struct {
 	names        []string
 	destinations []images.Destination
@@ -105,7 +106,7 @@ func readTargetOf(c *cli.Context, outputs []string) (target, error) {
 	return t, t.checkIfDigest(c.String("if-digest"))
 }
 
-// checkRegistry refuses a name in a registry that does not say which: the library would take docker.io for it.
+// checkRegistry refuses a destination without a registry host: the library would default to docker.io.
 func checkRegistry(d images.Destination) error {
 	if d.Transport != images.Docker {
 		return nil
@@ -119,7 +120,7 @@ func checkRegistry(d images.Destination) error {
 	return e
 }
 
-// checkIfDigest refuses a condition that cannot be meant.
+// checkIfDigest refuses an invalid condition.
 func (t target) checkIfDigest(text string) error {
 	if text == "" {
 		return nil
@@ -133,8 +134,8 @@ func (t target) checkIfDigest(text string) error {
 	return nil
 }
 
-// withNames gives a local destination that says no name the image's own: a layout can hold all of them, an archive the
-// first.
+// withNames adds the names of the image to a local destination without a name: all of them to a layout, the first to an
+// archive.
 func (t target) withNames(d images.Destination) []images.Destination {
 	if d.Name != "" || len(t.names) == 0 || d.Transport == images.Directory {
 		return []images.Destination{d}
@@ -167,14 +168,14 @@ func checkName(name string) (string, error) {
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
 	}
-	// What no registry and no other program would take is not a name of the image.
+	// Refuse names that registries and other programs do not accept.
 	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
 		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG: %w", name, err)
 	}
 	return repository + ":" + tag, nil
 }
 
-// splitName takes REPOSITORY:TAG apart; the tag is "latest" where there is none.
+// splitName splits REPOSITORY:TAG; the tag is "latest" where there is none.
 func splitName(name string) (repository, tag string) {
 	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
 		return name[:i], name[i+1:]

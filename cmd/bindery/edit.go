@@ -20,9 +20,9 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// The commands that edit catalogs are verbs: each makes a [change.Edit] of its flags and arguments (addEdit, removeEdit
-// and so on), and hands it on to where the catalog is. The families registry, index and catalog share the verbs and
-// differ in the names of flags.
+// Each command that edits a catalog builds a [change.Edit] from its flags and arguments (addEdit, removeEdit and so on)
+// and applies it to the catalog. The command groups registry, index and catalog share the edits and differ in the names
+// of flags.
 
 // editFlags are those of every command that edits a catalog.
 func editFlags() []cli.Flag {
@@ -38,22 +38,22 @@ func editFlags() []cli.Flag {
 	}
 }
 
-// permissiveFlag is the flag of the verbs that can do what is good of a batch.
+// permissiveFlag is the flag of the edits that can apply the valid part of a batch.
 func permissiveFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "permissive", Usage: "continue on errors and log them as warnings"}
 }
 
-// createFlags are those of the verbs that can begin a catalog.
+// createFlags are those of the edits that can create a catalog.
 func createFlags() []cli.Flag {
 	return []cli.Flag{&cli.BoolFlag{Name: "create", Usage: "create the catalog if it does not exist: a database if its name ends in .db, else a directory"}, newFilesFlag()}
 }
 
-// newFilesFlag is the format of a directory that is made.
+// newFilesFlag is the file format of a new directory.
 func newFilesFlag() cli.Flag {
 	return &cli.StringFlag{Name: "catalog-format", Value: "json", Usage: "file `FORMAT` of a new directory (json|yaml)"}
 }
 
-// changeOptions reads [editFlags] and [createFlags]. path is where a new catalog goes.
+// changeOptions reads [editFlags] and [createFlags]. path is the path of a new catalog.
 func (p *program) changeOptions(c *cli.Context, path string) (change.Options, error) {
 	o := change.Options{
 		Jobs: c.Int("jobs"), DryRun: c.Bool("dry-run"), Lossy: c.Bool("lossy"), KeepGoing: c.Bool("keep-going"), Wait: c.Duration("wait"), AnyImages: p.opm,
@@ -103,8 +103,8 @@ func (p *program) checkCatalog(c *cli.Context, ref string) error {
 	return nil
 }
 
-// begins reports whether the command makes a catalog where there is none: --create asks for it, and opm's way to begin
-// a database is to add to one.
+// begins reports whether the command creates a missing catalog: with --create, or as opm, which creates a database when
+// it adds to it.
 func (p *program) begins(c *cli.Context) bool {
 	return c.Bool("create") || strings.HasSuffix(p.line.Name(""), " registry add")
 }
@@ -114,13 +114,13 @@ func notCatalogDirectory(path string) error {
 		Hint: "name the catalog first, then the bundles"}
 }
 
-// notEdited refuses package manifests where a catalog is needed that can be edited.
+// notEdited refuses package manifests, which cannot be edited.
 func notEdited(path string) error {
 	return &cmdline.Error{Class: cmdline.ClassInput, Object: path, Err: fmt.Errorf("%q holds package manifests, not a catalog", path),
 		Hint: "convert them with \"migrate DIR OUT\", or add them to an existing catalog"}
 }
 
-// editInPlace does an edit of a directory or a database file, and reports it.
+// editInPlace edits a directory or a database file and reports the result.
 func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error {
 	if err := p.checkAccount(c, path); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (p *program) editInPlace(c *cli.Context, path string, e change.Edit) error 
 	return leftOut(r)
 }
 
-// leftOut is the exit status of an edit that left out broken packages.
+// leftOut is the exit status of an edit that skipped invalid packages.
 func leftOut(r *change.Result) error {
 	for _, f := range findingsOf(r) {
 		if f.Kind == sqlite.Quarantined {
@@ -152,7 +152,7 @@ func leftOut(r *change.Result) error {
 	return nil
 }
 
-// editError is the error of an edit as the program shows it: under the name opm in opm's words.
+// editError is the error of an edit as it is printed; started as opm, with opm's text.
 func (p *program) editError(err error) error {
 	var wrong *edit.Error
 	if !p.opm || !errors.As(err, &wrong) {
@@ -169,18 +169,18 @@ func (p *program) editError(err error) error {
 	return opmErr
 }
 
-// opmEditError is the error of an edit in opm's words.
+// opmEditError is the error of an edit with opm's text.
 type opmEditError struct {
 	err  error
 	text string
-	// field is set where opm has the text in a field of the message that ends it.
+	// field is set if opm logs the text in a field of its final message.
 	field bool
 }
 
 func (e *opmEditError) Error() string { return e.text }
 func (e *opmEditError) Unwrap() error { return e.err }
 
-// addStatus gives the error of an add the exit status that opm has for it.
+// addStatus gives the error of an add the exit status of opm.
 func addStatus(err error) error {
 	var wrong *edit.Error
 	if errors.As(err, &wrong) && wrong.ExitStatus() != 1 {

@@ -35,8 +35,7 @@ type account struct {
 	Files []string `json:"files"`
 }
 
-// checkAccount refuses, before any work is done, a file of --account that cannot be written, or that is or lies in one
-// of the catalogs.
+// checkAccount refuses, before any work, a file of --account that cannot be written or is inside one of the catalogs.
 func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	if path := c.String("account"); path != "-" {
 		return checkResult("account", path, catalogs...)
@@ -47,7 +46,7 @@ func (p *program) checkAccount(c *cli.Context, catalogs ...string) error {
 	return nil
 }
 
-// reportEdit says what was done to a catalog in place, and the account of it.
+// reportEdit prints the result of an edit in place and writes its account.
 func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) error {
 	if err := p.reportAccount(c, path, r); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	return nil
 }
 
-// filesText is how many files of a directory were written and removed.
+// filesText is the number of files of a directory that were written and removed.
 func filesText(r *change.Result) string {
 	written, removed := len(r.Files)-len(r.Removed), count(len(r.Removed), "file")+" removed"
 	switch {
@@ -76,9 +75,9 @@ func filesText(r *change.Result) string {
 	return count(written, "file") + ", " + removed
 }
 
-// reportAccount says what an edit did to the catalog that is called so: problems and what a database does not hold as
-// warnings, changes as information, and on standard output what --dry-run, --explain and --account ask for. The lock of
-// image names is written first, so that there is no answer where it cannot be.
+// reportAccount reports an edit of the catalog with the given name: problems and lost data as warnings, changes as
+// information, and the output of --dry-run, --explain and --account on standard output. The lock file is written first,
+// so that nothing is printed if that fails.
 func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) error {
 	for _, problem := range r.Account.Problems {
 		p.log.Warn(lineText(problem.Message))
@@ -131,7 +130,7 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 func newAccount(c *cli.Context, name string, r *change.Result) account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
-		problems[i].Image = images.WithoutCredentials(problems[i].Image) // as the user named it, if it is that of no bundle
+		problems[i].Image = images.WithoutCredentials(problems[i].Image) // as given by the user, if no bundle has it
 	}
 	return account{
 		Catalog: images.WithoutCredentials(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
@@ -170,8 +169,8 @@ func factText(f edit.Fact) string {
 	return text + " (" + f.Why + ")"
 }
 
-// printChanges prints, a line for each package, what an edit did, and a line for each bundle that went without being
-// asked for. Everything else is in the account.
+// printChanges prints a line of changes per package, and a line for each bundle that was removed as a side effect. The
+// account has the details.
 func (p *program) printChanges(a *edit.Account) {
 	if p.opm {
 		return
@@ -187,7 +186,7 @@ func (p *program) printChanges(a *edit.Account) {
 		t.add(c)
 	}
 	for _, c := range a.Changes {
-		// A bundle that went because others came may be missed.
+		// Users may miss a bundle that was removed because others were added.
 		if c.Kind == edit.KindBundle && c.Action == edit.Removed && of[c.Package].came() {
 			p.log.Warn(c.String())
 		} else if p.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -199,7 +198,7 @@ func (p *program) printChanges(a *edit.Account) {
 	}
 }
 
-// tally are the changes of a package, counted.
+// tally counts the changes of a package.
 type tally struct {
 	gone, fresh bool
 	counts      map[string]int
@@ -225,7 +224,7 @@ func (t *tally) add(c edit.Change) {
 // came reports whether bundles were added.
 func (t *tally) came() bool { return t.counts["bundle added"]+t.counts["bundle changed"] > 0 }
 
-// maxHeads is how many heads and default channels of a package a line reports.
+// maxHeads is the number of heads and default channels that the line of a package shows.
 const maxHeads = 20
 
 // tallied are the kinds that a line reports, in its order.
@@ -264,8 +263,8 @@ func (t *tally) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// findingsOf are what is to be known of how the catalog came out of a database and went into one. A broken package that
-// the edit has removed is no finding any more.
+// findingsOf are the findings of reading the catalog from a database and of writing it to one. Findings about an
+// invalid package that the edit removed are dropped.
 func findingsOf(r *change.Result) []sqlite.Finding {
 	gone := map[string]bool{}
 	for _, c := range r.Account.Changes {
@@ -278,8 +277,7 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	return list
 }
 
-// logFindings says in a line for each kind what is in a database otherwise than in the catalog, or was not in the
-// catalog that is written again.
+// logFindings logs a line per kind of finding: data of the database that differs from the catalog or was lost.
 func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return
@@ -295,7 +293,7 @@ func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	for _, of := range []struct {
 		kind sqlite.FindingKind
 		text string
-		log func(string, ...any)
+		log  func(string, ...any)
 	}{
 		{sqlite.Lost, "dropped data that a database cannot store", p.log.Warn},
 		{sqlite.Dropped, "dropped data that a catalog cannot represent", p.log.Warn},

@@ -18,7 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// levelAuto adds bundles in the form that the others of their package have.
+// levelAuto migrates added bundles to the level of the other bundles of their package.
 const levelAuto = "auto"
 
 // addFlags are those of the commands that add bundles. opm hides two of them.
@@ -36,7 +36,7 @@ func addFlags(hide bool) []cli.Flag {
 	}
 }
 
-// addedLevelFlag is the form of bundles that come into a catalog.
+// addedLevelFlag is the migration level of added bundles.
 func addedLevelFlag() cli.Flag {
 	return &cli.StringFlag{Name: "migrate-level", Value: levelAuto,
 		Usage: "migrate bundles added to a directory (auto|none|bundle-object-to-csv-metadata); auto keeps the form of their package"}
@@ -53,8 +53,8 @@ func addedLevel(c *cli.Context) (string, error) {
 	return level, nil
 }
 
-// addEdit fetches bundles and is the edit that adds them. refs are images of every transport, layouts, archives and
-// directories.
+// addEdit fetches bundles and returns the edit that adds them. refs are images of every transport, layouts, archives
+// and directories.
 func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	mode, err := edit.ParseMode(c.String("mode"))
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *program) addEdit(c *cli.Context, refs []string) (change.Edit, error) {
 	return e, nil
 }
 
-// unreferenced are notes about bundles that no cluster can pull.
+// unreferenced are notices about bundles that no cluster can pull.
 func unreferenced(additions []edit.Addition) []edit.Problem {
 	var notes []edit.Problem
 	for _, a := range additions {
@@ -119,8 +119,8 @@ func (p *program) modeError(mode string) error {
 	return e
 }
 
-// fetchAdditions reads the bundles, several at a time. What cannot be read is an error or, permissively, a problem
-// each.
+// fetchAdditions reads the bundles in parallel. A bundle that cannot be read is an error, or a problem in permissive
+// mode.
 func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool) ([]edit.Addition, []edit.Problem, error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
@@ -156,8 +156,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 	return additions, unread, nil
 }
 
-// bundleOptions says how bundles and catalogs are read that go into a catalog, by the flags of [addFlags] and
-// [imageFlags].
+// bundleOptions are the options for reading the bundles and catalogs to add, from [addFlags] and [imageFlags].
 func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened, ResolveDigests: c.Bool("resolve-digests")}
 	var err error
@@ -175,7 +174,7 @@ func (p *program) bundleOptions(c *cli.Context) (render.Options, error) {
 	return o, nil
 }
 
-// applyLevel brings a bundle into the form that it is to have in the catalog.
+// applyLevel migrates a bundle to its level in the catalog.
 func applyLevel(b *declcfg.Bundle, level string, s *change.State) error {
 	to := edit.Level(level)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// filterFlags say what of a catalog is kept.
+// filterFlags select the part of a catalog to keep.
 func filterFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "package", Aliases: []string{"p"}, Usage: "keep `NAME[:CHANNEL][@VERSIONS]`, such as etcd, etcd:alpha or 'etcd:alpha@>=0.9.0 <1.0.0'"},

@@ -24,8 +24,8 @@ func (p *program) removeEdit(c *cli.Context, packages []string) (change.Edit, er
 	}}, nil
 }
 
-// pruneEdit takes out all packages but those that are named. A catalog of which nothing is kept is what opm makes; the
-// other commands take it for a mistake.
+// pruneEdit removes all packages except the named ones. opm may write an empty catalog; the other commands take it for
+// a mistake.
 func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) {
 	permissive := p.opm || c.Bool("permissive")
 	return change.Edit{Whole: none(), Scope: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {

@@ -21,8 +21,8 @@ import (
 // maxSelection is the size in bytes of a file with a selection.
 const maxSelection = 4 << 20
 
-// selectionFile is the form of --selection: what is kept of each package. A version stands for itself and all from
-// there up to the other one; versions are a range in place of the two.
+// selectionFile is the format of --selection: the part of each package to keep. A version stands for itself and all
+// from there up to the other one; versions are a range in place of the two.
 type selectionFile struct {
 	Packages []struct {
 		Name string `json:"name"`

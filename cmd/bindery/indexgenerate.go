@@ -134,7 +134,7 @@ func (p *program) generateDatabase(c *cli.Context, x *indeximage.Index) (err err
 		return err
 	}
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		// What it leads to is no part of the build context.
+		// Its target is not part of the build context.
 		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("is a symbolic link, which is not followed")}
 	}
 	err = os.Mkdir(dir, 0o777)

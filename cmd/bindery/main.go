@@ -1,8 +1,8 @@
 // Command bindery binds operator bundles into catalogs and catalogs into images.
 //
 // Started under the name opm it is opm's drop-in: the same commands and flags, with opm's form of errors and logs.
-// Started under the name grpc_health_probe it is that probe; as initializer and registry-server it is what opm had
-// under these names.
+// Started as grpc_health_probe it is that probe; started as initializer or registry-server it is the tool that opm had
+// under that name.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fullbuild"
 )
 
-// How long a command may take to end after a signal: a server has to let its clients finish.
+// The time that a command may take to end after a signal: a server lets open calls finish.
 const (
 	grace       = 5 * time.Second
 	serverGrace = 20 * time.Second
@@ -64,7 +64,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stdout: &cmdline.Pipe{W: stdout},
 		stderr: stderr,
 	}
-	// These have been parts of opm, and answer as it does.
+	// These were parts of opm and print what it prints.
 	p.opm = p.name == "opm" || p.name == "initializer" || p.name == "registry-server"
 	p.log = cmdline.NewLogger(stderr, p.logFormat(""), 0)
 	p.embedded.Self = p.servesItself
@@ -98,8 +98,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return p.finish(ctx, app, line, args, err)
 }
 
-// end does what is to be done when the command has ended with err. A status that is an answer is no failure, and gives
-// way to what fails here.
+// end runs the final steps of a command that returned err. A status that is a result is not a failure: an error of a
+// final step replaces it.
 func (p *program) end(err error) error {
 	var status *cmdline.ExitStatus
 	answered := errors.As(err, &status) && status.Err == nil

@@ -72,7 +72,7 @@ func (p *program) registryInitialize(c *cli.Context) error {
 	return nil
 }
 
-// isNoOtherFile refuses to replace a file that is no database by one.
+// isNoOtherFile refuses to replace a file that is not a database.
 func isNoOtherFile(path string) error {
 	stat, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stat.Mode().IsRegular() && stat.Size() == 0 {

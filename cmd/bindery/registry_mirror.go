@@ -127,7 +127,8 @@ func mirrorText(c *cli.Context, format string, mappings []imagemap.Mapping) ([]b
 	return imagemap.Lines(mappings), nil
 }
 
-// mirrored are the images of a catalog: its own first, if it is one in a registry, then those of its bundles, sorted.
+// mirrored are the images of a catalog: first the catalog's image if it is in a registry, then those of its bundles,
+// sorted.
 func (p *program) mirrored(c *cli.Context, ref string) ([]string, error) {
 	kind, err := render.Classify(ref)
 	if err != nil {

@@ -32,7 +32,7 @@ func enterStore(args, environ []string) (status int, entered bool) {
 // startForStore is [enterStore] where a store is named. stdin, unless nil, is what the process has instead of the
 // standard input, which has been read.
 func startForStore(stdin []byte) (status int, entered bool) {
-	// Where RUN can be run, the ids that are set aside for the user are of use for both.
+	// If the build supports RUN, both use the subordinate ids of the user.
 	if fullbuild.Available && userns.Needed() {
 		var in io.Reader
 		if stdin != nil {

@@ -55,7 +55,7 @@ func (p *program) templateRenderCommand(name string) *cli.Command {
 	}
 }
 
-// lastWord is the command's own name in a name with those above it.
+// lastWord is the last name of a full command name.
 func lastWord(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 
 // hidden takes a command out of help.

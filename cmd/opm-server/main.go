@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	// The first word that is no flag is the command; opm lets its global flags stand before it.
+	// The first argument that is not a flag is the command; global flags may precede it as in opm.
 	for len(args) > 0 && isGlobalFlag(args[0]) {
 		args = args[1:]
 	}

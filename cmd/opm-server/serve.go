@@ -40,7 +40,7 @@ func (c *common) define(p *parser) {
 	p.IntVar(&c.Limits.Streams, "max-streams", serve.DefaultStreams, "")
 }
 
-// check finds values that make no sense, and tells what was given from defaults.
+// check refuses invalid values and distinguishes given values from defaults.
 func (c *common) check(p *parser) error {
 	switch {
 	case c.Port < 0 || c.Port > 65535:

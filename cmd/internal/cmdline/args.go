@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// Line is a command line that has been taken apart against a tree of commands.
+// Line is a command line parsed against a tree of commands.
 type Line struct {
 	// Path are the commands from the program's child to the one that was named; empty for the program itself.
 	Path []*cli.Command
@@ -37,7 +37,7 @@ func (l Line) Name(program string) string {
 	return strings.Join(names, " ")
 }
 
-// Parse takes args (with the program's name first) apart. Flags may stand before, between and after commands and
+// Parse parses args, which start with the program's name. Flags may stand before, between and after commands and
 // positional arguments; "--" ends them. The forms are --flag value, --flag=value, -f value, -f=value, -fvalue, and -abc
 // for flags without a value. A flag may be one of the named command, of a command above it, or of the program.
 //
@@ -160,7 +160,7 @@ type word struct {
 	help       bool
 }
 
-// split takes one argument that starts with "-" apart, looking names up in flags.
+// split parses one argument that starts with "-", and looks names up in flags.
 func (p *parser) split(arg string, flags []cli.Flag) ([]word, error) {
 	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	if name == "help" || name == "h" && !hasValue {

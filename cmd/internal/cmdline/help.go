@@ -32,7 +32,7 @@ func Prepare(app *cli.App) {
 
 var valuePattern = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
-// valueError says in the words of this program what the flag library says in its own.
+// valueError rewrites an error of the flag library in the form of this program.
 func valueError(c *cli.Context, err error) error {
 	m := valuePattern.FindStringSubmatch(err.Error())
 	if m == nil {

@@ -21,5 +21,5 @@ func (p *Pipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Broken is true once a write has failed because nobody reads any more.
+// Broken is true once a write has failed because the reader closed the pipe.
 func (p *Pipe) Broken() bool { return p.broken }

@@ -8,8 +8,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Progress shows how far a piece of work is: as one bar on a terminal, else not at all; what was done is then told by the
-// lines of a log. It is safe for concurrent use.
+// Progress shows the progress of a task as a bar on a terminal. Elsewhere it draws nothing and the log reports the
+// work. It is safe for concurrent use.
 type Progress struct {
 	mu    sync.Mutex
 	out   io.Writer // nil where nothing is drawn
@@ -29,7 +29,7 @@ func NewProgress(w io.Writer, draw bool) *Progress {
 	return p
 }
 
-// Add makes the work under way larger by size, in bytes; a label that differs from the last one begins a new bar.
+// Add adds size bytes to the total; a new label starts a new bar.
 func (p *Progress) Add(label string, size int64) {
 	if p.out == nil {
 		return
@@ -48,7 +48,7 @@ func (p *Progress) Add(label string, size int64) {
 	p.bar.SetTotal(p.total, false)
 }
 
-// Set says how many bytes of the part called id are done.
+// Set records the number of bytes done of the part id.
 func (p *Progress) Set(id string, done int64) {
 	if p.out == nil {
 		return
