@@ -28,16 +28,16 @@ type Image struct {
 	MediaType string        `json:"mediaType"`
 	// Platforms are the images of the index, or the only image.
 	Platforms []PlatformImage `json:"platforms"`
-	// Layers are all layers in the order of the first image that has them, each once, or as often as it is in that
-	// image: one of the base can be there again on top of it.
+	// Layers are all layers in the order of the first image with them, without duplicates except those within one
+	// image: a layer of the base can be repeated on top of it.
 	Layers []Layer `json:"layers"`
 	Totals Totals  `json:"totals"`
-	// BaseServer is the server of the base that serves the image; empty where it is one that was put into it.
+	// BaseServer is the server of the base if it serves the image; empty if a server was added.
 	BaseServer string `json:"baseServer,omitempty"`
-	// Hidden are the catalogs and databases of a base that is an index itself. The image does not show them, but its
-	// lower layers, which are the base's, still have them.
+	// Hidden are the catalogs and databases of a base that is an index. They are hidden in the image, but remain in the
+	// layers of the base.
 	Hidden []string `json:"hiddenInBase,omitempty"`
-	// Composed says what became of the references of a composition, in their order.
+	// Composed reports how the references of a composition were used, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
 	known     *Known
@@ -73,29 +73,27 @@ type Layer struct {
 	Kind LayerKind `json:"kind"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
 	Packages []string `json:"packages,omitempty"`
-	// Key is a digest of all that the layer's bytes depend on, found without making them; empty if it was not looked
-	// for.
+	// Key is a digest of the inputs of the layer, computed without writing it; empty if it was not computed.
 	Key          digest.Digest `json:"key,omitempty"`
 	MediaType    string        `json:"mediaType"`
 	Digest       digest.Digest `json:"digest"`
 	DiffID       digest.Digest `json:"diffID"`
 	Size         int64         `json:"bytes"`
 	Uncompressed int64         `json:"uncompressed,omitempty"`
-	// Remembered is true for a layer that was not made for this image: an earlier build did.
+	// Remembered marks a layer from the cache of an earlier build.
 	Remembered bool `json:"-"`
 
 	// Content is the length of the catalogs in the layer, without caches.
 	Content int64 `json:"content,omitempty"`
-	// From is the image that the layer was taken from by its digest; empty for layers that were written, and the
-	// base's.
+	// From is the image that the layer was reused from by digest; empty for written layers and those of the base.
 	From string `json:"from,omitempty"`
 
 	dir    string      // where a bundle's layer has its files
-	remote *remoteBlob // where a layer is that was not written
+	remote *remoteBlob // the source of a reused layer
 	lender string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
-// LayerKind is what a layer is for.
+// LayerKind is the purpose of a layer.
 type LayerKind string
 
 // The kinds of layers.
@@ -105,13 +103,13 @@ const (
 	LayerReset    LayerKind = "reset"
 	LayerPackages LayerKind = "packages"
 	LayerDatabase LayerKind = "database"
-	// LayerCache is what a server has of the whole catalog besides what it has of each package.
+	// LayerCache is the part of a serve cache that belongs to the whole catalog.
 	LayerCache LayerKind = "cache"
 	// Those of a bundle.
 	LayerManifests LayerKind = "manifests"
 	LayerMetadata  LayerKind = "metadata"
 	LayerTests     LayerKind = "tests"
-	// LayerFiles is a layer of an image that is not thought out here. See [Assemble].
+	// LayerFiles is a layer of a custom image. See [Assemble].
 	LayerFiles LayerKind = "files"
 )
 
@@ -126,8 +124,8 @@ type Totals struct {
 // Manifest is the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
-// Close releases the base image, and what layers might still have been written from. The files of the layers stay if
-// their directory is the caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
+// Close releases the base image and the inputs of layers. The files of the layers stay if their directory is the
+// caller's ([Options.Dir]); those of an image that a [Builder] has built are removed.
 func (i *Image) Close() error {
 	err := i.release()
 	if i.work != nil {

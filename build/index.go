@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// DatabaseLabel is the label that says where in an image the index database is.
+// DatabaseLabel is the label with the path of the index database in an image.
 const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
 
 // databasePath is where an image has its index database.
@@ -19,7 +19,7 @@ const databasePath = "database/index.db"
 
 // IndexInput is the index database that goes into an image.
 type IndexInput struct {
-	// FS and Name say which file it is. It must not change until the image is built.
+	// FS and Name locate the file. It must not change until the image is built.
 	FS   fs.FS
 	Name string
 	// Packages are the packages that are in it, for the account of the image.

@@ -9,14 +9,14 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// passingAnnotations begin annotations about the very manifest that has them: when and from what it was built, and what
-// tools noted for themselves. They are not inherited.
+// passingAnnotations are prefixes of annotations about one manifest: its build time and source, and notes of tools.
+// They are not inherited.
 var passingAnnotations = [...]string{
 	v1.AnnotationBaseImageDigest, v1.AnnotationBaseImageName, v1.AnnotationCreated, v1.AnnotationRefName,
 	"com.docker.", "vnd.docker.", "containerd.io/", "io.containerd.", "io.buildah.", "io.podman.", "io.github.containers.", "dev.cosign", "dev.sigstore.",
 }
 
-// inheritable are the annotations that stay true of an image that is built from another.
+// inheritable are the annotations that stay valid in an image built from another.
 func inheritable(all map[string]string) map[string]string {
 	out := map[string]string{}
 next:

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// staleError is that of a layer which is not what it was remembered as. What was remembered is forgotten: another build
-// rebuilds it.
+// staleError reports a layer that differs from its cache record. The record is removed, and the next build writes the
+// layer.
 type staleError struct {
 	Layer     string
 	Was, Made digest.Digest
@@ -24,8 +24,8 @@ func (e *staleError) Error() string {
 		e.Layer, e.Was, e.Made)
 }
 
-// lazyLayer is a layer of which the digest is known and the bytes are only looked for when a destination asks: in the
-// cache, or by writing it. It is safe for concurrent use.
+// lazyLayer is a layer with a known digest. Its bytes are read from the cache, or written, only when a destination
+// needs them. It is safe for concurrent use.
 type lazyLayer struct {
 	part  part
 	o     layers.Options
@@ -82,6 +82,6 @@ func (l *lazyLayer) file(ctx context.Context) (string, bool) {
 	return path, ok
 }
 
-// NeedsInput is true for an image of which layers may have to be written when it is copied: what it was made from must
-// stay as it is until the image is closed.
+// NeedsInput reports whether layers may be written only when the image is copied: the input must then not change until
+// the image is closed.
 func (i *Image) NeedsInput() bool { return len(i.lazy) > 0 }

@@ -133,7 +133,7 @@ func indexType(f Format) string {
 // imageType is the media type of an image's manifest in a format.
 func imageType(f Format) string { return manifestType(indexType(f)) }
 
-// withLabels is the base's labels with others added, which win.
+// withLabels is the base's labels with others, which override them.
 func withLabels(base, add map[string]string) map[string]string {
 	out := maps.Clone(base)
 	if out == nil {

@@ -56,14 +56,14 @@ func (i *Image) mountable(o *Options) {
 	}
 }
 
-// maxRepositories is how many repositories are remembered of a layer.
+// maxRepositories is the maximum number of recorded repositories of a layer.
 const maxRepositories = 4
 
 // repositoriesNote is the key of the note of the repositories that have a layer.
 func repositoriesNote(d digest.Digest) digest.Digest { return noteKey("lenders 1", d.String()) }
 
-// repositories are the repositories to which a layer has been pushed, the latest first. They may have lost it: a
-// registry that is asked for it there then says no.
+// repositories are the repositories to which a layer has been pushed, the latest first. They may have deleted it:
+// mounting it then fails without harm.
 func (k *Known) repositories(d digest.Digest) []string {
 	if k == nil {
 		return nil

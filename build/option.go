@@ -16,8 +16,7 @@ import (
 // Option is an option of [New].
 type Option func(*Builder) error
 
-// WithPlatforms says which platforms the images are for, such as "linux/amd64" or "linux/arm64/v8"; several make an
-// index.
+// WithPlatforms sets the platforms of the images, such as "linux/amd64" or "linux/arm64/v8"; several make an index.
 func WithPlatforms(platforms ...string) Option {
 	return func(b *Builder) error {
 		b.platforms = nil
@@ -35,35 +34,35 @@ func WithPlatforms(platforms ...string) Option {
 	}
 }
 
-// WithBase puts an image below everything else. Its name is one that [images.ParseSource] reads.
+// WithBase sets the base image, by a name that [images.ParseSource] parses.
 func WithBase(name string) Option { return set(func(b *Builder) { b.base = name }) }
 
-// WithServer says what serves the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a
+// WithServer sets the server of the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a
 // file, which is for one platform only. Without it the base serves if it starts a server, and the embedded server does
 // otherwise. A program that was not built with embedded servers needs this option.
 func WithServer(server string) Option { return set(func(b *Builder) { b.server = server }) }
 
-// WithServeCaches says which serve caches are in the image, in place of the native one; none says that there are none.
+// WithServeCaches sets the serve caches of the image, by default the native one; without kinds there are none.
 func WithServeCaches(kinds ...ServeCache) Option { return set(func(b *Builder) { b.caches = kinds }) }
 
-// WithCacheDir remembers layers in a directory, which belongs to this user: an unchanged package is not packed again.
-// The command's is $XDG_CACHE_HOME/bindery.
+// WithCacheDir caches layers in a directory of this user: an unchanged package is not packed again. The command's is
+// $XDG_CACHE_HOME/bindery.
 func WithCacheDir(dir string) Option { return set(func(b *Builder) { b.cacheDir = dir }) }
 
-// WithTempDir says where files are that an image needs until it is closed, in place of the system's directory.
+// WithTempDir sets the directory of the temporary files of images, by default the system's.
 func WithTempDir(dir string) Option { return set(func(b *Builder) { b.tempDir = dir }) }
 
-// WithClient says how base images and previous images are read, in place of a client that uses what is configured on
-// the machine. It must be open until the images are closed.
+// WithClient sets the client that reads base images and previous images, by default one with the configuration of the
+// machine. It must be open until the images are closed.
 func WithClient(client *images.Client) Option { return set(func(b *Builder) { b.client = client }) }
 
-// WithPrevious keeps packages in the layers that they share in an earlier image, and lets its registry lend the layers.
+// WithPrevious keeps the grouping of packages into layers of an earlier image, and mounts layers from its repository.
 func WithPrevious(name string) Option { return set(func(b *Builder) { b.previous = name }) }
 
-// WithFormat says in which format manifests are, [FormatOCI] or [FormatDocker].
+// WithFormat sets the format of manifests, [FormatOCI] or [FormatDocker].
 func WithFormat(f Format) Option { return set(func(b *Builder) { b.o.Format = f }) }
 
-// WithCompression says how layers are compressed, see [Options].
+// WithCompression sets the compression of layers, see [Options].
 func WithCompression(c layers.Compression) Option {
 	return set(func(b *Builder) { b.o.Compression = c })
 }
@@ -84,10 +83,10 @@ func WithCreated(t time.Time) Option { return set(func(b *Builder) { b.o.Created
 // WithMaxLayers bounds the number of layers; packages share some where there are more of them.
 func WithMaxLayers(n int) Option { return set(func(b *Builder) { b.o.MaxLayers = n }) }
 
-// WithJobs says how many layers are written at a time, in place of one per processor.
+// WithJobs sets the number of layers written in parallel, by default one per processor.
 func WithJobs(n int) Option { return set(func(b *Builder) { b.o.Jobs = n }) }
 
-// WithWarn is called with what is noticed in the content of images, by one goroutine at a time for each image.
+// WithWarn sets a function for warnings about the content of images. It is called by one goroutine at a time per image.
 func WithWarn(warn func(string)) Option { return set(func(b *Builder) { b.o.Warn = warn }) }
 
 // set is an option that cannot fail.

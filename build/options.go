@@ -13,73 +13,73 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Options say how an image is built. Dir is required; the zero value of everything else is useful.
+// Options configure a build. Dir is required; the zero value of everything else is useful.
 type Options struct {
 	// Dir is a private directory for the files of the layers. It must exist until the image has been copied; an
 	// images.Workspace is made for this.
 	Dir string
 	// Format is OCI if empty.
 	Format Format
-	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format knows gzip only.
+	// Compression is gzip if empty, and can be [CompressionAuto]. Docker's format supports gzip only.
 	Compression layers.Compression
-	// Base is the base image; nil means an empty root. System says how to reach it.
+	// Base is the base image; nil means an empty root. System configures access to it.
 	Base   types.ImageReference
 	System *types.SystemContext
 	// Servers are the server programs, one for each platform of the image. Without one the image is for Platform and
-	// needs a base that has a server, or a cluster that brings its own.
+	// needs a base with a server, or a cluster that provides one.
 	Servers []Server
-	// ServerLayers, unless nil, has the layers of the servers that other images have already.
+	// ServerLayers, unless nil, has finished layers of servers.
 	ServerLayers *ServerLayers
 	// Platform is that of an image without servers; linux/amd64 if empty. Platforms are several of them.
 	Platform  v1.Platform
 	Platforms []v1.Platform
-	// ServerOf, unless nil, leaves serving to the base: if the base's own server serves on each of Platforms (its
-	// configuration starts a program called opm), the image gets no other one and no cache, which that server would not
-	// know. Otherwise it is called for the server of each of Platforms. Servers must be empty then.
+	// ServerOf, unless nil, prefers the server of the base: if the base's configuration starts a program called opm on
+	// each of Platforms, the image gets no other server, and no cache, which that server would not support. Otherwise
+	// ServerOf is called for the server of each of Platforms. Servers must be empty then.
 	ServerOf func(v1.Platform) (Server, error)
-	// BaseServer says that the base has a server at /bin/opm, whatever its configuration starts.
+	// BaseServer declares that the base has a server at /bin/opm, regardless of its configuration.
 	BaseServer bool
-	// Labels and Annotations are added to those of the base and of the catalog, and win over them.
+	// Labels and Annotations override those of the base and of the catalog.
 	Labels      map[string]string
 	Annotations map[string]string
 	// Source, unless nil, describes the image that this one is built from. Its labels, and the annotations that stay
-	// true, are inherited, those of each platform by the image for that platform. They win over the base's; what the
-	// image says of its catalog, Labels and Annotations win over them.
+	// true, are inherited, those of each platform by the image for that platform. They override those of the base.
+	// Labels about the catalog, Labels and Annotations override them.
 	Source *images.Description
-	// Previous, unless nil, is what an earlier image says. Its division of the packages into layers is kept as far as
-	// it fits, and a registry can lend its layers.
+	// Previous, unless nil, describes an earlier image. Its grouping of packages into layers is kept as far as
+	// possible, and its layers can be mounted.
 	Previous *Previous
 	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always
-	// have the latter: the layers of another day are the same.
+	// have the latter, so that layers do not depend on the day of the build.
 	Created time.Time
-	// MaxLayers is the most layers that the image may have, base included; 100 if zero.
+	// MaxLayers is the maximum number of layers, including the base; 100 if zero.
 	MaxLayers int
-	// Jobs is how many layers are written at a time; one per processor if zero.
+	// Jobs is the number of layers written in parallel; one per processor if zero.
 	Jobs int
-	// Cache makes the server's ready-to-serve form of one package, a file in /cache; nil puts none into the image. It
-	// is called concurrently for different packages and must be a pure function.
+	// Cache returns the serve cache of one package, a file in /cache; nil means no cache. It is called concurrently for
+	// different packages and must be a pure function.
 	Cache func(PackageCatalog) (CacheFile, error)
-	// Extra are caches for other servers than the image's own.
+	// Extra are caches for servers other than that of the image.
 	Extra []ExtraCache
-	// CacheID identifies all that Cache's files depend on besides the catalog: which form, which program wrote them.
-	// Layers with a Cache that has none are neither remembered nor known again.
+	// CacheID identifies the inputs of Cache other than the catalog: the format and the program. Without it, layers
+	// with a Cache are not cached.
 	CacheID string
-	// Known, unless nil, has layers of earlier builds. What the image is made from must then stay as it is until the
-	// image is closed, see [Image.NeedsInput].
+	// Known, unless nil, has layers of earlier builds. The input must then not change until the image is closed, see
+	// [Image.NeedsInput].
 	Known *Known
-	// Warn, unless nil, is called with what is noticed in the content of layers, by one goroutine.
+	// Warn, unless nil, is called with warnings about the content of layers, by one goroutine.
 	Warn func(string)
-	// Events, unless nil, is called with each layer that has been written or is known, by one goroutine at a time.
+	// Events, unless nil, is called with each layer that was written or found in the cache, by one goroutine at a time.
 	Events func(Layer)
 
 	purpose purpose
-	program string // what serves, in the image
+	program string // the server program in the image
 }
 
-// defaultMaxLayers stays below what container engines can mount.
+// defaultMaxLayers stays below the limit of container engines.
 const defaultMaxLayers = 100
 
-// normalize fills in defaults and refuses what does not go together, before any work is done.
+// normalize sets defaults and refuses contradictory options, before any work.
 func (o *Options) normalize() error {
 	if o.Dir == "" {
 		return errors.New("no directory for the layers")

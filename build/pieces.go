@@ -11,24 +11,24 @@ import (
 // roughly in bytes, without the manifests that are not looked at.
 const heldWeight = 8 << 20
 
-// verdict is what is known of a package after all files have been gone through once. Its zero value stands for a
-// package with nothing that could be wrong.
+// verdict is the state of a package after the first pass over all files. Its zero value is a package without anything
+// to validate.
 type verdict int
 
 const (
 	isValid   verdict = iota + 1 // unless it is split
 	isInvalid                    // unless it is split
-	isSplit                      // more of its blobs came by when those before had been let go of
+	isSplit                      // more of its blobs appeared after the earlier ones had been released
 )
 
-// pieces validates packages while their blobs come by. It lets go of packages when there is too much of them in memory:
-// usually all blobs of a package stand together, so that these are whole. Of the others only the fact that they are
-// split is known. Whether a package is valid depends on no other one, and on no blobs of schemas that are not known.
+// pieces validates packages in a stream of blobs. It releases packages when they take too much memory: the blobs of a
+// package are usually adjacent, so that the package is complete by then. Otherwise it is marked as split. The validity
+// of a package does not depend on other packages or on blobs of unknown schemas.
 type pieces struct {
 	limit    int
 	held     map[string]*declcfg.Catalog
 	weight   int
-	last     string // package that came by
+	last     string // the latest package
 	verdicts map[string]verdict
 }
 
@@ -59,7 +59,7 @@ func (p *pieces) add(b declcfg.Blob) {
 	p.weight += blobWeight(b)
 }
 
-// letGo validates what is held and lets go of it.
+// letGo validates the held packages and releases them.
 func (p *pieces) letGo() {
 	for pkg, c := range p.held {
 		p.verdicts[pkg] = isValid
@@ -71,7 +71,7 @@ func (p *pieces) letGo() {
 	p.weight = 0
 }
 
-// blobWeight is roughly how many bytes of memory a blob takes.
+// blobWeight is the approximate memory of a blob in bytes.
 func blobWeight(b declcfg.Blob) int {
 	n := 500
 	properties := func(ps []declcfg.Property) {
@@ -113,7 +113,7 @@ func blobWeight(b declcfg.Blob) int {
 	return n
 }
 
-// first goes through files for the first time: it finds out their packages and whether these are valid.
+// first is the first pass over files: it determines their packages and validates them.
 func (r *reading) first(which []int) (map[string]verdict, error) {
 	p := newPieces(r.held)
 	of := make([]map[string]bool, len(r.files))
@@ -137,9 +137,8 @@ func (r *reading) first(which []int) (map[string]verdict, error) {
 	return p.verdicts, nil
 }
 
-// second goes through the files of some packages again, and validates these. A file that many of them have is gone
-// through once for each part of them that is validated together: there are as many parts as make that no more than
-// twice the work.
+// second is the second pass over the files of some packages, and validates these in parts. A file is read once per part
+// that shares it: the number of parts is bounded so that this is at most twice the work.
 func (r *reading) second(packages []string, in map[string][]int) error {
 	for _, part := range r.parts(packages, in) {
 		wanted := map[string]bool{}
@@ -170,7 +169,7 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 // perhaps a fifth of it.
 const partBytes = 64 << 20
 
-// parts divides packages into those that are read a second time together.
+// parts groups packages for the second pass.
 func (r *reading) parts(packages []string, in map[string][]int) [][]string {
 	uses := map[int]int64{}
 	for _, pkg := range packages {
@@ -192,7 +191,7 @@ func (r *reading) parts(packages []string, in map[string][]int) [][]string {
 		}
 		return [][]string{packages}
 	}
-	// By the bytes that are a package's own, or its share of a file.
+	// By the bytes of a package, or its share of a shared file.
 	var out [][]string
 	var part []string
 	var size int64

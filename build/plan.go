@@ -24,8 +24,7 @@ type content struct {
 	pkg     string
 	entries []layers.Entry
 
-	// Of a composition: the reference that it comes from, the layer that has it already, and one that has it if it is
-	// the same as that which is made of the entries.
+	// Of a composition: its reference, its stacked layer, and the layer to compare with the rebuilt one.
 	of             *composed
 	stacked, proof *Layer
 }
@@ -44,11 +43,11 @@ type planner struct {
 	s       *blobSpool
 	at      *places
 	changed map[string]bool // packages that are not taken from files
-	private bool            // files are copied to the spool: fsys goes away before they are needed
+	private bool            // files are copied to the spool, because fsys is closed before they are needed
 	entries map[string][]layers.Entry
 }
 
-// files adds files of a catalog directory. A file of one package goes in as it is; one of several is split.
+// files adds files of a catalog directory. A file of one package is used unchanged; one of several is split.
 func (p *planner) files(ctx context.Context, files []File) error {
 	for _, f := range inOrderOfPlacing(files) {
 		if !slices.ContainsFunc(f.Packages, func(pkg string) bool { return !p.changed[pkg] }) {
@@ -86,7 +85,7 @@ func (p *planner) files(ctx context.Context, files []File) error {
 	return nil
 }
 
-// inOrderOfPlacing puts the files first that keep their names, so that none of those has to give way to one that moves.
+// inOrderOfPlacing sorts files that keep their names first, so that moved files cannot take these names.
 func inOrderOfPlacing(files []File) []File {
 	sorted := slices.Clone(files)
 	slices.SortFunc(sorted, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -103,8 +102,8 @@ func inOrderOfPlacing(files []File) []File {
 	return sorted
 }
 
-// split writes the blobs of a file to the spool, each in the format of the file, and says where those of each package
-// are. Blobs of some packages are passed over. It holds one document at a time.
+// split writes the blobs of a file to the spool, each in the format of the file, and returns the spans of each package.
+// Blobs of some packages are skipped. It holds one document at a time.
 func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without map[string]bool) (_ map[string][]spool.Span, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -144,7 +143,7 @@ func split(ctx context.Context, fsys fs.FS, name string, s *blobSpool, without m
 	}
 }
 
-// blobs writes a catalog in motion to the spool and adds it, one file for each package.
+// blobs writes a stream of blobs to the spool and adds it, one file per package.
 func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error], format func(pkg string) declcfg.Format) error {
 	spans := map[string][]spool.Span{}
 	for b, err := range blobs {
@@ -169,8 +168,8 @@ func (p *planner) blobs(ctx context.Context, blobs iter.Seq2[declcfg.Blob, error
 	return nil
 }
 
-// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must not
-// depend on anything that the image does not show.
+// sortedContents checks the names of the packages and sorts by them, and the files of each by theirs: a cache must
+// depend only on the visible content of the image.
 func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 	var all []content
 	var err error

@@ -13,20 +13,20 @@ type Planned struct {
 	Totals PlannedTotals  `json:"totals"`
 }
 
-// PlannedLayer is a layer to be.
+// PlannedLayer is a layer of a plan.
 type PlannedLayer struct {
 	Kind LayerKind `json:"kind"`
-	// Platform is the only one that has the layer, in the form OS/ARCHITECTURE; empty if all of them have it.
+	// Platform is the only platform with the layer, in the form OS/ARCHITECTURE; empty if all have it.
 	Platform string `json:"platform,omitempty"`
 	// Packages are the packages whose catalogs are in the layer, sorted.
 	Packages []string `json:"packages,omitempty"`
-	// Size is how many compressed bytes a layer of a base has. Uncompressed are the bytes of the files of another
-	// layer, without the caches, which are made when the layer is written.
+	// Size is the compressed size of a base layer. Uncompressed is the size of the files of another layer, without the
+	// caches, which are built when the layer is written.
 	Size         int64 `json:"bytes,omitempty"`
 	Uncompressed int64 `json:"uncompressed,omitempty"`
 }
 
-// PlannedTotals sum up the layers to be.
+// PlannedTotals are the totals of a plan.
 type PlannedTotals struct {
 	// Layers are those of the platform that has most of them.
 	Layers       int   `json:"layers"`
@@ -34,8 +34,8 @@ type PlannedTotals struct {
 	Uncompressed int64 `json:"uncompressed"`
 }
 
-// Plan determines which layers [Catalog] would write. Of the base it reads what every build reads first, and it writes
-// nothing but temporary files in o.Dir.
+// Plan determines which layers [Catalog] would write. It reads the manifest and the configuration of the base, and
+// writes only temporary files in o.Dir.
 func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err error) {
 	var s *blobSpool
 	content, err := in.parts(ctx, &o, &s)

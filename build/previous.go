@@ -13,12 +13,12 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ReadPrevious reads what an image says about its layers, for all platforms and in all compressions: a registry can
-// lend the layers of each. It is nil if there is no such image.
+// ReadPrevious reads the layer annotations of an image, for all platforms and in all compressions: the layers of each
+// can be mounted. It returns nil if the image does not exist.
 func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
 	found, err := client.Survey(ctx, name)
 	if err != nil {
-		// The first build of all has no previous one, and no reason to fail.
+		// The very first build has no previous image, which is not an error.
 		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
 			return nil, nil
 		}
@@ -32,13 +32,12 @@ func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *P
 	return PreviousOf(all...), nil
 }
 
-// PreviousOf reads what an image says about its layers: the same image for several platforms and in several
-// compressions, as many as are of interest. Only manifests and configurations are looked at. What annotations say that
-// cannot be is passed over; an image without annotations, one of the docker format or of another program, has no groups
-// and no layers.
+// PreviousOf reads the layer annotations of an image for one or more platforms and compressions. Only manifests and
+// configurations are read. Invalid annotations are ignored; an image without annotations, of the docker format or of
+// another program, has no groups and no layers.
 //
-// Anyone who can write the image can write its annotations: the groups only say what shares a layer, but the layers are
-// what the writer claims were built of the contents with these keys.
+// Anyone who can write the image can write its annotations: groups only determine which packages share a layer, but the
+// keys of layers are claims of the writer.
 func PreviousOf(of ...*images.Image) *Previous {
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}}
 	for _, img := range of {
@@ -65,8 +64,8 @@ func PreviousOf(of ...*images.Image) *Previous {
 	return p
 }
 
-// annotatedPackages are the packages of a layer, sorted, those with impossible names left out. A layer of packages that
-// names none has the blobs of no package.
+// annotatedPackages are the packages of a layer, sorted, without invalid names. A package layer without names has the
+// blobs without a package.
 func annotatedPackages(d v1.Descriptor) []string {
 	text, ok := d.Annotations[AnnotationPackages]
 	if !ok {
@@ -82,7 +81,7 @@ func annotatedPackages(d v1.Descriptor) []string {
 	return slices.Compact(g)
 }
 
-// addLayer keeps a layer whose annotations have its key.
+// addLayer records a layer with a key in its annotations.
 func (p *Previous) addLayer(d v1.Descriptor, diffID digest.Digest) {
 	key, err := digest.Parse(d.Annotations[AnnotationKey])
 	if err != nil {

@@ -16,25 +16,24 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ReadOptions say how [ReadCatalog] reads.
+// ReadOptions configure [ReadCatalog].
 type ReadOptions struct {
-	// Jobs is how many files are read at a time; one per processor if zero.
+	// Jobs is the number of files read in parallel; one per processor if zero.
 	Jobs int
-	// Warn, unless nil, is called with what is accepted but surely not meant. It may be called from several goroutines.
+	// Warn, unless nil, is called with warnings about probable mistakes. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 	// Dir, unless empty, is the directory that the catalog is in, see [declcfg.LoadOptions].
 	Dir string
-	// Known, unless nil, remembers which files and packages have been found to be valid.
+	// Known, unless nil, caches which files and packages are valid.
 	Known *Known
-	// Program identifies the program that validates: what another one has found is not believed. Nothing is remembered
-	// if it is empty.
+	// Program identifies the validating program: results of other programs are ignored. Nothing is cached if it is
+	// empty.
 	Program string
 }
 
-// ReadCatalog validates the catalog in a directory and returns which files it consists of. The answer does not depend
-// on what is known, nor do the error and the warnings; but packages of which all files are known, and were valid, are
-// neither parsed nor validated. A valid catalog is never in memory as a whole, unless the blobs of its packages are all
-// mixed up; see [pieces].
+// ReadCatalog validates the catalog in a directory and returns its files. The result, the error and the warnings do not
+// depend on the cache, but packages whose files are all known to be valid are neither parsed nor validated. A valid
+// catalog is never in memory as a whole unless the blobs of its packages are interleaved; see [pieces].
 func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	files, err := readInPieces(ctx, fsys, o, heldWeight)
 	if !errors.Is(err, errReadAll) {
@@ -43,7 +42,7 @@ func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error)
 	return readWhole(ctx, fsys, o)
 }
 
-// readWhole reads and validates the catalog as a whole, to report everything that is wrong with it.
+// readWhole reads and validates the catalog as a whole, to report all problems.
 func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	c, err := declcfg.Load(ctx, fsys, declcfg.LoadOptions{Dir: o.Dir, Skeleton: true, Jobs: o.Jobs, Warn: o.Warn})
 	if err != nil {
@@ -55,11 +54,11 @@ func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	return FilesOf(c)
 }
 
-// errReadAll says that the whole catalog has to be read, to find out what is to be said about it.
+// errReadAll reports that the whole catalog must be read to collect all problems and warnings.
 var errReadAll = errors.New("the whole catalog has to be read")
 
-// maxWarned is how many warnings are held back until all is known to be valid. Of a catalog with more they are reported
-// while it is read as a whole.
+// maxWarned is the maximum number of warnings held until the catalog is known to be valid. A catalog with more is read
+// as a whole.
 const maxWarned = 10_000
 
 // reading is one run of [readInPieces].
@@ -67,7 +66,7 @@ type reading struct {
 	ctx   context.Context
 	fsys  fs.FS
 	o     ReadOptions
-	held  int          // bytes of blobs that may wait for more of their packages
+	held  int          // memory limit in bytes of incomplete packages
 	files []sourceFile // by name
 	index map[string]int
 
@@ -90,10 +89,10 @@ type warning struct {
 	text string
 }
 
-// remembers is true if what is found out is kept from one reading to the next.
+// remembers reports whether results are cached.
 func (r *reading) remembers() bool { return r.o.Known != nil && r.o.Program != "" }
 
-// readInPieces reads what is not known. It fails with errReadAll where it cannot vouch for the outcome being that of
+// readInPieces reads the files that are not cached. It fails with errReadAll if the result might differ from that of
 // reading everything.
 func readInPieces(ctx context.Context, fsys fs.FS, o ReadOptions, held int) ([]File, error) {
 	r := &reading{ctx: ctx, fsys: fsys, o: o, held: held, index: map[string]int{}}
@@ -160,8 +159,7 @@ func (r *reading) packages() map[string][]int {
 	return out
 }
 
-// walk hands over the blobs of files. What it reads has the digests of the files; where there is none yet, it becomes
-// that.
+// walk yields the blobs of files. It compares the digests of the files, and sets missing ones.
 func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) error {
 	if len(which) == 0 {
 		return nil
@@ -200,7 +198,7 @@ func (r *reading) walk(which []int, fn func(*sourceFile, declcfg.Blob) error) er
 	return nil
 }
 
-// note takes note of a warning. Those of a file that is read a second time are noted already.
+// note records a warning, except in the second pass, which repeats those of the first.
 func (r *reading) note(at declcfg.Position, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,7 +212,7 @@ func (r *reading) note(at declcfg.Position, text string) {
 	}
 }
 
-// warn reports what was noticed, in the order of the files.
+// warn reports the recorded warnings, in the order of the files.
 func (r *reading) warn() {
 	if r.o.Warn == nil {
 		return
@@ -227,7 +225,7 @@ func (r *reading) warn() {
 	}
 }
 
-// answer is what the caller gets: files without blobs are not part of a catalog.
+// answer is the result: files without blobs are not part of a catalog.
 func (r *reading) answer() []File {
 	var out []File
 	for _, f := range r.files {

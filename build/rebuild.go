@@ -6,9 +6,9 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PackagesLayer is the layer that [Catalog] makes of the files of some packages and their caches. The names of the files are
-// those in the image, below configs. It is for proving that a layer of an image is this one; of the options those about
-// caches count.
+// PackagesLayer is the layer that [Catalog] builds from the files of packages and their caches. The names of the files
+// are those in the image, below configs. It serves to verify a layer of an image. Only the options about caches are
+// used.
 func PackagesLayer(files map[string][]layers.Entry, o Options) (layers.Layer, error) {
 	contents, err := sortedContents(files)
 	if err != nil {
@@ -20,8 +20,8 @@ func PackagesLayer(files map[string][]layers.Entry, o Options) (layers.Layer, er
 	return packagesPart(&o, contents).layer, nil
 }
 
-// emptyCatalog is the layer of a catalog without packages: the directory must be there all the same, as the server and others
-// look for it.
+// emptyCatalog is the layer of a catalog without packages: the directory must exist, because the server and other
+// clients look for it.
 func emptyCatalog() layers.Layer {
 	return layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// indexLabels are the labels by which an image says that it is an index, and where its catalog or database is.
+// indexLabels are the labels that mark an index image and contain the path of its catalog or database.
 var indexLabels = [...]string{ConfigsLabel, DatabaseLabel}
 
 // hidden are the places of the catalogs and databases that a base has, relative to its root, by their labels.
@@ -32,7 +32,7 @@ func (b *base) hidden() (map[string]string, error) {
 	return out, nil
 }
 
-// holdsServer is true for what leads to the server's files: hiding it would hide them.
+// holdsServer reports whether hiding a path would hide the server's files.
 func holdsServer(name string) bool {
 	for _, p := range [...]string{serverPath, probePath, nsswitchPath, "tmp"} {
 		if p == name || strings.HasPrefix(p, name+"/") {
@@ -42,10 +42,9 @@ func holdsServer(name string) bool {
 	return false
 }
 
-// reset hides the catalogs and databases that bases have already. A catalog together with the new one would be a third,
-// and a server that insists on a cache without foreign packages would not start with the base's. The image's own file
-// needs no hiding of what was in its place. The second result are the places; the part has no entries if there is
-// nothing to hide.
+// reset hides the catalogs and databases of bases. Otherwise the base's catalog would mix with the new one, and a
+// server that checks its cache would not start with the base's. A file that the image replaces need not be hidden. The
+// second result is the hidden paths; the part has no entries if there are none.
 //
 // A directory is hidden by a marker inside it, and not by a whiteout beside it: catalogd drops every entry outside the
 // directory of the catalog before it applies whiteouts, so a whiteout beside it has no effect there.
@@ -77,7 +76,7 @@ func reset(bases []*base, own string) (part, []string, error) {
 	slices.Sort(all)
 	p := part{kind: LayerReset, layer: layers.Layer{Name: "reset"}}
 	for _, name := range slices.Sorted(maps.Keys(directory)) {
-		// What lies in a directory that is hidden is hidden with it.
+		// A hidden directory hides its content.
 		if name == own || within(name, directory) {
 			continue
 		}

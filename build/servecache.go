@@ -22,8 +22,8 @@ const (
 	ServeCachePogreb ServeCache = "opm-pogreb"
 )
 
-// SetServeCaches makes the serve caches of these kinds part of the image. Without any the server reads the catalog when
-// it starts.
+// SetServeCaches adds serve caches of these kinds to the image. Without any the server reads the catalog when it
+// starts.
 func (o *Options) SetServeCaches(kinds ...ServeCache) error {
 	o.Cache, o.Extra = nil, nil
 	for _, k := range kinds {
@@ -43,8 +43,8 @@ func (o *Options) SetServeCaches(kinds ...ServeCache) error {
 	return o.checkExtra()
 }
 
-// nativeCache is the cache file that the server in the image finds beside the catalog. It names the files that it was
-// made from: the server uses it only as long as they are unchanged.
+// nativeCache is the cache file of the server in the image. It names its source files: the server uses it only while
+// they are unchanged.
 func nativeCache(c PackageCatalog) (CacheFile, error) {
 	sources := make([]serve.SourceFile, len(c.Sources))
 	for i, s := range c.Sources {
@@ -59,14 +59,14 @@ func nativeCache(c PackageCatalog) (CacheFile, error) {
 	return CacheFile{Name: serve.CacheFileName(c.Package), Content: content, Notices: notices}, err
 }
 
-// JSONCache is what the layers of packages hold of [ServeCacheJSON].
+// JSONCache is the part of [ServeCacheJSON] in package layers.
 func JSONCache() ExtraCache {
 	return ExtraCache{ID: opmcache.JSONID, Dir: opmcache.Dir, Package: func(c PackageCatalog) ([]layers.Entry, error) {
 		return opmcache.JSONEntries(c.Catalog)
 	}}
 }
 
-// opmTop fits a function of package opmcache into [ExtraCache].
+// opmTop adapts a function of package opmcache to [ExtraCache].
 func opmTop(top func(context.Context, string, []opmcache.Package) ([]layers.Entry, error)) func(context.Context, WholeCatalog) ([]layers.Entry, error) {
 	return func(ctx context.Context, w WholeCatalog) ([]layers.Entry, error) {
 		all := make([]opmcache.Package, len(w.Packages))

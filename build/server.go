@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Server is the program that serves a catalog image of one platform. Make it with [ServerFile], [ServerStream] or
+// Server is the program that serves a catalog image of one platform. Create it with [ServerFile], [ServerStream] or
 // [ServerBytes].
 type Server struct {
 	Platform v1.Platform
@@ -29,7 +29,7 @@ type Server struct {
 	finished []layers.Finished
 }
 
-// programSum is the digest of a program, once it has been needed: several images may have the same server.
+// programSum is the digest of a program, computed once: several images may share the server.
 type programSum struct {
 	mu  sync.Mutex
 	sum digest.Digest
@@ -53,14 +53,14 @@ func (s Server) hashed(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// The names of what is in the layer of the server.
+// The names of the entries of the server layer.
 const (
 	serverPath   = "bin/opm"
 	probePath    = "bin/grpc_health_probe"
 	nsswitchPath = "etc/nsswitch.conf"
 )
 
-// nsswitch makes the hosts file win over DNS, also with C libraries that need a configuration.
+// nsswitch gives the hosts file precedence over DNS for C libraries that need a configuration.
 const nsswitch = "hosts: files dns\n"
 
 // ServerFile is the program in a file. It must be a static ELF program for the platform, and must not change until the
@@ -152,7 +152,7 @@ func readHead(open func() (io.ReadCloser, error), size int64) (_ []byte, err err
 	return head, nil
 }
 
-// machines are the architectures that images of servers are made for.
+// machines are the supported architectures of servers.
 var machines = map[string]struct {
 	machine elf.Machine
 	class   elf.Class
@@ -165,7 +165,7 @@ var machines = map[string]struct {
 	"riscv64": {elf.EM_RISCV, elf.ELFCLASS64, elf.ELFDATA2LSB},
 }
 
-// checkProgram refuses what would not run on the platform in an image that has nothing but the program.
+// checkProgram refuses a program that cannot run on the platform in an image without other files.
 func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 	want, known := machines[p.Architecture]
 	if p.OS != "linux" || !known {

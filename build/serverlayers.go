@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// ServerLayers keeps the layers of servers for many images with the same servers: each is compressed once. It is safe
-// for concurrent use. The servers of a platform must be the same program in all builds that share it.
+// ServerLayers caches the layers of servers for images with the same servers: each is compressed once. It is safe for
+// concurrent use. The servers of a platform must be the same program in all builds that share it.
 type ServerLayers struct {
 	store *layers.Store
 

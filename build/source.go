@@ -62,7 +62,7 @@ func (*Image) NewImageDestination(context.Context, *types.SystemContext) (types.
 	return nil, errors.New("an assembled image cannot be written to")
 }
 
-// DeleteImage fails: an assembled image is nowhere.
+// DeleteImage fails: an assembled image is not stored.
 func (*Image) DeleteImage(context.Context, *types.SystemContext) error {
 	return errors.New("an assembled image cannot be deleted")
 }
@@ -72,7 +72,7 @@ type source struct{ image *Image }
 
 func (s source) Reference() types.ImageReference { return s.image }
 
-// Close does nothing: what is open belongs to the image.
+// Close does nothing: open files belong to the image.
 func (source) Close() error { return nil }
 
 func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
@@ -88,8 +88,8 @@ func (s source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte,
 
 func (source) HasThreadSafeGetBlob() bool { return true }
 
-// GetBlob opens a configuration, a layer's file, or a layer that is looked for, written, or fetched from the base or
-// another image only now.
+// GetBlob opens a configuration or a layer. A layer may be written, or fetched from the base or another image, only at
+// this point.
 func (s source) GetBlob(ctx context.Context, info types.BlobInfo, cache types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if config, ok := s.image.configs[info.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(config)), int64(len(config)), nil

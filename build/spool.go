@@ -12,8 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// blobSpool holds catalogs that do not lie in files of their own: the length of a file must be known before its first byte
-// can go into a layer.
+// blobSpool stores the files of streamed catalogs: a layer needs the length of a file before its first byte.
 type blobSpool struct{ *spool.Spool }
 
 func newSpool(dir string) *blobSpool { return &blobSpool{spool.New(dir, 0)} }
@@ -73,8 +72,8 @@ func spoolContent(ctx context.Context, s *spool.Spool, e layers.Entry) (_ spool.
 	return at, err
 }
 
-// entrySpool keeps the contents of files that were made in memory until they are written into their layer: the caches of
-// all packages that share a layer can be larger than memory should be.
+// entrySpool stores generated files until their layer is written: the caches of all packages of a layer can be too
+// large for memory.
 type entrySpool struct {
 	s      *spool.Spool
 	unread atomic.Int64 // files

@@ -89,7 +89,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 	return s, nil
 }
 
-// stackedLayer reads what the manifest says about a layer of packages. held are the packages of other layers.
+// stackedLayer reads the annotations of a package layer. held are the packages of other layers.
 func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error) {
 	d := img.Layers[n]
 	l := Layer{
@@ -119,7 +119,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 		}
 		held[p] = true
 	}
-	// What is not true of these two makes a worse layout, and never another catalog.
+	// Wrong values of these two only affect the division into layers, not the catalog.
 	if key := digest.Digest(d.Annotations[AnnotationKey]); key.Validate() == nil {
 		l.Key = key
 	}
@@ -129,13 +129,13 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	return l, nil
 }
 
-// fits reports whether the layers can stand in an image with the options; an error says why not. only says that they
-// must have the options' compression.
+// fits reports whether the layers can be stacked in an image with the options; the error is the reason why not. only
+// requires the compression of the options.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:
 		return errors.New("the image has each layer in two compressions")
-	case len(o.Extra) > 0: // what is in the layers is seen when they are read
+	case len(o.Extra) > 0: // the content is checked when it is read
 	case s.Cached && o.Cache == nil:
 		return errors.New("its layers have a serve cache, but the image must have none")
 	case !s.Cached && o.Cache != nil:

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// WriteCatalog writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes. The
-// target must not exist, or be an empty directory; it appears whole or not at all.
+// WriteCatalog writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes.
+// The target must not exist, or be an empty directory; it is created completely or not at all.
 func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err error) {
 	if err := in.check(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err erro
 	return d.Commit()
 }
 
-// writeContents writes files into an empty directory of our own, and brings them to the disk.
+// writeContents writes and syncs files in an empty private directory.
 func writeContents(ctx context.Context, dir string, contents []content) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func writeContents(ctx context.Context, dir string, contents []content) (err err
 	return atomicfs.SyncDir(dir)
 }
 
-// writeEntry writes one file, which must not be there.
+// writeEntry writes one file, which must not exist.
 func writeEntry(ctx context.Context, root *os.Root, name string, e layers.Entry) (err error) {
 	from, err := e.Open()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// MaxBundleImage is how many bytes the layers of a bundle image may have together, uncompressed, unless somebody says
+// MaxBundleImage is how many bytes the layers of a bundle image may have together, uncompressed, unless the caller sets
 // otherwise ([images.Limits]).
 const MaxBundleImage = 256 << 20
 

@@ -6,8 +6,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Describe returns for which platforms an image is, and what its labels are. A name that is no full name of an image is
-// refused, as in [Reference]. Errors are a [*ReferenceError].
+// Describe returns the platforms and the labels of an image. A name that is no full name of an image is refused, as in
+// [Reference]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
 	if err := checkName(ref); err != nil {
 		return nil, &ReferenceError{ref, err}

@@ -85,7 +85,7 @@ func loops(n parse.Node) bool {
 	return false
 }
 
-// referenceText takes what is no longer than a reference may be.
+// referenceText is a buffer limited to the maximum length of a reference.
 type referenceText struct{ strings.Builder }
 
 func (r *referenceText) Write(p []byte) (int, error) {

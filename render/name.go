@@ -11,9 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// NameError is about a reference that names nothing on the disk and is no full name of an image either. Most are
-// misspelled paths: a short name such as "catalog" or "acme/catalog" is not looked for in any registry. It wraps the
-// error of a missing file.
+// NameError reports a reference that is neither a local path nor a full image name. Most are misspelled paths: a short
+// name such as "catalog" or "acme/catalog" is not looked for in any registry. It wraps the error of a missing file.
 type NameError struct {
 	Reference string
 	// Reason is what is wrong with it as the name of an image.

@@ -100,7 +100,7 @@ func (o *Options) allowed(k Kind) error {
 	return fmt.Errorf("cannot render %s: %w", k, ErrNotAllowed)
 }
 
-// ErrFileType is what is wrong with a file that is no database.
+// ErrFileType reports a file that is not a database.
 var ErrFileType = errors.New("unsupported file type")
 
 // imageTransports are the prefixes that say that a reference is an image, whatever is on disk.

@@ -44,7 +44,7 @@ const (
 type pushed struct {
 	series
 	grown []int64 // bytes that are new in the registry with each catalog
-	sent  int64   // bytes of blobs and manifests that were sent, as the program tells it
+	sent  int64   // bytes of blobs and manifests that were sent, as reported by the program
 	cpu   float64 // seconds
 }
 

@@ -18,7 +18,7 @@ var bare = []string{"--server", "none", "--cache", "none"}
 
 func (b *bench) layout() string { return filepath.Join(b.dir, "layout") }
 
-// build is the command that makes an image of the catalog anew: what earlier runs left in the cache of layers is not used.
+// build is the command that builds an image of the catalog without the layer cache.
 func (b *bench) build(catalog, compression string, flags ...string) command {
 	args := append([]string{b.bindery, "-q", "build", "catalog", catalog, "-t", "localhost/bench/catalog:v1",
 		"--output", "oci:" + b.layout() + ":v1", "--compression", compression, "--no-cache"}, flags...)

@@ -3,7 +3,7 @@
 //
 //	hack/bench.sh [-runs N] [-json FILE] [-only WORD]
 //
-// docs/performance.md tells what is measured and how the reference is found.
+// docs/performance.md describes what is measured and how the reference is found.
 package main
 
 import (

@@ -68,7 +68,7 @@ func (b *bench) gzipOf(ctx context.Context, input string) error {
 	return nil
 }
 
-// crowded tells when a process of one thread had to wait for the processor.
+// crowded reports whether a single-threaded process had to wait for the processor.
 func crowded(s sample) string {
 	if s.CPU > 0.1 && s.Wall > 1.15*s.CPU {
 		return " - other work runs on this machine: trust CPU ratios, not walls"

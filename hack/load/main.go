@@ -1,7 +1,7 @@
 // Command load measures a catalog server over gRPC from a process of its own. It starts the server, or asks one that
 // runs, and prints a table on standard error and JSON on standard output.
 //
-//	load [flags] PROGRAM ARGUMENT...    starts PROGRAM ARGUMENT... --port PORT for each measurement anew
+//	load [flags] PROGRAM ARGUMENT...    starts PROGRAM ARGUMENT... --port PORT for each measurement
 //	load [flags] -addr HOST:PORT        asks a server that runs; its memory is seen with -pid
 //
 // The modes (-mode, several with commas) are
@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&o.modes, "mode", "start,list,get", "what to measure")
 	flag.IntVar(&o.clients, "clients", 1, "clients that ask as fast as they can, each with a connection of its own")
 	flag.IntVar(&o.crowd, "crowd", 1000, "clients of the modes crowd, slow and stopped")
-	flag.IntVar(&o.runs, "runs", 5, "starts of the mode start, of which the median is told")
+	flag.IntVar(&o.runs, "runs", 5, "number of starts in the mode start; the median is printed")
 	flag.DurationVar(&o.time, "time", 3*time.Second, "time of each measurement")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the random order")
 	flag.BoolVar(&o.decode, "decode", false, "decode every answer, as a usual client does")

@@ -55,11 +55,11 @@ func (s *server) stop() float64 {
 	return (state.UserTime() + state.SystemTime()).Seconds()
 }
 
-// failed adds to an error what the server has said.
+// failed adds the output of the server to an error.
 func (s *server) failed(err error) error {
-	said := make([]byte, 1<<10)
-	n, _ := s.errors.ReadAt(said, 0)
-	return fmt.Errorf("%w; the server said: %s", err, printable.Text(string(said[:n])))
+	output := make([]byte, 1<<10)
+	n, _ := s.errors.ReadAt(output, 0)
+	return fmt.Errorf("%w; server output: %s", err, printable.Text(string(output[:n])))
 }
 
 // usage is what /proc says of a process; zeros where it says nothing.
@@ -99,7 +99,7 @@ func process(pid int) (u usage) {
 	return u
 }
 
-// starts starts the server several times and tells the medians.
+// starts starts the server several times and prints the medians.
 func starts(ctx context.Context, o options) (*result, error) {
 	var listening, serving, answer, cpu []float64
 	r := &result{Mode: "start"}

@@ -97,7 +97,7 @@ func list(ctx context.Context, client api.RegistryClient) (string, error) {
 	return sum(answers), err
 }
 
-// watch has n clients, of which half have a connection in common, ask for ListBundles until the program is told to end by
+// watch has n clients, of which half have a connection in common, ask for ListBundles until the program is stopped by
 // SIGTERM. Every answer must be one of those that are allowed; it prints how often each one was given.
 func watch(ctx context.Context, conn *grpc.ClientConn, n string, allowed []string, dial func() (*grpc.ClientConn, error), out io.Writer) error {
 	clients, err := strconv.Atoi(n)

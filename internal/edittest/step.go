@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// Known is what a step may be told beyond the catalog: see edit.AddOptions.
+// Known is additional input of a step, see edit.AddOptions.
 type Known struct {
 	Origins   edit.Origins
 	Manifests edit.Manifests

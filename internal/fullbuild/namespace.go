@@ -25,11 +25,11 @@ const enteredEnv = "_BINDERY_FULLBUILD_ENTERED"
 // entered is true in the process that Enter has started.
 var entered bool
 
-// Enter gives the program what a build needs: mounts of its own, and, for those who are not root, the ids that the system
-// has set aside for the user. A process cannot give itself these: the program is started once more, with the same
-// arguments and standard streams (but stdin, unless that is nil), and done is true with its status when that has ended: the caller has nothing left to do then
-// but to end with the status. It must be called before anything is read from standard input or written. Signals
-// are passed on, and the other process is killed when this one is.
+// Enter sets up the namespaces of a build: private mounts and, for users other than root, their subordinate ids. A
+// running process cannot do that: the program is restarted, with the same arguments and standard streams (but stdin,
+// unless that is nil), and done is true with its status when that has ended: the caller has nothing left to do then but
+// to end with the status. It must be called before anything is read from standard input or written. Signals are passed
+// on, and the other process is killed when this one is.
 //
 // In the process that was started done is false, however often it is called.
 func Enter(stdin io.Reader) (status int, done bool, err error) {
@@ -104,7 +104,7 @@ func hint() string {
 	return ""
 }
 
-// subordinate are the maps of a user namespace with the user as root and the ids that are set aside for the user.
+// subordinate are the id maps of a user namespace with the user as root and the user's subordinate ids.
 func subordinate() (uids, gids []specs.LinuxIDMapping, err error) {
 	me, err := user.Current()
 	if err != nil {

@@ -14,7 +14,7 @@ const Available = false
 // then: main must return.
 func Init() bool { return false }
 
-// Enter gives the program what a build needs: see the twin of this function in full builds.
+// Enter sets up the namespaces of a build: see the function of the same name in full builds.
 func Enter(io.Reader) (status int, done bool, err error) { return 0, false, ErrUnavailable }
 
 // Build refuses.

@@ -23,7 +23,7 @@ type Spec struct {
 	// Server is what serves, see [build.Options.SetServer], with the servers in Embedded.
 	Server   string
 	Embedded *build.Embedded
-	// Previous is the image whose layers are kept.
+	// Previous is the image whose grouping of layers is kept.
 	Previous Previous
 	// Images reads the previous image and those that catalogs come from, over Registry.
 	Images   *images.Client
@@ -43,7 +43,7 @@ type Previous struct {
 	FromSource bool
 }
 
-// Read reads the image of a name; nil without a name, and where there is no such image.
+// Read reads the named image; nil without a name, or if the image does not exist.
 func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Logger) (*build.Previous, error) {
 	if p.Name == "" {
 		return nil, nil
@@ -62,7 +62,7 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 	return previous, nil
 }
 
-// ReadOr is Read for an image that is built from another one, which lends its layers where there is no previous image.
+// ReadOr is Read for an image that is built from another one, whose layers are reused if there is no previous image.
 // The layers are divided by the rule then, as those of any catalog.
 func (p Previous) ReadOr(ctx context.Context, source string, client *images.Client, log *slog.Logger) (*build.Previous, error) {
 	if p.Name != "" || !p.FromSource || !render.IsImageName(source) {
@@ -70,7 +70,7 @@ func (p Previous) ReadOr(ctx context.Context, source string, client *images.Clie
 	}
 	lender, err := build.ReadPrevious(ctx, client, source)
 	if err != nil || lender == nil {
-		// What was wanted of the source has been read: without a lender more bytes move, and nothing else.
+		// Errors are ignored: without reusable layers only more bytes are transferred.
 		log.Debug("the source has no reusable layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
 		return nil, context.Cause(ctx)
 	}

@@ -136,7 +136,7 @@ func (t *Task) replace(there presence, w *Written) error {
 // ErrOther is what is wrong with outputs that hold the result of something else.
 var ErrOther = errors.New("the outputs exist, but were written differently")
 
-// changed is about a directory that somebody has changed: it is theirs now.
+// changed reports an output directory that was changed since: it is not overwritten.
 func (t *Task) changed() error {
 	return fmt.Errorf("the output directory %q was changed since it was written: remove it to recreate it", t.Directory)
 }

@@ -247,7 +247,7 @@ type word struct {
 
 func (w word) is(text string) bool { return !w.quoted && w.text == text }
 
-// split takes a line apart.
+// split parses a line.
 func split(line string) ([]word, error) {
 	if !utf8.ValidString(line) {
 		return nil, errors.New("not UTF-8")

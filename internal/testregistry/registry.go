@@ -58,7 +58,7 @@ func Start() *Registry {
 // Close ends the registry.
 func (r *Registry) Close() { r.server.Close() }
 
-// NewTLS starts a registry that speaks TLS with a certificate that nobody knows, see [Registry.CAFile].
+// NewTLS starts a registry with TLS and a self-signed certificate, see [Registry.CAFile].
 func NewTLS(t testing.TB) *Registry {
 	r := empty()
 	r.server = httptest.NewTLSServer(r)
@@ -116,7 +116,7 @@ func (r *Registry) DeleteBlob(d digest.Digest) {
 // everywhere is the repository of the blobs that are in all.
 const everywhere = ""
 
-// has tells whether a repository has a blob.
+// has reports whether a repository has a blob.
 func (r *Registry) has(repository string, d digest.Digest) bool {
 	_, ok := r.blobs[d]
 	return ok && (r.owned == nil || r.owned[repository][d] || r.owned[everywhere][d])
@@ -331,7 +331,7 @@ func answer(w http.ResponseWriter, q *http.Request, content []byte, mediaType st
 	}
 }
 
-// complete tells whether a repository has what a manifest refers to.
+// complete reports whether a repository has all blobs of a manifest.
 func (r *Registry) complete(repository string, text []byte) bool {
 	var m struct {
 		Config            *v1.Descriptor
