@@ -326,7 +326,7 @@ func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
 			"twice":           {ComposeInput{References: []Reference{a, ab}, AnyPackages: true}, []string{`package "a" is already in reference "a"`}},
 			"none":            {ComposeInput{References: []Reference{named("a", fstest.MapFS{}, stacked)}}, []string{"contains no package"}},
 			"everything": {ComposeInput{References: []Reference{a, ab, named("x", packageFS("c"), stacked)}},
-				[]string{`other packages`, `"a" is already in reference "a"`, `does not hold`}},
+				[]string{`packages other than`, `"a" is already in reference "a"`, `does not contain`}},
 		} {
 			t.Run(fmt.Sprint(name, " ", stacked), func(t *testing.T) {
 				dir := t.TempDir()

@@ -91,7 +91,7 @@ func TestPreviousImage(t *testing.T) {
 	}
 	// The first build names the tag that it makes.
 	got := run("-t", name+":latest", "--push", "--previous", name+":latest")
-	if got.status != 0 || !strings.Contains(got.stderr, "there is no image "+name+":latest") {
+	if got.status != 0 || !strings.Contains(got.stderr, "image "+name+":latest does not exist") {
 		t.Fatalf("%+v", got)
 	}
 	if again := run("-t", name+":latest", "--push", "--previous", name+":latest"); again.status != 0 || again.stdout != got.stdout || strings.Contains(again.stderr, "no image") {

@@ -86,7 +86,7 @@ func TestBuildComposeOfForeignImages(t *testing.T) {
 	common := []string{"--use-http", "--no-cache", "--server", "none"}
 	want := lastDigest(t, done(t, dir, "bindery", "build", "catalog", "all", "-t", "x:v1", "--dry-run", "--server", "none"))
 	got := runProgram(t, dir, "bindery", append([]string{"build", "compose", "compose.yaml", "--dry-run"}, common...)...)
-	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr, "packed: alpha, beta: the docker format") {
+	if got.status != 0 || lastDigest(t, got.stdout) != want || !strings.Contains(got.stderr, "packed: alpha, beta: docker manifests") {
 		t.Errorf("%+v, expected %s", got, want)
 	}
 	copyFile(t, "../../testdata/db/small.db", filepath.Join(dir, "small.db"))
@@ -116,7 +116,7 @@ func TestBuildComposeErrors(t *testing.T) {
 		"fields":      {[]string{"wrong.yaml", "-t", "x:v1"}, []string{`wrong.yaml:2: unknown field "repository"`, "wrong.yaml:4: references[0].image: missing", "wrong.yaml:5: references[1].name: missing", "references[1].image"}},
 		"swapped":     {[]string{"swapped.yaml", "-t", "x:v1"}, []string{`reference "alpha"`, `but "beta"`, `reference "beta"`, "--any-packages"}},
 		"absent":      {[]string{"absent.yaml", "-t", "x:v1"}, []string{"/teams/none", "/teams/nothing"}},
-		"twice":       {[]string{"compose.yaml", "--any-packages", "--reference", "more=" + host + "/teams/beta:v1"}, []string{`package "beta" is in reference "beta"`}},
+		"twice":       {[]string{"compose.yaml", "--any-packages", "--reference", "more=" + host + "/teams/beta:v1"}, []string{`package "beta" is already in reference "beta"`}},
 		"no name":     {[]string{"swapped.yaml"}, []string{"tag"}},
 		"no file":     {[]string{"none.yaml"}, []string{"none.yaml"}},
 		"a reference": {[]string{"compose.yaml", "--reference", "alpha=catalog"}, []string{"--reference", "not the name of an image"}},

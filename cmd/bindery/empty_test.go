@@ -110,7 +110,7 @@ func TestMigrateLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cat", "catalog.yaml"), "schema: olm.package\nname: broken\n")
 	got := runProgram(t, dir, "bindery", "migrate", "cat", "out", "--keep-going", "--report", "report.json")
-	if got.status != 1 || !strings.Contains(got.stderr, `"cat" holds no packages: broken packages were left out (1): broken`) {
+	if got.status != 1 || !strings.Contains(got.stderr, `"cat" holds no packages: invalid packages were skipped (1): broken`) {
 		t.Errorf("%+v", got)
 	}
 	if report := readFile(t, filepath.Join(dir, "report.json")); !strings.Contains(report, `"quarantined"`) {

@@ -289,7 +289,7 @@ func TestIndexPlatforms(t *testing.T) {
 		{"that of a single image", "-f " + r.Host() + "/acme/index:one --server none", "arm64", ""},
 		{"those that hold the same", "-f " + r.Host() + "/acme/index:differ -i " + base + " --platform linux/amd64,linux/s390x", "amd64 s390x", ""},
 		{"one that holds something else", "-f " + r.Host() + "/acme/index:differ --server none --platform linux/arm64 --allow-empty", "arm64", ""},
-		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image hold different catalogs: linux/amd64 and linux/arm64"},
+		{"those that do not hold the same", "-f " + r.Host() + "/acme/index:differ --server none", "", "the platforms of the image have different catalogs: linux/amd64 and linux/arm64"},
 		{"one that the binary image lacks", "-f " + r.Host() + "/acme/index:one -i " + base, "", `no image for linux/arm64 in the index, which has \"linux/amd64\", \"linux/ppc64le\", \"linux/s390x\"`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

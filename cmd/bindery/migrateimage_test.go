@@ -261,7 +261,7 @@ func TestMigratePlatformsThatDiffer(t *testing.T) {
 	})
 	src := reg.Host() + "/acme/index:v1"
 	got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http")
-	if got.status != 1 || !strings.Contains(got.stderr, "hold different catalogs: linux/amd64 and linux/s390x") || exists(t, filepath.Join(dir, "l")) {
+	if got.status != 1 || !strings.Contains(got.stderr, "have different catalogs: linux/amd64 and linux/s390x") || exists(t, filepath.Join(dir, "l")) {
 		t.Errorf("%+v", got)
 	}
 	if got := runProgram(t, dir, "bindery", "migrate", src, "--output", "oci:l:v1", "--server", "none", "--verify", "--use-http", "--platform", "linux/arm64,linux/amd64"); got.status != 0 {

@@ -200,8 +200,8 @@ func TestMigrateListUsage(t *testing.T) {
 	before := snapshot(t, dir)
 	for args, want := range map[string]string{
 		"--from-file nosuch":                                      "no such file",
-		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is that of line 1 as well",
-		"--from-file good":                                        "there is no output",
+		"--from-file list --out-dir out":                          "list:2: invalid list: the output \"out/a\" is also that of line 1",
+		"--from-file good":                                        "no output for",
 		"--from-file good x":                                      "accepts 0 arg(s)",
 		"--from-file good -t x:v1":                                "--tag cannot be combined with --from-file",
 		"--from-file good --output oci:x:v1":                      "cannot be combined with --from-file",

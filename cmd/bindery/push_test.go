@@ -137,8 +137,8 @@ func TestPushIfTheTagHasNotMoved(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest latest":      "invalid --if-digest value",
-		"build catalog cat -t a/b:v1 --label " + testConfigsLabel + "=/other":    `/other\": it is \"/configs\" here, and set without being asked for`,
-		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has nothing that this label is for`,
+		"build catalog cat -t a/b:v1 --label " + testConfigsLabel + "=/other":    `/other\": it must be \"/configs\", which is set automatically`,
+		"build catalog cat -t a/b:v1 --label " + testDatabaseLabel + "=/x":       `/x\": the image has no such content`,
 		"build catalog cat -t example.com/a/b:v1 --push --if-digest sha256:0123": "invalid --if-digest value",
 		"build catalog cat -t a/b:v1 --if-digest none":                           "--if-digest requires --push",
 		"migrate --from-file list --if-digest none":                              "--if-digest cannot be combined with --from-file",
