@@ -118,7 +118,7 @@ func TestPreviousImage(t *testing.T) {
 	if got := run("--output", docker, "--format", "docker"); got.status != 0 {
 		t.Fatal(got.stderr)
 	}
-	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr, "does not tell which packages share its layers") {
+	if got := run("-t", "x:v1", "--dry-run", "--previous", docker); got.status != 0 || !strings.Contains(got.stderr, "has no layer annotations") {
 		t.Errorf("%+v", got)
 	}
 	// Only what is certainly not there is passed over.
