@@ -144,7 +144,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: the archive has more than %d bytes", errLimit, int64(maxArchive))
 	}
 	if b.n > ratioBeyond && b.n/maxRatio > b.compressed {
-		return 0, fmt.Errorf("%w: the compression ratio of the archive exceeds %d", errLimit, maxRatio)
+		return 0, fmt.Errorf("%w: the archive is more than %d times larger than its compressed form", errLimit, maxRatio)
 	}
 	return n, err
 }

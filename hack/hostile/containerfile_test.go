@@ -113,7 +113,7 @@ func TestContextsOfContainerfiles(t *testing.T) {
 				_, err = w.Write(make([]byte, 1<<20))
 			}
 			return err
-		}), limit, "times as long"},
+		}), limit, "times larger"},
 		{"hard links", "ADD a.tgz /", archive(func(w *tar.Writer) error {
 			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "z", Size: 8 << 20})
 			if err == nil {
@@ -123,7 +123,7 @@ func TestContextsOfContainerfiles(t *testing.T) {
 				err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeLink, Name: fmt.Sprint(i), Linkname: "z"})
 			}
 			return err
-		}), limit, "times as long"},
+		}), limit, "times larger"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox(t)
@@ -157,7 +157,7 @@ func TestServersOfADD(t *testing.T) {
 		class        int
 		message      string
 	}{
-		{"unknown", server.URL + "/x", input, "must be known beforehand"},
+		{"unknown", server.URL + "/x", input, "a checksum is required"},
 		{"something else", sum + server.URL + "/x", input, "digest"},
 		{"loop", sum + server.URL + "/loop", input, "redirects"},
 		{"file", sum + server.URL + "/file", input, "unsupported protocol scheme"},
