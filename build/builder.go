@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -159,7 +160,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	}
 	if b.base != "" {
 		if o.Base, err = client.Reference(b.base); err != nil {
-			return nil, fmt.Errorf("base image %q: %w", images.WithoutCredentials(b.base), err)
+			return nil, fmt.Errorf("base image %q: %w", redact.Text(b.base), err)
 		}
 	}
 	if b.previous != "" {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // What is in a blob cache's directory, besides the tag file.
@@ -171,7 +173,7 @@ func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 
 // find opens a blob that has not been checked.
 func (c *BlobCache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) {
-	if c == nil || checkDigest(d) != nil {
+	if c == nil || verify.Digest(d) != nil {
 		return nil, nil, false
 	}
 	root, err := c.open()
@@ -248,5 +250,5 @@ func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(f, d, size), f}, nil
+	}{verify.NewReader(f, d, size), f}, nil
 }

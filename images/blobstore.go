@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Tee returns a reader of r that keeps the blob in the cache, if it is read to its end (or, where the size is known, to
@@ -22,7 +23,7 @@ import (
 // because of the cache: where the disk is full or cannot be written, the storing ends. The reader must be closed, which
 // closes r.
 func (c *BlobCache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser {
-	if c == nil || c.off.Load() || checkDigest(d) != nil || size > c.o.MaxBlob {
+	if c == nil || c.off.Load() || verify.Digest(d) != nil || size > c.o.MaxBlob {
 		return r
 	}
 	s := &storer{c: c, r: r, want: d, size: size, h: sha256.New()}

@@ -13,6 +13,8 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // ClientOptions say how a [Client] gets images. The zero value reads images for linux/amd64 without credentials, tries
@@ -160,7 +162,7 @@ func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (
 func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time

@@ -11,6 +11,8 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Reference is the image with a name, for what reads images through the containers image library, a build upon a base
@@ -35,7 +37,7 @@ type clientReference struct {
 func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(fmt.Errorf("image %.300q: %w", r.name, err))
+			err = redact.Error(fmt.Errorf("image %.300q: %w", r.name, err))
 		}
 	}()
 	n, src, err := r.c.openSource(ctx, r.name)
@@ -93,5 +95,5 @@ func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo, cache
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, info.Digest, info.Size), r}, size, nil
+	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, info.Digest, info.Size), r}, size, nil
 }

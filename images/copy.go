@@ -13,6 +13,8 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // CopyOptions say how [Copy] works. The zero value copies the image, or every image of an index, once and without a
@@ -104,7 +106,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 		defer cancel()
 	}
-	defer func() { err = withoutSecrets(err) }()
+	defer func() { err = redact.Error(err) }()
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Description is what the name of an image stands for: one image, or an index and the images in it.
@@ -41,7 +43,7 @@ const maxVariants = 64
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time

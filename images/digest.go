@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Digest tells what a name stands for now, whatever the lock says and without recording it there: an image that was
@@ -14,7 +16,7 @@ import (
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	n, err := parseSourceName(name)

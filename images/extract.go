@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // ExtractOptions say what is read out of an image and what it may cost.
@@ -163,7 +165,7 @@ func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Diges
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: x, compressed: l.Size}
-	return x.layer(newVerifier(counted, diffID, -1))
+	return x.layer(verify.NewReader(counted, diffID, -1))
 }
 
 // budget enforces the limits of decompressed bytes.

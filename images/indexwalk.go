@@ -7,6 +7,8 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // indexWalk goes through an index and the indexes in it, in their order, or takes a single image.
@@ -47,7 +49,7 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 		w.index(index)
 	}
 	for _, entry := range index.Manifests {
-		if err := checkDigest(entry.Digest); err != nil {
+		if err := verify.Digest(entry.Digest); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
 		if !isImage(entry, len(index.Manifests)) {

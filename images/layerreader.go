@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // LayerReader reads layers as they are, entry by entry: what upper layers hide and lower ones show is not its business. The
@@ -42,7 +44,7 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: &r.x, compressed: l.Size}
-	if err := r.archive(newVerifier(counted, i.Config.RootFS.DiffIDs[n], -1), take); err != nil {
+	if err := r.archive(verify.NewReader(counted, i.Config.RootFS.DiffIDs[n], -1), take); err != nil {
 		return counted.n, blame(err, blob)
 	}
 	return counted.n, nil

@@ -13,7 +13,7 @@ var ErrInvalid = fault.ErrInvalid
 var ErrLimit = fault.ErrLimit
 
 // ErrIntegrity is the class of errors about content that is not what its digest or size says.
-var ErrIntegrity = fault.New(fault.Integrity, "integrity")
+var ErrIntegrity = fault.ErrIntegrity
 
 // Limits that are no option: no real image comes near them.
 const (

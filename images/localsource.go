@@ -14,6 +14,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // localSource is an image on this machine. It reads files where they lie, in a directory or within an archive, and
@@ -78,7 +80,7 @@ func (s *localSource) openLayout(n sourceName) error {
 	if s.top, err = index.find(n.path, n.name, s.refers); err != nil {
 		return err
 	}
-	if err := checkDigest(s.top.Digest); err != nil {
+	if err := verify.Digest(s.top.Digest); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
 	s.blobFile = func(d digest.Digest) string {
@@ -99,7 +101,7 @@ const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
 func (s *localSource) refers(d v1.Descriptor) bool {
-	if checkDigest(d.Digest) != nil || d.Size > maxReferrer {
+	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
 	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(), maxReferrer)
@@ -142,7 +144,7 @@ func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([
 		return bytes.Clone(s.made), s.top.MediaType, nil
 	}
 	if instance != nil {
-		if err := checkDigest(*instance); err != nil {
+		if err := verify.Digest(*instance); err != nil {
 			return nil, "", err
 		}
 	}
@@ -157,7 +159,7 @@ func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([
 }
 
 func (s *localSource) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if err := checkDigest(info.Digest); err != nil {
+	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}
 	return s.files.open(s.blobFile(info.Digest))

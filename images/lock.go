@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -150,7 +151,7 @@ func checkLocked(name string, d digest.Digest) error {
 	if name == "" || len(name) > maxLockName {
 		return fmt.Errorf("the reference has %d bytes (limit %d)", len(name), maxLockName)
 	}
-	return checkDigest(d)
+	return verify.Digest(d)
 }
 
 // lockedName is the name under which a reference is kept.

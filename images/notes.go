@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // maxNote is the longest note in bytes.
@@ -70,7 +72,7 @@ func noteSum(key digest.Digest, text []byte) []byte {
 
 // Get finds the note of a key.
 func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
-	if n == nil || checkDigest(key) != nil {
+	if n == nil || verify.Digest(key) != nil {
 		return nil, false
 	}
 	root, err := n.c.open()
@@ -104,7 +106,7 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 
 // Put keeps a note in place of another one of the same key. One that is too long is not kept.
 func (n *Notes) Put(key digest.Digest, text []byte) {
-	if n == nil || n.c.off.Load() || checkDigest(key) != nil {
+	if n == nil || n.c.off.Load() || verify.Digest(key) != nil {
 		return
 	}
 	all := append(noteSum(key, text), text...)
@@ -123,7 +125,7 @@ func (n *Notes) Put(key digest.Digest, text []byte) {
 
 // Forget removes a note.
 func (n *Notes) Forget(key digest.Digest) {
-	if n == nil || checkDigest(key) != nil {
+	if n == nil || verify.Digest(key) != nil {
 		return
 	}
 	if root, err := n.c.open(); err == nil {

@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Image is an image that can be read: its manifest and configuration have been checked against their digests and
@@ -260,7 +261,7 @@ func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var seen []string
 	var other *v1.Descriptor
 	for n, d := range index.Manifests {
-		if err := checkDigest(d.Digest); err != nil {
+		if err := verify.Digest(d.Digest); err != nil {
 			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
 		}
 		if d.Platform == nil {
@@ -296,7 +297,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 		return fmt.Errorf("%w: %d layers (limit %d)", ErrLimit, len(m.Layers), maxLayers)
 	}
 	for n, l := range m.Layers {
-		if err := checkDigest(l.Digest); err != nil {
+		if err := verify.Digest(l.Digest); err != nil {
 			return fmt.Errorf("layer %d: %w", n, err)
 		}
 		if len(l.URLs) > 0 {
@@ -319,7 +320,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", ErrIntegrity, len(ids), len(i.Layers))
 	}
 	for _, id := range i.Config.RootFS.DiffIDs {
-		if err := checkDigest(id); err != nil {
+		if err := verify.Digest(id); err != nil {
 			return fmt.Errorf("configuration: %w", err)
 		}
 	}
@@ -327,7 +328,7 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 }
 
 func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error) {
-	if err := checkDigest(d.Digest); err != nil {
+	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
 	if d.Size < 0 || d.Size > maxManifest {
@@ -371,16 +372,5 @@ func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
-}
-
-// checkDigest refuses everything but a well-formed sha256 digest.
-func checkDigest(d digest.Digest) error {
-	if err := d.Validate(); err != nil {
-		return fmt.Errorf("%w: invalid digest %.120q: %v", ErrInvalid, string(d), err)
-	}
-	if d.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("%w: invalid digest %.120q: unsupported algorithm", ErrInvalid, string(d))
-	}
-	return nil
+	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
 }

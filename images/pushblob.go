@@ -15,6 +15,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // hasBlob tells whether the repository has a blob. Only who says its length, or at least its digest, is believed: there
@@ -150,7 +151,7 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 	if err != nil {
 		return nil, err
 	}
-	v := newVerifier(ctxio.Reader{Ctx: ctx, R: r}, u.blob.Digest, u.blob.Size)
+	v := verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, u.blob.Digest, u.blob.Size)
 	if _, err := io.CopyN(io.Discard, v, from); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // CheckPush finds out, before an image is made for them, whether the repositories of the destinations in registries can
@@ -28,7 +30,7 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 		defer cancel()
 	}
-	defer func() { err = withoutSecrets(err) }()
+	defer func() { err = redact.Error(err) }()
 	w, err := NewWorkspace(ctx, nil, o.Temp)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrRegistry is the class of errors of a push that are neither of the image nor of the local machine.
-var ErrRegistry = fault.New(fault.Network, "registry")
+var ErrRegistry = fault.ErrRegistry
 
 // registryError gives an error of a push its class and leaves its text.
 type registryError struct{ error }

@@ -10,6 +10,8 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // pushedImage is the tree of manifests of an image that is to be pushed.
@@ -77,7 +79,7 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest, ErrLimit, maxIndexEntries, maxIndexDepth)
 		}
 		for _, child := range parsed.Manifests {
-			if err := checkDigest(child.Digest); err != nil {
+			if err := verify.Digest(child.Digest); err != nil {
 				return err
 			}
 			if err := r.read(ctx, &child.Digest, depth+1); err != nil {
@@ -101,7 +103,7 @@ func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error 
 		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, ErrLimit, len(blobs)-1, maxLayers)
 	}
 	for _, b := range blobs {
-		if err := checkDigest(b.Digest); err != nil {
+		if err := verify.Digest(b.Digest); err != nil {
 			return fmt.Errorf("manifest %s: %w", m.digest, err)
 		}
 		if b.Size < 0 {

@@ -12,6 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // parallelBlobs is how many blobs of an image are on their way at a time.
@@ -57,7 +59,7 @@ func (r *pushedRepository) failed(ctx context.Context, d Destination, err error)
 // retry is [retry] with the options of the copy. Its attempts are told of.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
-		r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: withoutSecrets(err)})
+		r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: redact.Error(err)})
 	}
 	return retry(ctx, r.p.c.o.Retries, r.p.remote.backoff(), again, try)
 }
@@ -68,7 +70,7 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
-	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: withoutSecrets(err)})
+	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: redact.Error(err)})
 	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })

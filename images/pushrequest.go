@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // againError is an error after which another attempt may help, whatever it is.
@@ -66,7 +68,7 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 	text, at := resp.Header.Get("Location"), resp.Request.URL
 	to, err := at.Parse(text)
 	if text == "" || err != nil || to.Host == "" {
-		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact(text))}
+		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
 	}
 	to.User, to.Fragment = nil, ""
 	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.

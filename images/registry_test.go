@@ -20,6 +20,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -320,7 +321,7 @@ func TestRedact(t *testing.T) {
 		"basic things stay":                     "basic things stay",
 		"docker://quay.io/a/b@sha256:abc":       "docker://quay.io/a/b@sha256:abc",
 	} {
-		if got := redact(text); got != want {
+		if got := redact.Text(text); got != want {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}

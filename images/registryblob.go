@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 const (
@@ -202,7 +204,7 @@ func (b *registryBlob) restart(cause error) error {
 		b.retries--
 		_ = b.body.Close()
 		used := b.repo.host.r.o.Retries - b.retries
-		b.repo.host.r.event(Event{Kind: EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: withoutSecrets(cause)})
+		b.repo.host.r.event(Event{Kind: EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: redact.Error(cause)})
 		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
 			return err
 		}

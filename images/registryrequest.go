@@ -18,6 +18,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // manifestTypes are the kinds of manifests that are asked for.
@@ -103,7 +105,7 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 	}
 	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
 	for _, text := range resp.Header.Values("Warning") {
-		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact(text))})
+		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
 	}
 	return resp, nil
 }
@@ -141,7 +143,7 @@ func (h *registryHost) explain(err error) error {
 func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
 	h := p.host
 	again := func(attempt int, err error) {
-		h.r.event(Event{Kind: EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: withoutSecrets(err)})
+		h.r.event(Event{Kind: EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: redact.Error(err)})
 	}
 	err = retry(ctx, retries, h.r.backoff(), again, func() error {
 		if resp, err = p.once(ctx, path, q); err != nil {
@@ -284,7 +286,7 @@ func statusError(resp *http.Response) *StatusError {
 	if err == nil && json.Unmarshal(body, &answer) == nil {
 		for _, one := range answer.Errors[:min(len(answer.Errors), 3)] {
 			e.Codes = append(e.Codes, one.Code)
-			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact(one.Message))
+			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact.Text(one.Message))
 		}
 	}
 	return e

@@ -17,6 +17,9 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // remote speaks to registries, in the distribution protocol: where credentials go, what
@@ -93,7 +96,7 @@ func (r *remote) open(ctx context.Context, ref types.ImageReference, named refer
 			}
 			return nil, remoteError(err)
 		}
-		failed = append(failed, fmt.Sprintf("%s: %.300s", from.Reference, redact(err.Error())))
+		failed = append(failed, fmt.Sprintf("%s: %.300s", from.Reference, redact.Text(err.Error())))
 	}
 	return nil, registryError{fmt.Errorf("no place to get %s from", named)}
 }
@@ -181,7 +184,7 @@ func (s *registrySource) GetManifest(ctx context.Context, instance *digest.Diges
 	if instance == nil {
 		return bytes.Clone(s.text), s.kind, nil
 	}
-	if err := checkDigest(*instance); err != nil {
+	if err := verify.Digest(*instance); err != nil {
 		return nil, "", err
 	}
 	text, kind, err := s.manifest(ctx, instance.String(), s.repo.host.r.o.Retries)
@@ -194,7 +197,7 @@ func (s *registrySource) GetManifest(ctx context.Context, instance *digest.Diges
 // manifest gets a manifest by its tag or digest, from the cache if that has it.
 func (s *registrySource) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
 	want := digest.Digest(name)
-	if checkDigest(want) != nil {
+	if verify.Digest(want) != nil {
 		want = ""
 	} else if r, ok := s.cache.Open(want, -1); ok {
 		defer r.Close()
@@ -216,7 +219,7 @@ func (s *registrySource) manifest(ctx context.Context, name string, retries int)
 }
 
 func (s *registrySource) GetBlob(ctx context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if err := checkDigest(info.Digest); err != nil {
+	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}
 	r, err := s.repo.blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size})

@@ -17,6 +17,8 @@ import (
 	transport "go.podman.io/image/v5/storage"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // storedImage is an image that is complete in a store and gets its name there at the end: until then the name stands for what it
@@ -113,7 +115,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 
 // readSmall reads a configuration and checks its digest.
 func readSmall(ctx context.Context, src types.ImageSource, d v1.Descriptor) (_ []byte, err error) {
-	if err := checkDigest(d.Digest); err != nil {
+	if err := verify.Digest(d.Digest); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	if d.Size < 0 || d.Size > maxManifest {
@@ -124,7 +126,7 @@ func readSmall(ctx context.Context, src types.ImageSource, d v1.Descriptor) (_ [
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(newVerifier(r, d.Digest, d.Size))
+	return io.ReadAll(verify.NewReader(r, d.Digest, d.Size))
 }
 
 // look finds out what of the image is in the store already, and the identity that it has there: the digest of its configuration.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
@@ -47,7 +49,7 @@ func (s *Survey) Close() error { return s.src.Close() }
 func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time

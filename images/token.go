@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 const (
@@ -79,7 +81,7 @@ func (c credentials) basic() string {
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
-		return registryError{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact(c.params["realm"]))}
+		return registryError{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact.Text(c.params["realm"]))}
 	}
 	if err := checkRealm(base, realm, p.creds); err != nil {
 		realm.RawQuery = ""
