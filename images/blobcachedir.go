@@ -98,7 +98,7 @@ func openCacheDir(dir string) (*os.Root, error) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", dir)
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a directory", dir)
-	case !ours(info):
+	case !isOwn(info):
 		return nil, fmt.Errorf("%s belongs to another user", dir)
 	}
 	root, err := os.OpenRoot(dir)
@@ -129,7 +129,7 @@ func checkCacheParents(dir string) error {
 			return err
 		}
 		othersWrite := info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
-		if !ours(info) && (othersWrite || !rootOwns(info)) {
+		if !isOwn(info) && (othersWrite || !rootOwns(info)) {
 			return fmt.Errorf("%s belongs to another user, who can replace what is in it", d)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // CacheInfo is what a blob cache holds.
@@ -93,11 +95,11 @@ func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("blob cache: %w", err)
 	}
 	if !o.DryRun {
-		lock, err := lockDir(ctx, c.dir)
+		lock, err := filelock.LockDir(ctx, c.dir)
 		if err != nil {
 			return Pruned{}, fmt.Errorf("blob cache: %w", err)
 		}
-		defer lock.unlock()
+		defer lock.Unlock()
 	}
 	p, err := c.prune(ctx, root, o)
 	if err != nil {
@@ -113,10 +115,10 @@ func (c *BlobCache) pruneIfDue() {
 	if c.accounted() < slice {
 		return
 	}
-	lock, free := tryLockDir(c.dir)
+	lock, free := filelock.TryDir(c.dir)
 	switch {
 	case free:
-		defer lock.unlock()
+		defer lock.Unlock()
 		if c.accounted() < slice {
 			return // another process has just done it
 		}

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // The names in an OCI image layout, and the one that a layout has in its stage.
@@ -30,11 +31,11 @@ const (
 // old index.json or the new one: it comes last and by a rename. On an error the names that were added are removed
 // again. The caller holds no lock.
 func mergeLayout(ctx context.Context, staged, dir string) (err error) {
-	lock, err := lockDir(ctx, dir)
+	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	old, err := readIndex(dir)
 	if err != nil {
 		return err

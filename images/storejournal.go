@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // journal is what a run adds to a store, kept in the store while the image has no name there: podman removes images that have
@@ -61,7 +63,7 @@ func reclaim(store *heldStore) {
 			continue
 		}
 		path := filepath.Join(store.GraphRoot(), n.Name())
-		lock, abandoned := tryLockDir(path)
+		lock, abandoned := filelock.TryDir(path)
 		if !abandoned {
 			continue
 		}
@@ -70,6 +72,6 @@ func reclaim(store *heldStore) {
 			j.remove(store)
 		}
 		os.RemoveAll(path)
-		lock.unlock()
+		lock.Unlock()
 	}
 }

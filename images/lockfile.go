@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/filelock"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -233,11 +234,11 @@ func (l *Lock) save() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.close()) }()
-	lock, err := lockDir(ctx, dir)
+	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	all, err := readLock(l.path)
 	if err != nil {
 		return err
