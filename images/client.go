@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -38,7 +39,7 @@ type ClientOptions struct {
 	// it is, and if there is none every image is accepted.
 	PolicyFile string
 	// Cache keeps what registries gave; nil keeps nothing.
-	Cache *BlobCache
+	Cache *blobcache.Cache
 	// Lock pins names to digests; nil pins nothing.
 	Lock *Lock
 	// Limits bound what Open reads of archives. [ExtractOptions] have their own for the content of images.
@@ -209,7 +210,7 @@ func (c *Client) openSource(ctx context.Context, name string) (sourceName, types
 }
 
 // cacheFor is the blob cache, where it is of use: what is on this machine needs none.
-func (c *Client) cacheFor(n sourceName) *BlobCache {
+func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
 	if n.transport != Docker {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -44,7 +45,7 @@ type Image struct {
 	Annotations map[string]string
 
 	src        types.ImageSource
-	cache      *BlobCache
+	cache      *blobcache.Cache
 	repository string // of an image in a registry
 	deadline   time.Time
 	timeout    time.Duration
@@ -69,7 +70,7 @@ type OpenOptions struct {
 	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
 	AnyPlatform bool
 
-	cache *BlobCache
+	cache *blobcache.Cache
 }
 
 // Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images

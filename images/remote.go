@@ -18,6 +18,7 @@ import (
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -172,7 +173,7 @@ func remoteError(err error) error {
 type registrySource struct {
 	ref    types.ImageReference
 	repo   *repository
-	cache  *BlobCache
+	cache  *blobcache.Cache
 	source string
 	text   []byte
 	kind   string

@@ -23,6 +23,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/signature"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -478,7 +479,7 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 	dir := t.TempDir()
 	name := reg.Host() + "/a/b:v1"
 	run := func(name string) (string, *Lock, error) {
-		cache, err := OpenBlobCache(filepath.Join(dir, "cache"), BlobCacheOptions{})
+		cache, err := blobcache.Open(filepath.Join(dir, "cache"), blobcache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -651,7 +652,7 @@ func TestReferencesOfAClient(t *testing.T) {
 func TestCachedBlobsAreToldOf(t *testing.T) {
 	reg := testregistry.New(t)
 	put(reg, "a/b", "v1", simple(t, "x"))
-	cache, err := OpenBlobCache(filepath.Join(t.TempDir(), "cache"), BlobCacheOptions{})
+	cache, err := blobcache.Open(filepath.Join(t.TempDir(), "cache"), blobcache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

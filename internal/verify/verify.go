@@ -1,3 +1,4 @@
+// Package verify checks content against its digest and size while it is read.
 package verify
 
 import (
@@ -21,6 +22,8 @@ type Reader struct {
 	n    int64
 }
 
+// NewReader returns a reader of r whose end is an error unless the content has the digest and the size; a negative size is
+// not checked.
 func NewReader(r io.Reader, want digest.Digest, size int64) *Reader {
 	return &Reader{r: r, h: sha256.New(), want: want, size: size}
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package images
+package blobcache
 
 import "io/fs"
 

@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ const (
 var errNoDir = errors.New("not a directory")
 
 // open is the cache's directory; fs.ErrNotExist if it has not been made.
-func (c *BlobCache) open() (*os.Root, error) {
+func (c *Cache) open() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.root == nil {
@@ -40,7 +40,7 @@ func (c *BlobCache) open() (*os.Root, error) {
 }
 
 // create is the cache's directory, which is made if it does not exist.
-func (c *BlobCache) create() (*os.Root, error) {
+func (c *Cache) create() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.root == nil {

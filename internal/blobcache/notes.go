@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"bytes"
@@ -21,17 +21,17 @@ const maxNote = 1 << 20
 // directory, a note is then not there. A note that was cut short or changed by accident is not there either; who can write
 // to the user's directory can make the notes say anything.
 //
-// It is a [BlobCache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
+// It is a [Cache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
 // safe for concurrent use, also by many processes.
-type Notes struct{ c *BlobCache }
+type Notes struct{ c *Cache }
 
 // NotesDir is the directory of the notes that belong to a cache of blobs in dir: beside it.
 func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "layers") }
 
-// OpenNotes opens the notes in a directory, as [OpenBlobCache] does.
-func OpenNotes(dir string, o BlobCacheOptions) (*Notes, error) {
+// OpenNotes opens the notes in a directory, as [Open] does.
+func OpenNotes(dir string, o Options) (*Notes, error) {
 	o.MaxBlob = maxNote
-	c, err := OpenBlobCache(dir, o)
+	c, err := Open(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func (n *Notes) Close() error {
 }
 
 // Info counts the notes.
-func (n *Notes) Info() (CacheInfo, error) {
+func (n *Notes) Info() (Info, error) {
 	if n == nil {
-		return CacheInfo{}, nil
+		return Info{}, nil
 	}
 	return n.c.Info()
 }

@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// CacheInfo is what a blob cache holds.
-type CacheInfo struct {
+// Info is what a blob cache holds.
+type Info struct {
 	Dir      string
 	Blobs    int
 	Bytes    int64 // on the disk, in blocks of 4 KiB
@@ -51,11 +51,11 @@ type cacheEntry struct {
 }
 
 // Info counts what is in the cache. A cache that has not been made is empty.
-func (c *BlobCache) Info() (CacheInfo, error) {
+func (c *Cache) Info() (Info, error) {
 	if c == nil {
-		return CacheInfo{}, nil
+		return Info{}, nil
 	}
-	info := CacheInfo{Dir: c.dir, MaxBytes: c.o.MaxBytes}
+	info := Info{Dir: c.dir, MaxBytes: c.o.MaxBytes}
 	root, err := c.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, nil
@@ -83,7 +83,7 @@ func (c *BlobCache) Info() (CacheInfo, error) {
 // Prune removes the blobs that have not been used for longest until no more than o.MaxBytes are left, and what does not
 // belong into the cache. It waits for another process that is pruning. Processes that read a removed blob are not
 // disturbed.
-func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
+func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	if c == nil {
 		return Pruned{}, nil
 	}
@@ -110,7 +110,7 @@ func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 
 // pruneIfDue prunes when a slice of the bound has been stored since the last time, by whichever processes. If another
 // one is at it, this one goes on.
-func (c *BlobCache) pruneIfDue() {
+func (c *Cache) pruneIfDue() {
 	slice := max(c.o.MaxBytes/8, 1)
 	if c.accounted() < slice {
 		return
@@ -138,7 +138,7 @@ func (c *BlobCache) pruneIfDue() {
 }
 
 // accounted is how much has been stored since the last pruning.
-func (c *BlobCache) accounted() int64 {
+func (c *Cache) accounted() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.account == nil {
@@ -152,7 +152,7 @@ func (c *BlobCache) accounted() int64 {
 }
 
 // prune tries to remove everything that is to go; the error is that of the first blob that could not be removed.
-func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
+func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
 	entries, junk, err := listCache(root)
 	if err != nil {
 		return Pruned{}, err
@@ -206,7 +206,7 @@ func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (P
 	return p, failed
 }
 
-func (c *BlobCache) forgetAccount(root *os.Root) error {
+func (c *Cache) forgetAccount(root *os.Root) error {
 	if info, err := root.Lstat(cacheAccount); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
