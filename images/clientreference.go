@@ -11,6 +11,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
@@ -81,7 +82,7 @@ func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Diges
 			want.Digest = *instance
 		}
 		if got := digest.FromBytes(text); got != want.Digest {
-			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, got, want.Digest)
+			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want.Digest)
 		}
 	}
 	return text, kind, nil

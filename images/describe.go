@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -79,7 +80,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {
-		return nil, fmt.Errorf("%w: there is no image in the index", ErrInvalid)
+		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
 	return d.out, nil
 }
@@ -123,7 +124,7 @@ func (d *describer) addImage(ctx context.Context, one *Image, text []byte, _ str
 	}
 	d.seen[key] = true
 	if len(d.out.Variants) == maxVariants {
-		return fmt.Errorf("index: %w: images for more than %d platforms", ErrLimit, maxVariants)
+		return fmt.Errorf("index: %w: images for more than %d platforms", fault.ErrLimit, maxVariants)
 	}
 	d.out.Variants = append(d.out.Variants, v)
 	return nil

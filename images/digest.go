@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -41,7 +42,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 // notThere is nil for an error that says that there is no such image.
 func notThere(err error) error {
 	var status *StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

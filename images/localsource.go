@@ -15,6 +15,8 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -35,7 +37,7 @@ type localSource struct {
 var _ types.ImageSource = (*localSource)(nil)
 
 // openLocal opens an image of a transport of the file system.
-func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits Limits, temp string) (_ *localSource, err error) {
+func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits limit.Limits, temp string) (_ *localSource, err error) {
 	var files fileStore
 	switch n.transport {
 	case OCI, Directory:
@@ -131,7 +133,7 @@ func (s *localSource) openDirectory() error {
 		return err
 	}
 	if text := strings.TrimSpace(string(version)); text != "Directory Transport Version: 1.1" && text != "Directory Transport Version: 1.0" {
-		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", ErrInvalid, text)
+		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", fault.ErrInvalid, text)
 	}
 	return nil
 }
@@ -181,7 +183,7 @@ func (s *localSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]type
 
 // readFile reads a small file, a manifest or configuration, completely.
 func readFile(files fileStore, name string) ([]byte, error) {
-	return readFileUpTo(files, name, maxManifest)
+	return readFileUpTo(files, name, limit.MaxManifest)
 }
 
 // readFileUpTo is readFile with another limit in bytes.
@@ -192,14 +194,14 @@ func readFileUpTo(files fileStore, name string, limit int64) ([]byte, error) {
 	}
 	defer r.Close()
 	if size > limit {
-		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, ErrLimit, size, limit)
+		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, fault.ErrLimit, size, limit)
 	}
 	var text bytes.Buffer
 	if _, err := io.Copy(&text, io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	}
 	if int64(text.Len()) > limit {
-		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, ErrLimit, limit)
+		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, fault.ErrLimit, limit)
 	}
 	return text.Bytes(), nil
 }

@@ -19,7 +19,9 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -65,7 +67,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 	if info == nil || err != nil {
 		return map[string]digest.Digest{}, err
 	}
-	text, err := readRegular(path, maxLockFile)
+	text, err := regularfile.Read(path, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]digest.Digest{}, nil
 	}
@@ -74,7 +76,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 	}
 	read, err := parseLock(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", path, fault.ErrInvalid, err)
 	}
 	return read, nil
 }
@@ -193,7 +195,7 @@ func (l *Lock) Record(name string, d digest.Digest) error {
 }
 
 func (l *Lock) conflict(name string, before, now digest.Digest) error {
-	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, ErrIntegrity, name, before, now)
+	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, fault.ErrIntegrity, name, before, now)
 }
 
 // Save writes what was recorded, merged with what other processes have written since the file was read; the file is

@@ -15,6 +15,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -173,7 +174,7 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 		return err
 	}
 	if said := resp.Header.Get("Docker-Content-Digest"); said != "" && strings.HasPrefix(said, "sha256:") && said != u.blob.Digest.String() {
-		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", ErrIntegrity, said, u.blob.Digest)
+		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", fault.ErrIntegrity, said, u.blob.Digest)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (u *blobUpload) ask(ctx context.Context) error {
 	}
 	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted}, "", "")
 	var status *StatusError
-	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, ErrIntegrity) {
+	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, fault.ErrIntegrity) {
 		u.at = nil
 		return nil
 	}

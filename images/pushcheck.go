@@ -181,5 +181,5 @@ func (p *pusher) openRemote() {
 		stall = 2 * time.Minute
 	}
 	o := p.c.o
-	p.remote = newRemote(ClientOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: stall}, p.c.sys, p.event)
+	p.remote = newRemote(remoteOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: stall}, p.c.sys, p.event)
 }

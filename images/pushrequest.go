@@ -11,6 +11,7 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -55,7 +56,7 @@ func (p *repository) try(ctx context.Context, q request, path, query string) (*h
 	if err != nil {
 		var status *StatusError
 		if errors.As(err, &status) && status.Status < 300 {
-			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", ErrIntegrity, p.host.name, err)
+			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", fault.ErrIntegrity, p.host.name, err)
 		}
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -100,7 +101,7 @@ func (r *pushedRepository) current(ctx context.Context, name string) (d digest.D
 	}
 	// The header need not be there.
 	_, err = r.repo.get(ctx, path, accept, r.p.c.o.Retries, func(resp *http.Response) error {
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		d = digest.FromBytes(text)
 		return err
 	})
@@ -168,7 +169,7 @@ func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, na
 			return err
 		}
 		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); verify.Digest(said) == nil && said != m.digest {
-			return fmt.Errorf("%w: the registry has stored %s in place of %s", ErrIntegrity, said, m.digest)
+			return fmt.Errorf("%w: the registry has stored %s in place of %s", fault.ErrIntegrity, said, m.digest)
 		}
 		r.manifests.add(int64(len(m.text)))
 		return nil

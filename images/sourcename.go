@@ -13,6 +13,7 @@ import (
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -28,7 +29,7 @@ type sourceName struct {
 
 // parseSourceName reads the names that [ParseSource] describes.
 func parseSourceName(text string) (sourceName, error) {
-	if !validText(text) || text == "" {
+	if !printable.NoControl(text) || text == "" {
 		return sourceName{}, errors.New("not a name of an image")
 	}
 	transport, rest, _ := strings.Cut(text, ":")

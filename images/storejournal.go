@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // journal is what a run adds to a store, kept in the store while the image has no name there: podman removes images that have
@@ -68,7 +70,7 @@ func reclaim(store *heldStore) {
 			continue
 		}
 		var j journal
-		if text, err := readRegular(filepath.Join(path, journalFile), maxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= maxLayers {
+		if text, err := regularfile.Read(filepath.Join(path, journalFile), limit.MaxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
 			j.remove(store)
 		}
 		os.RemoveAll(path)

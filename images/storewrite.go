@@ -18,6 +18,9 @@ import (
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -81,8 +84,8 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 	ref := c.src
 	var instance *digest.Digest
 	for depth := 0; ; depth++ {
-		if depth > maxIndexDepth {
-			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+		if depth > limit.MaxIndexDepth {
+			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 		}
 		text, kind, err := src.GetManifest(ctx, instance)
 		if err != nil {
@@ -94,7 +97,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			var m v1.Manifest
 			if err := json.Unmarshal(text, &m); err != nil {
-				return nil, nil, fmt.Errorf("%w: manifest: %v", ErrInvalid, err)
+				return nil, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 			}
 			config, err := readSmall(ctx, src, m.Config)
 			return ref, config, err
@@ -109,7 +112,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
-		c.event(Event{Kind: EventWarning, Destination: d.String(), Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
+		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(), Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
 	}
 }
 
@@ -118,8 +121,8 @@ func readSmall(ctx context.Context, src types.ImageSource, d v1.Descriptor) (_ [
 	if err := verify.Digest(d.Digest); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	if d.Size < 0 || d.Size > maxManifest {
-		return nil, fmt.Errorf("configuration: %w: size %d (limit %d)", ErrLimit, d.Size, maxManifest)
+	if d.Size < 0 || d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("configuration: %w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
 	r, _, err := src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}, none.NoCache)
 	if err != nil {
@@ -133,7 +136,7 @@ func readSmall(ctx context.Context, src types.ImageSource, d v1.Descriptor) (_ [
 func (out *storedImage) look(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
-		return "", fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
+		return "", fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
 	for _, chain := range chainIDs(image.RootFS.DiffIDs) {
 		switch _, err := out.store.Layer(chain); {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -143,7 +144,7 @@ func (p *repository) readToken(r io.Reader) error {
 	if answer.Token == "" {
 		answer.Token = answer.AccessToken
 	}
-	if answer.Token == "" || !validText(answer.Token) {
+	if answer.Token == "" || !printable.NoControl(answer.Token) {
 		return registryError{fmt.Errorf("token of registry %s: the answer has no token", p.host.name)}
 	}
 	life := defaultTokenLife

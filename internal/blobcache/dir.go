@@ -22,7 +22,7 @@ const (
 		"# This directory holds blobs of container images that bindery has read. It can be removed at any time.\n"
 )
 
-// errNoDir tells that something else is where a directory belongs.
+// errNoDir says that something else is where a directory belongs.
 var errNoDir = errors.New("not a directory")
 
 // open is the cache's directory; fs.ErrNotExist if it has not been made.
@@ -112,7 +112,7 @@ func openCacheDir(dir string) (*os.Root, error) {
 }
 
 // checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes,
-// which say what a layer was made of, are believed. The directory above the cache is this program's and no link either,
+// which say what a layer was made of, are trusted. The directory above the cache is this program's and no link either,
 // unless it is one of the machine, such as /tmp on some systems.
 func checkCacheParents(dir string) error {
 	parent := filepath.Dir(dir)
@@ -256,7 +256,7 @@ func sweepPartial(root *os.Root) {
 	}
 }
 
-// abandoned tells whether the process that writes a file has ended. Where there are no locks, it has if nothing was
+// abandoned reports whether the process that writes a file has ended. Where there are no locks, it has if nothing was
 // written for a day.
 func abandoned(f *os.File) bool {
 	held, err := filelock.Try(f)

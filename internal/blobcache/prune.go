@@ -39,7 +39,7 @@ type Pruned struct {
 type PruneOptions struct {
 	// MaxBytes is how much may stay on the disk; 0 removes everything.
 	MaxBytes int64
-	// DryRun only tells what would be removed.
+	// DryRun only reports what would be removed.
 	DryRun bool
 }
 
