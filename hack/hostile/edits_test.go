@@ -134,7 +134,7 @@ func TestPlacesOfEdits(t *testing.T) {
 		{"what a killed edit left, made up", func(b *box) {
 			b.write("cat/.bindery-edit-0123456789abcdef/.indexignore", "# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it away.\n*\n")
 			b.write("cat/.bindery-edit-0123456789abcdef/old-0", "x")
-			b.write("cat/.bindery-edit-0123456789abcdef/journal", `{"files":[{"name":"../../canary/secret","old":{"size":1},"staged":"../../canary/x"}],"made":["../../canary"],"emptied":["../../canary"]}`)
+			b.write("cat/.bindery-edit-0123456789abcdef/journal", `{"files":[{"name":"../../canary/secret","replaces":true,"staged":"../../canary/x"}],"made":["../../canary"]}`)
 		}, 0, "interrupted", promote},
 	} {
 		t.Run(c.name, func(t *testing.T) {

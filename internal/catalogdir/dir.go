@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
 var (
 	// ErrLocked is about a directory that another edit has not let go of.
 	ErrLocked = errors.New("another edit is changing the catalog directory")
 	// ErrChanged is about files that somebody else has changed since they were read.
-	ErrChanged = errors.New("changed while it was being edited")
+	ErrChanged = filetx.ErrChanged
 	// ErrPlace is about files that must not be changed where they are: links, volumes, read-only files, and names that
 	// cannot be given.
 	ErrPlace = errors.New("cannot be changed here")
@@ -45,17 +45,16 @@ const defaultWait = 10 * time.Second
 // use.
 type Dir struct {
 	name    string // as the user calls it
-	path    string // absolute, without links
 	options Options
 	root    *os.Root
 	lock    *os.File
 	index   *index // nil until the directory is read, and after it was changed
-	steps   steps
+	hooks   filetx.Hooks
 }
 
 // Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for that, and
-// returns [ErrLocked] in the end. It removes what a killed edit has left, and takes that edit back if it was killed while its
-// files were put in place one by one.
+// returns [ErrLocked] in the end. It takes back an edit that was killed before all its files were in place, and removes what
+// that has left.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
@@ -67,22 +66,14 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 		o.Format = declcfg.FormatJSON
 	}
 	d := &Dir{name: dir, options: o}
-	if err := d.open(ctx); err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// open takes the lock and sweeps.
-func (d *Dir) open(ctx context.Context) error {
 	err := d.take(ctx)
 	if err == nil {
-		err = d.sweep()
+		err = d.settle()
 	}
 	if err != nil {
-		return errors.Join(err, d.Close())
+		return nil, errors.Join(err, d.Close())
 	}
-	return nil
+	return d, nil
 }
 
 // take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for it, and
@@ -114,10 +105,9 @@ func (d *Dir) take(ctx context.Context) error {
 			return err
 		}
 		if same {
-			d.path = path
 			return nil
 		}
-		// The edit that was waited for has put another directory in its place.
+		// While this waited, another program has put another directory in its place, or removed it.
 		if err := d.Close(); err != nil {
 			return err
 		}
@@ -156,16 +146,16 @@ func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	}
 }
 
-// sweep removes what killed edits have left, in the directory and beside it, and takes back what is half done.
-func (d *Dir) sweep() error {
+// settle takes back what a killed edit has left half done, and removes what it has left.
+func (d *Dir) settle() error {
+	settle := filetx.Recover
 	if d.options.ReadOnly {
-		return d.checkFinished()
+		settle = filetx.Check
 	}
-	if parent, base := filepath.Split(d.path); base != "" && parent != d.path {
-		// A process that may not write beside the directory has left nothing there.
-		_ = atomicfs.Sweep(d.path)
+	if err := settle(d.root); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	return d.sweepStages()
+	return nil
 }
 
 // Close ends the edit. It may be called more than once.
@@ -183,22 +173,11 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// ready reopens the directory if a change has put another one in its place, and reads what is in it unless that is
-// known.
+// ready reads what is in the directory unless that is known.
 func (d *Dir) ready(ctx context.Context) error {
-	if err := d.reopen(ctx); err != nil {
-		return err
-	}
 	if d.index != nil {
 		return nil
 	}
 	_, err := d.Load(ctx, func(string) bool { return false })
 	return err
-}
-
-func (d *Dir) reopen(ctx context.Context) error {
-	if d.root == nil {
-		return d.open(ctx)
-	}
-	return nil
 }

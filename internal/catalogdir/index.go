@@ -43,7 +43,7 @@ func keyOf(b declcfg.Blob) key { return key{b.BlobSchema(), b.BlobPackage(), b.B
 // Load reads the catalog, with everything for the packages that are asked for and the skeletons of others (see
 // [declcfg.LoadOptions]). If whole is nil, everything is read. Errors are those of [declcfg.Load].
 func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.Catalog, error) {
-	fsys, ix, err := d.list(ctx)
+	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 // LoadStubs is [Dir.Load] without the bundles of the packages that are not in scope, whose place stubs take: see
 // [declcfg.StubOf]. These bundles are not parsed. Of the others there is the skeleton.
 func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
-	fsys, ix, err := d.list(ctx)
+	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,7 @@ func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*decl
 }
 
 // list finds the files of the catalog.
-func (d *Dir) list(ctx context.Context) (fs.FS, *index, error) {
-	if err := d.reopen(ctx); err != nil {
-		return nil, nil, err
-	}
+func (d *Dir) list() (fs.FS, *index, error) {
 	d.index = nil
 	fsys := d.root.FS()
 	names, err := declcfg.Files(fsys)
