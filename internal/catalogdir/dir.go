@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	// ErrLocked is about a directory that another edit has not let go of.
+	// ErrLocked is about a directory that another edit holds.
 	ErrLocked = errors.New("another edit is changing the catalog directory")
-	// ErrChanged is about files that somebody else has changed since they were read.
+	// ErrChanged is about a file that another program has changed since it was read.
 	ErrChanged = filetx.ErrChanged
 	// ErrPlace is about files that must not be changed where they are: links, volumes, read-only files, and names that
 	// cannot be given.
@@ -33,7 +33,7 @@ type Options struct {
 	Limits declcfg.Limits
 	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
-	// ReadOnly is for those who will call [Dir.Load] and [Dir.Plan] only. Nothing is swept then.
+	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. What a killed edit has left is not removed then.
 	ReadOnly bool
 	// Warn is that of [declcfg.LoadOptions].
 	Warn func(declcfg.Position, string)
@@ -41,8 +41,8 @@ type Options struct {
 
 const defaultWait = 10 * time.Second
 
-// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for concurrent
-// use.
+// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for
+// concurrent use.
 type Dir struct {
 	name    string // as the user calls it
 	options Options
@@ -52,9 +52,9 @@ type Dir struct {
 	hooks   filetx.Hooks
 }
 
-// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for that, and
-// returns [ErrLocked] in the end. It takes back an edit that was killed before all its files were in place, and removes what
-// that has left.
+// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for
+// that, and returns [ErrLocked] in the end. It takes back an edit that was killed before all its files were in place,
+// and removes what that has left.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
@@ -76,10 +76,11 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	return d, nil
 }
 
-// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for it, and
-// nothing of it is left.
+// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for
+// it, and nothing of it is left.
 func (d *Dir) take(ctx context.Context) error {
-	deadline := time.Now().Add(d.options.Wait)
+	waiting, cancel := context.WithTimeoutCause(ctx, d.options.Wait, ErrLocked)
+	defer cancel()
 	for {
 		path, err := filepath.Abs(d.name)
 		if err == nil {
@@ -94,7 +95,8 @@ func (d *Dir) take(ctx context.Context) error {
 		if d.lock, err = d.root.Open("."); err != nil {
 			return err
 		}
-		if err := waitForLock(ctx, d.lock, deadline); err != nil {
+		// Where there are no locks, the second process is stopped because files have changed since it read them.
+		if err := filelock.Lock(waiting, d.lock); err != nil {
 			if errors.Is(err, ErrLocked) {
 				err = fmt.Errorf("%s: %w", d.name, err)
 			}
@@ -125,25 +127,6 @@ func isFile(path string, f *os.File) (bool, error) {
 		return false, err
 	}
 	return os.SameFile(open, named), nil
-}
-
-// waitForLock takes the lock of an open file or directory.
-func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
-	const poll = 20 * time.Millisecond
-	for {
-		// Where there are no locks, the second process is stopped because the files have changed since it read them.
-		if ok, err := filelock.Take(f); ok || err != nil {
-			return err
-		}
-		if !time.Now().Before(deadline) {
-			return ErrLocked
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(poll):
-		}
-	}
 }
 
 // settle takes back what a killed edit has left half done, and removes what it has left.

@@ -104,7 +104,8 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 		return "", nil, err
 	}
 	if limit := maxFileSize(d.options.Limits); info.Size() > limit {
-		return "", nil, fmt.Errorf("%s would have %d bytes: %w (limit %d)", e.name, info.Size(), declcfg.ErrLimit, limit)
+		err := fmt.Errorf("%s would have %d bytes: %w (limit %d)", e.name, info.Size(), declcfg.ErrLimit, limit)
+		return "", nil, err
 	}
 	return staged, info, out.Sync()
 }

@@ -20,7 +20,8 @@ const Prefix = ".bindery-edit-"
 // The ignore file of a staging directory.
 const (
 	ignoreFile = ".indexignore"
-	ignoreText = "# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it away.\n*\n"
+	ignoreText = "# What is here belongs to an edit of the catalog. " +
+		"If that was interrupted, the next one clears it away.\n*\n"
 )
 
 // awaitLimit is how long [Await] waits for a running commit. One takes milliseconds.
@@ -36,7 +37,8 @@ func Recover(root *os.Root) error {
 	}
 	for _, stage := range stages {
 		if err := recoverStage(root, stage); err != nil {
-			return fmt.Errorf("%s: an edit of the catalog was interrupted, and what it left cannot be cleared away: %w", stage, err)
+			return fmt.Errorf("%s: an edit of the catalog was interrupted, and what it left cannot be cleared away: %w",
+				stage, err)
 		}
 	}
 	return nil
@@ -89,9 +91,9 @@ func pending(root *os.Root) (string, error) {
 	return "", err
 }
 
-// Await is for readers, which hold no lock: it waits for a running commit, and returns the error of [Check] if the process
-// of the commit was killed. It does not take the commit back, because a reader changes nothing. What it cannot look at is
-// left to the reader to report.
+// Await is for readers, which hold no lock: it waits for a running commit, and returns the error of [Check] if the
+// process of the commit was killed. It does not take the commit back, because a reader changes nothing. What it
+// cannot look at is left to the reader to report.
 func Await(root *os.Root) error {
 	for end := time.Now().Add(awaitLimit); ; time.Sleep(filelock.Poll) {
 		if stage, err := pending(root); err != nil || stage == "" {
@@ -129,7 +131,10 @@ func stages(root *os.Root) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		random, ours := strings.CutPrefix(e.Name(), Prefix)
-		if _, err := hex.DecodeString(random); ours && err == nil && len(random) == 16 && e.IsDir() && isStage(root, e.Name()) {
+		if _, err := hex.DecodeString(random); err != nil || len(random) != 16 {
+			continue
+		}
+		if ours && e.IsDir() && isStage(root, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -64,10 +64,10 @@ func (tx *Tx) Create() (f *os.File, staged string, err error) {
 	return f, staged, err
 }
 
-// Commit makes the changes, of which there is at least one. Directories that are missing are made, and those that become
-// empty are removed. After an error, or if ctx ends, every name stands for the file that it stood for before; only a
-// single file on a file system without hard links stays replaced if its directory cannot be synced. The error is
-// [ErrChanged] if one of the old files is no longer what Change.Old says.
+// Commit makes the changes, of which there is at least one. Directories that are missing are made, and those that
+// become empty are removed. After an error, or if ctx ends, every name stands for the file that it stood for before;
+// only a single file on a file system without hard links stays replaced if its directory cannot be synced. The error
+// is [ErrChanged] if one of the old files is no longer what Change.Old says.
 func (tx *Tx) Commit(ctx context.Context, changes []Change) (err error) {
 	j := newJournal(tx.root, changes)
 	withJournal := len(changes) > 1 || len(j.Made) > 0 || changes[0].Staged == ""
@@ -86,7 +86,8 @@ func (tx *Tx) Commit(ctx context.Context, changes []Change) (err error) {
 			if !withJournal {
 				uerr = errors.Join(uerr, tx.writeJournal(j))
 			}
-			err = errors.Join(err, fmt.Errorf("the changes could not be taken back; the next edit tries again: %w", uerr))
+			uerr = fmt.Errorf("the changes could not be taken back; the next edit tries again: %w", uerr)
+			err = errors.Join(err, uerr)
 		}
 	}()
 	for _, dir := range j.Made {
