@@ -24,6 +24,9 @@ const (
 		"If that was interrupted, the next one clears it away.\n*\n"
 )
 
+// maxJournal bounds the bytes of a journal that is read.
+const maxJournal = 64 << 20
+
 // awaitLimit is how long [Await] waits for a running commit. One takes milliseconds.
 const awaitLimit = 10 * time.Second
 
@@ -143,7 +146,7 @@ func stages(root *os.Root) ([]string, error) {
 
 // isStage reports whether a directory is what [Begin] makes, or the beginning of it, and not another program's.
 func isStage(root *os.Root, name string) bool {
-	data, err := readSmall(root, path.Join(name, ignoreFile))
+	data, err := readSmall(root, path.Join(name, ignoreFile), int64(len(ignoreText)))
 	if err == nil && string(data) == ignoreText {
 		return true
 	}
@@ -155,7 +158,7 @@ func isStage(root *os.Root, name string) bool {
 }
 
 func readJournal(root *os.Root, name string) (*journal, error) {
-	data, err := readSmall(root, name)
+	data, err := readSmall(root, name, maxJournal)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +169,8 @@ func readJournal(root *os.Root, name string) (*journal, error) {
 	return j, nil
 }
 
-// readSmall reads a regular file that this package has written, and that is therefore not large.
-func readSmall(root *os.Root, name string) ([]byte, error) {
-	const most = 64 << 20
+// readSmall reads a regular file of at most so many bytes, as this package writes it.
+func readSmall(root *os.Root, name string, most int64) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, err
