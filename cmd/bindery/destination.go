@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // destinationFlags say where an image goes. They mean the same in every command that writes images.
@@ -162,10 +163,10 @@ func checkName(name string) (string, error) {
 	name = strings.TrimPrefix(name, "docker://")
 	repository, tag := splitName(name)
 	if strings.Contains(name, "@") {
-		return "", cmdline.Usagef("--tag %q: the digest of an image that is to be built is not known", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: the digest of an image that is to be built is not known", redact.Text(name))
 	}
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
-		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", redact.Text(name))
 	}
 	// What no registry and no other program would take is not a name of the image.
 	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {
