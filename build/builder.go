@@ -16,7 +16,9 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/bundlefs"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -159,7 +161,7 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	}
 	if b.base != "" {
 		if o.Base, err = client.Reference(b.base); err != nil {
-			return nil, fmt.Errorf("base image %q: %w", images.WithoutCredentials(b.base), err)
+			return nil, fmt.Errorf("base image %q: %w", redact.Text(b.base), err)
 		}
 	}
 	if b.previous != "" {
@@ -190,10 +192,10 @@ func (w work) Close() error {
 // openKnown opens the cache of a user in a directory, with its notes.
 func openKnown(dir string) (_ *Known, err error) {
 	k := &Known{}
-	if k.Blobs, err = images.OpenBlobCache(filepath.Join(dir, "blobs"), images.BlobCacheOptions{}); err != nil {
+	if k.Blobs, err = blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{}); err != nil {
 		return nil, err
 	}
-	k.Notes, err = images.OpenNotes(images.NotesDir(k.Blobs.Dir()), images.BlobCacheOptions{MaxBytes: k.Blobs.MaxBytes() / 16})
+	k.Notes, err = blobcache.OpenNotes(blobcache.NotesDir(k.Blobs.Dir()), blobcache.Options{MaxBytes: k.Blobs.MaxBytes() / 16})
 	if err != nil {
 		return nil, errors.Join(err, k.Blobs.Close())
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Compose builds the catalog image of everything that the references hold. Layers of images built by this package are
@@ -355,7 +355,7 @@ func (c *composer) unproved(img *Image) {
 func (c *composer) account() []Composed {
 	out := make([]Composed, len(c.refs))
 	for i, r := range c.refs {
-		out[i] = Composed{Name: r.Name, Image: images.WithoutCredentials(r.Image), Stacked: sorted(r.stacked), Packed: sorted(r.packed)}
+		out[i] = Composed{Name: r.Name, Image: redact.Text(r.Image), Stacked: sorted(r.stacked), Packed: sorted(r.packed)}
 		if r.why != nil && len(r.packed) > 0 {
 			out[i].Why = r.why.Error()
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // ReferenceError is a problem of one reference of a composition.
@@ -18,7 +18,7 @@ type ReferenceError struct {
 }
 
 func (e *ReferenceError) Error() string {
-	return fmt.Sprintf("reference %.200q (%.300s): %v", e.Name, images.WithoutCredentials(e.Image), e.Err)
+	return fmt.Sprintf("reference %.200q (%.300s): %v", e.Name, redact.Text(e.Image), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
@@ -52,7 +52,7 @@ func (c *composer) check() error {
 		}
 		for _, name := range names {
 			if first := holder[name]; first != nil {
-				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name, images.WithoutCredentials(first.Image))
+				wrong(r, "package %q is already in reference %.200q (%.300s)", name, first.Name, redact.Text(first.Image))
 				continue
 			}
 			holder[name] = r

@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -23,8 +23,8 @@ import (
 // The bytes of a blob are verified, notes are not: a user who can write to the directory of the notes controls the
 // content of images.
 type Known struct {
-	Notes *images.Notes
-	Blobs *images.BlobCache
+	Notes *blobcache.Notes
+	Blobs *blobcache.Cache
 }
 
 // Close closes both.

@@ -16,7 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -24,11 +24,11 @@ import (
 func knownIn(t testing.TB, dir string) *Known {
 	t.Helper()
 	warn := func(err error) { t.Errorf("cache: %v", err) }
-	blobs, err := images.OpenBlobCache(filepath.Join(dir, "blobs"), images.BlobCacheOptions{Warn: warn})
+	blobs, err := blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{Warn: warn})
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes, err := images.OpenNotes(filepath.Join(dir, "layers"), images.BlobCacheOptions{Warn: warn})
+	notes, err := blobcache.OpenNotes(filepath.Join(dir, "layers"), blobcache.Options{Warn: warn})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Stack is a catalog image whose package layers can be added to another image by digest. Its annotations name their
@@ -80,7 +81,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.From = images.WithoutCredentials(from)
+		l.From = redact.Text(from)
 		s.Layers = append(s.Layers, l)
 	}
 	if len(s.Layers) == 0 {

@@ -7,10 +7,15 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
 // OpenDir opens a catalog directory. Links within it are followed; links that lead out of it are errors when they are
 // read, so that a catalog from elsewhere cannot name the reader's own files. The directory itself may be a link.
+//
+// If an edit of the catalog is putting its files in place, OpenDir waits for it. If one was killed while it did that, OpenDir
+// returns an error, because some files are old and others new until the next edit takes it back.
 func OpenDir(dir string) (fs.FS, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -22,6 +27,9 @@ func OpenDir(dir string) (fs.FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
+	}
+	if err := filetx.Await(root); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), root.Close())
 	}
 	// The root is closed by its finalizer: a catalog's file system lives as long as somebody reads it.
 	return root.FS(), nil

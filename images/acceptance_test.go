@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/signature"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // realRegistry starts Debian's registry with a certificate of a private authority, and a password: user "user", the
@@ -110,7 +112,7 @@ func TestRealRegistry(t *testing.T) {
 	for name, o := range map[string]Registry{
 		"no such authority": {AuthFile: r.AuthFile}, "no credentials": {CAFile: ca}, "credentials for another path": {CAFile: ca, AuthFile: authFileFor(t, host+"/c")},
 	} {
-		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err, ErrRegistry) {
+		if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), host+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // authFile is a file with credentials: auth.json of podman, config.json of docker, or its predecessor .dockercfg
@@ -25,7 +28,7 @@ func readAuthFile(path string) (*authFile, error) {
 	if path == os.DevNull {
 		return &authFile{path: path}, nil
 	}
-	content, err := readMounted(path)
+	content, err := regularfile.ReadMounted(path)
 	if err != nil {
 		return nil, fmt.Errorf("authfile: %w", err)
 	}
@@ -65,7 +68,7 @@ func (f *authFile) invalid(field string, err error) error {
 	if field != "" {
 		field = ": " + field
 	}
-	return fmt.Errorf("%w: authfile %s%s: %s", ErrInvalid, f.path, field, what)
+	return fmt.Errorf("%w: authfile %s%s: %s", fault.ErrInvalid, f.path, field, what)
 }
 
 // entry reads one entry of auths. One without credentials says that a helper has them.

@@ -7,6 +7,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // Only a component ".." leads out of an image, and no path is longer or deeper than a file can be.
@@ -22,14 +25,14 @@ func TestCleanPath(t *testing.T) {
 		"/configs..v2":            {"configs..v2", nil},
 		"/..configs/a..":          {"..configs/a..", nil},
 		"/...":                    {"...", nil},
-		"/configs/../etc":         {"", ErrInvalid},
-		"..":                      {"", ErrInvalid},
-		"/a\nb":                   {"", ErrInvalid},
+		"/configs/../etc":         {"", fault.ErrInvalid},
+		"..":                      {"", fault.ErrInvalid},
+		"/a\nb":                   {"", fault.ErrInvalid},
 		strings.Repeat("/a", 256): {strings.Repeat("/a", 256)[1:], nil},
-		strings.Repeat("/a", 257): {"", ErrLimit},
-		strings.Repeat("/", 4096): {"", ErrLimit},
+		strings.Repeat("/a", 257): {"", fault.ErrLimit},
+		strings.Repeat("/", 4096): {"", fault.ErrLimit},
 		strings.Repeat("a", 4096): {strings.Repeat("a", 4096), nil},
-		strings.Repeat("a", 4097): {"", ErrLimit},
+		strings.Repeat("a", 4097): {"", fault.ErrLimit},
 	} {
 		got, err := CleanPath(name)
 		if got != c.want || !errors.Is(err, c.err) || len(fmt.Sprint(err)) > 400 {
@@ -69,7 +72,7 @@ func TestExtractOfHostilePaths(t *testing.T) {
 	for name, wanted := range map[string][]string{
 		"a deep path": {strings.Repeat("/a", 40_000)}, "a long path": {strings.Repeat("a", 80_000)}, "many paths": make([]string, 100_000),
 	} {
-		if _, err := extract(t, f, Limits{}, wanted...); !errors.Is(err, ErrLimit) || len(err.Error()) > 500 {
+		if _, err := extract(t, f, limit.Limits{}, wanted...); !errors.Is(err, fault.ErrLimit) || len(err.Error()) > 500 {
 			t.Errorf("%s: got %.600v", name, err)
 		}
 	}

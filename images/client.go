@@ -13,6 +13,12 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // ClientOptions say how a [Client] gets images. The zero value reads images for linux/amd64 without credentials, tries
@@ -36,15 +42,15 @@ type ClientOptions struct {
 	// it is, and if there is none every image is accepted.
 	PolicyFile string
 	// Cache keeps what registries gave; nil keeps nothing.
-	Cache *BlobCache
+	Cache *blobcache.Cache
 	// Lock pins names to digests; nil pins nothing.
 	Lock *Lock
 	// Limits bound what Open reads of archives. [ExtractOptions] have their own for the content of images.
-	Limits Limits
+	Limits limit.Limits
 	// Temp is where temporary files go; empty means the system's place for them.
 	Temp string
 	// Events, unless nil, is told of retries and warnings. It is called by one goroutine at a time.
-	Events func(Event)
+	Events func(transfer.Event)
 }
 
 // Client opens images of every transport for reading. It is safe for concurrent use.
@@ -99,7 +105,9 @@ func (c *Client) start(ctx context.Context) (err error) {
 		return errors.Join(err, scratch.close())
 	}
 	c.scratch, c.sys = scratch, sys
-	c.remote = newRemote(c.o, c.sys, c.event)
+	c.remote = newRemote(remoteOptions{
+		Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
+	}, c.sys, c.event)
 	return nil
 }
 
@@ -123,7 +131,7 @@ func (c *Client) Close() error {
 	return errors.Join(err, c.scratch.close())
 }
 
-func (c *Client) event(e Event) {
+func (c *Client) event(e transfer.Event) {
 	if c.o.Events == nil {
 		return
 	}
@@ -160,7 +168,7 @@ func (c *Client) OpenPlatform(ctx context.Context, name string, p v1.Platform) (
 func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time
@@ -207,7 +215,7 @@ func (c *Client) openSource(ctx context.Context, name string) (sourceName, types
 }
 
 // cacheFor is the blob cache, where it is of use: what is on this machine needs none.
-func (c *Client) cacheFor(n sourceName) *BlobCache {
+func (c *Client) cacheFor(n sourceName) *blobcache.Cache {
 	if n.transport != Docker {
 		return nil
 	}
@@ -235,13 +243,13 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 	if n.transport == Store {
 		temp = c.scratch.path // the library takes another place than $TMPDIR
 	}
-	return openHere(ctx, n, c.o.Limits.withDefaults(), temp)
+	return openHere(ctx, n, c.o.Limits.WithDefaults(), temp)
 }
 
 // pin gives a repository's name a digest in place of its tag. A name that has another digest already is in conflict.
 func pin(named reference.Named, d digest.Digest) (reference.Named, error) {
 	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != d {
-		return nil, fmt.Errorf("%w: the lock has %s for %s", ErrIntegrity, d, named)
+		return nil, fmt.Errorf("%w: the lock has %s for %s", fault.ErrIntegrity, d, named)
 	}
 	return reference.WithDigest(reference.TrimNamed(named), d)
 }

@@ -11,6 +11,9 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Reference is the image with a name, for what reads images through the containers image library, a build upon a base
@@ -35,7 +38,7 @@ type clientReference struct {
 func (r *clientReference) NewImageSource(ctx context.Context, _ *types.SystemContext) (_ types.ImageSource, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(fmt.Errorf("image %.300q: %w", r.name, err))
+			err = redact.Error(fmt.Errorf("image %.300q: %w", r.name, err))
 		}
 	}()
 	n, src, err := r.c.openSource(ctx, r.name)
@@ -79,7 +82,7 @@ func (v *verifiedSource) GetManifest(ctx context.Context, instance *digest.Diges
 			want.Digest = *instance
 		}
 		if got := digest.FromBytes(text); got != want.Digest {
-			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, got, want.Digest)
+			return nil, "", fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want.Digest)
 		}
 	}
 	return text, kind, nil
@@ -93,5 +96,5 @@ func (v *verifiedSource) GetBlob(ctx context.Context, info types.BlobInfo, cache
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, info.Digest, info.Size), r}, size, nil
+	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, info.Digest, info.Size), r}, size, nil
 }

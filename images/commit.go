@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
@@ -95,11 +96,11 @@ func replaceFile(staged, path, kept string) (replaced bool, err error) {
 // commitDirectory exchanges the directory with the old one.
 func (out *output) commitDirectory(ctx context.Context) error {
 	dir := filepath.Clean(out.dest.Path)
-	lock, err := lockDir(ctx, filepath.Dir(dir))
+	lock, err := filelock.LockDir(ctx, filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	if err := out.check(); err != nil {
 		return err
 	}

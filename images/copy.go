@@ -13,6 +13,9 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // CopyOptions say how [Copy] works. The zero value copies the image, or every image of an index, once and without a
@@ -41,35 +44,8 @@ type CopyOptions struct {
 	// Policy decides whether the source may be read; nil accepts images assembled by this module and refuses others.
 	Policy *signature.Policy
 	// Events, unless nil, is told what happens. It is called by one goroutine at a time.
-	Events func(Event)
+	Events func(transfer.Event)
 }
-
-// Event is one step of a copy or of reading an image.
-type Event struct {
-	Kind EventKind
-	// Destination is the place that the step concerns, as text: where is written to, or the repository that is read.
-	Destination string
-	// Blob and Size in bytes are set for blobs, Done is how much of one has been written.
-	Blob       digest.Digest
-	Size, Done int64
-	// Attempt counts from 1 and Err is why it failed, for EventRetry. For EventWarning Err is the warning.
-	Attempt int
-	Err     error
-}
-
-// EventKind is what an [Event] is about.
-type EventKind string
-
-// The kinds of events.
-const (
-	EventBlobStart    EventKind = "start"
-	EventBlobProgress EventKind = "progress"
-	EventBlobDone     EventKind = "done"
-	EventBlobReused   EventKind = "reused"
-	EventBlobMounted  EventKind = "mounted"
-	EventRetry        EventKind = "retry"
-	EventWarning      EventKind = "warning"
-)
 
 // Result is what was written to one destination.
 type Result struct {
@@ -104,7 +80,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 		defer cancel()
 	}
-	defer func() { err = withoutSecrets(err) }()
+	defer func() { err = redact.Error(err) }()
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
 	}
@@ -283,23 +259,20 @@ func (c *copier) copyTo(ctx context.Context, d Destination, to types.ImageRefere
 	return err
 }
 
-// errStalled is the end of an attempt in which nothing moved.
-var errStalled = errors.New("nothing has moved")
-
 func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) {
-	e := Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
+	e := transfer.Event{Destination: d.String(), Blob: p.Artifact.Digest, Size: p.Artifact.Size, Done: int64(p.Offset)}
 	switch p.Event {
 	case types.ProgressEventNewArtifact:
-		e.Kind = EventBlobStart
+		e.Kind = transfer.EventBlobStart
 	case types.ProgressEventRead:
-		e.Kind = EventBlobProgress
+		e.Kind = transfer.EventBlobProgress
 	case types.ProgressEventDone:
-		e.Kind = EventBlobDone
+		e.Kind = transfer.EventBlobDone
 		if !slices.Contains(r.Written, e.Blob) {
 			r.Written = append(r.Written, e.Blob)
 		}
 	case types.ProgressEventSkipped:
-		e.Kind = EventBlobReused
+		e.Kind = transfer.EventBlobReused
 		if !slices.Contains(r.Written, e.Blob) {
 			r.Reused = append(r.Reused, e.Blob)
 		}
@@ -309,7 +282,7 @@ func (c *copier) progress(d Destination, p types.ProgressProperties, r *Result) 
 	c.event(e)
 }
 
-func (c *copier) event(e Event) {
+func (c *copier) event(e transfer.Event) {
 	if c.o.Events != nil {
 		c.o.Events(e)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 func copyTo(t testing.TB, src types.ImageReference, dests ...string) ([]Result, error) {
@@ -384,7 +386,7 @@ func TestDamagedBlobsAreReplaced(t *testing.T) {
 }
 
 func TestHostileIndexIsRefused(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "text": "hello", "schema 1": `{"schemaVersion":1}`, "huge": strings.Repeat(" ", maxManifest+1)} {
+	for name, text := range map[string]string{"empty": "", "text": "hello", "schema 1": `{"schemaVersion":1}`, "huge": strings.Repeat(" ", limit.MaxManifest+1)} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, indexFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,9 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // credentials are what a registry is shown. The zero value is nobody.
@@ -146,8 +149,8 @@ func hostNames(host string) []string {
 // fromHelper asks the credential helper of that name, the program docker-credential-NAME, for the first of the hosts that
 // it knows.
 func fromHelper(ctx context.Context, name, by string, hosts ...string) (credentials, error) {
-	if name == "" || strings.ContainsAny(name, `/\`) || !validText(name) {
-		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", ErrInvalid, by, name)
+	if name == "" || strings.ContainsAny(name, `/\`) || !printable.NoControl(name) {
+		return credentials{}, fmt.Errorf("%w: %s: invalid name %.80q of a credential helper", fault.ErrInvalid, by, name)
 	}
 	type answer struct {
 		found *helpers.Credentials

@@ -13,6 +13,7 @@ import (
 
 	"go.podman.io/image/v5/docker/reference"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -196,7 +197,7 @@ func TestBrokenAuthFiles(t *testing.T) {
 	} {
 		write(t, path, c.text)
 		_, err := find(t, Registry{AuthFile: path}, "quay.io/a/b")
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.field) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if strings.Contains(fmt.Sprint(err), "canary") || strings.Contains(fmt.Sprint(err), "Y2FuYXJ5") {

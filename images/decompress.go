@@ -12,6 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // The codecs, and how their streams begin.
@@ -45,10 +48,10 @@ func decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		}
 	}
 	if got == "xz" || got == "bzip2" {
-		return nil, fmt.Errorf("%w: unsupported compression %s", ErrInvalid, got)
+		return nil, fmt.Errorf("%w: unsupported compression %s", fault.ErrInvalid, got)
 	}
 	if got != want && len(head) > 0 {
-		return nil, fmt.Errorf("%w: the layer's content is %s, which does not match media type %.80q", ErrInvalid, orPlain(got), mediaType)
+		return nil, fmt.Errorf("%w: the layer's content is %s, which does not match media type %.80q", fault.ErrInvalid, orPlain(got), mediaType)
 	}
 	switch want {
 	case "gzip":
@@ -58,7 +61,7 @@ func decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		}
 		return &wholeStream{r: z, below: in, close: z.Close}, nil
 	case "zstd":
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limit.MaxZstdWindow), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, codecError(err)
 		}
@@ -85,9 +88,9 @@ func codecOf(mediaType string) (string, error) {
 		return "", nil
 	}
 	if strings.HasSuffix(mediaType, "+xz") || strings.HasSuffix(mediaType, "+bzip2") {
-		return "", fmt.Errorf("%w: unsupported compression: media type %.80q", ErrInvalid, mediaType)
+		return "", fmt.Errorf("%w: unsupported compression: media type %.80q", fault.ErrInvalid, mediaType)
 	}
-	return "", fmt.Errorf("%w: unknown media type %.80q of a layer", ErrInvalid, mediaType)
+	return "", fmt.Errorf("%w: unknown media type %.80q of a layer", fault.ErrInvalid, mediaType)
 }
 
 // wholeStream reads on below the codec when that is at its end, so that the digest of all compressed bytes is checked.
@@ -119,11 +122,11 @@ func codecError(err error) error {
 	case isSettled(err):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("%w: zstd window larger than %d bytes", ErrLimit, maxZstdWindow)
+		return fmt.Errorf("%w: zstd window larger than %d bytes", fault.ErrLimit, limit.MaxZstdWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: unexpected end of the compressed layer", ErrIntegrity)
+		return fmt.Errorf("%w: unexpected end of the compressed layer", fault.ErrIntegrity)
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrCRCMismatch), errors.Is(err, zstd.ErrMagicMismatch):
-		return fmt.Errorf("%w: the compressed layer is damaged: %w", ErrIntegrity, err)
+		return fmt.Errorf("%w: the compressed layer is damaged: %w", fault.ErrIntegrity, err)
 	}
 	return err
 }
@@ -155,13 +158,13 @@ func (e *endReader) note(p []byte) {
 // that the reader of the archive has read.
 func (e *endReader) finish() error {
 	if e.n < int64(len(e.tail)) || e.tail != [1024]byte{} {
-		return fmt.Errorf("%w: missing end of archive", ErrInvalid)
+		return fmt.Errorf("%w: missing end of archive", fault.ErrInvalid)
 	}
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := e.r.Read(buf)
 		if bytes.ContainsFunc(buf[:n], func(r rune) bool { return r != 0 }) {
-			return fmt.Errorf("%w: data after end of archive", ErrInvalid)
+			return fmt.Errorf("%w: data after end of archive", fault.ErrInvalid)
 		}
 		if err == io.EOF {
 			return nil

@@ -8,6 +8,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Description is what the name of an image stands for: one image, or an index and the images in it.
@@ -41,7 +44,7 @@ const maxVariants = 64
 func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time
@@ -77,7 +80,7 @@ func (c *Client) Describe(ctx context.Context, name string) (_ *Description, err
 		return nil, err
 	}
 	if len(d.out.Variants) == 0 {
-		return nil, fmt.Errorf("%w: there is no image in the index", ErrInvalid)
+		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
 	return d.out, nil
 }
@@ -121,7 +124,7 @@ func (d *describer) addImage(ctx context.Context, one *Image, text []byte, _ str
 	}
 	d.seen[key] = true
 	if len(d.out.Variants) == maxVariants {
-		return fmt.Errorf("index: %w: images for more than %d platforms", ErrLimit, maxVariants)
+		return fmt.Errorf("index: %w: images for more than %d platforms", fault.ErrLimit, maxVariants)
 	}
 	d.out.Variants = append(d.out.Variants, v)
 	return nil

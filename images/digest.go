@@ -7,6 +7,9 @@ import (
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Digest tells what a name stands for now, whatever the lock says and without recording it there: an image that was
@@ -14,7 +17,7 @@ import (
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	n, err := parseSourceName(name)
@@ -39,7 +42,7 @@ func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err 
 // notThere is nil for an error that says that there is no such image.
 func notThere(err error) error {
 	var status *StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, &status) && status.Status == http.StatusNotFound || errors.Is(err, fault.ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

@@ -14,12 +14,11 @@
 // a client of this package, which decides where credentials go and what is tried again; what is configured on a machine
 // - registries.conf, policy.json, certificates, files of credentials - counts as it does for podman and docker.
 //
-// A stage is a private directory in the file system of the output. An output is either what it was or what it shall be,
-// whatever happens on the way; stages of killed runs are removed by the next run. Outputs that are symbolic links are
-// refused.
+// A stage is a private directory in the file system of the output. An output is either the old or the new one, whatever
+// happens on the way; stages of killed runs are removed by the next run. Outputs that are symbolic links are refused.
 //
-// What a registry gave is kept in a [BlobCache], of which nothing is believed that is not checked each time it is read. A
-// [Lock] is a file that says which digests names stood for.
+// Blobs of registries are kept in a cache, if one is given, and checked each time they are read. A [Lock] is a file that
+// records which digests names stood for.
 //
 // The package knows nothing of catalogs. It reads the environment only where the containers library does, and through
 // [Registry.Env]. Formats and protocols are those of the OCI image and distribution specifications and of the containers

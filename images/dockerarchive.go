@@ -19,6 +19,8 @@ import (
 	"go.podman.io/image/v5/manifest"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // archivedImage is one image in the manifest.json of an archive of "docker save".
@@ -30,21 +32,21 @@ type archivedImage struct {
 
 // openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests: one is
 // made of the files that are there, so its digest is a function of the image but not the one of any registry.
-func (s *localSource) openDockerArchive(ctx context.Context, n sourceName, limits Limits) error {
+func (s *localSource) openDockerArchive(ctx context.Context, n sourceName, limits limit.Limits) error {
 	content, err := readFile(s.files, "manifest.json")
 	if err != nil {
 		return err
 	}
 	var list []archivedImage
 	if err := json.Unmarshal(content, &list); err != nil {
-		return fmt.Errorf("%w: manifest.json: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: manifest.json: %v", fault.ErrInvalid, err)
 	}
 	image, err := chooseArchived(list, n.name)
 	if err != nil {
 		return err
 	}
-	if len(image.Layers) > maxLayers {
-		return fmt.Errorf("%w: %d layers (limit %d)", ErrLimit, len(image.Layers), maxLayers)
+	if len(image.Layers) > limit.MaxLayers {
+		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(image.Layers), limit.MaxLayers)
 	}
 	config, err := readFile(s.files, cleanEntry(image.Config))
 	if err != nil {
@@ -52,10 +54,10 @@ func (s *localSource) openDockerArchive(ctx context.Context, n sourceName, limit
 	}
 	var c v1.Image
 	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
 	if got, want := len(c.RootFS.DiffIDs), len(image.Layers); got != want {
-		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", ErrIntegrity, got, want)
+		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", fault.ErrIntegrity, got, want)
 	}
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: manifest.DockerV2Schema2MediaType}
 	m.Config = v1.Descriptor{MediaType: manifest.DockerV2Schema2ConfigMediaType, Digest: digest.FromBytes(config), Size: int64(len(config))}
@@ -82,7 +84,7 @@ func cleanEntry(name string) string { return strings.TrimPrefix(name, "./") }
 
 // archivedLayer describes a layer. One that is not compressed has its diffID as its digest, which is checked when it is
 // read; of a compressed one the digest has to be found out.
-func (s *localSource) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits Limits) (v1.Descriptor, error) {
+func (s *localSource) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits limit.Limits) (v1.Descriptor, error) {
 	r, size, err := s.files.open(name)
 	if err != nil {
 		return v1.Descriptor{}, err
@@ -103,7 +105,7 @@ func (s *localSource) archivedLayer(ctx context.Context, name string, diffID dig
 		return d, nil
 	}
 	if size > limits.Compressed {
-		return d, limitf(LimitCompressed, limits.Compressed, "%.200q has %d bytes", name, size)
+		return d, limit.Errorf(limit.Compressed, limits.Compressed, "%.200q has %d bytes", name, size)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, in); err != nil {
@@ -115,8 +117,8 @@ func (s *localSource) archivedLayer(ctx context.Context, name string, diffID dig
 
 // chooseArchived finds an image by one of its references, or by "@" and its place; without either there must be only one.
 func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
-	if len(list) > maxIndexEntries {
-		return archivedImage{}, fmt.Errorf("%w: manifest.json: %d images (limit %d)", ErrLimit, len(list), maxIndexEntries)
+	if len(list) > limit.MaxIndexEntries {
+		return archivedImage{}, fmt.Errorf("%w: manifest.json: %d images (limit %d)", fault.ErrLimit, len(list), limit.MaxIndexEntries)
 	}
 	var tags []string
 	for _, image := range list {
@@ -129,13 +131,13 @@ func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
 	case numbered:
 		i, err := strconv.Atoi(at)
 		if err != nil || i < 0 || i >= len(list) {
-			return archivedImage{}, fmt.Errorf("%w: the archive has no image %.40q: %s", ErrInvalid, name, has)
+			return archivedImage{}, fmt.Errorf("%w: the archive has no image %.40q: %s", fault.ErrInvalid, name, has)
 		}
 		return list[i], nil
 	case name == "" && len(list) == 1:
 		return list[0], nil
 	case name == "":
-		return archivedImage{}, fmt.Errorf("%w: the archive has no single image, and none is chosen by its reference: %s", ErrInvalid, has)
+		return archivedImage{}, fmt.Errorf("%w: the archive has no single image, and none is chosen by its reference: %s", fault.ErrInvalid, has)
 	}
 	want, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -150,5 +152,5 @@ func chooseArchived(list []archivedImage, name string) (archivedImage, error) {
 			return image, nil
 		}
 	}
-	return archivedImage{}, fmt.Errorf("%w: the archive has no image %.200q: %s", ErrInvalid, name, has)
+	return archivedImage{}, fmt.Errorf("%w: the archive has no image %.200q: %s", fault.ErrInvalid, name, has)
 }

@@ -6,8 +6,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // entryName is the clean, relative name of an archive's entry; "." for the root.
@@ -15,27 +18,27 @@ func entryName(h *tar.Header) (string, error) {
 	name := h.Name
 	switch {
 	case !utf8.ValidString(name):
-		return "", fmt.Errorf("%w: name %.200q is not UTF-8", ErrInvalid, name)
-	case !validText(name):
-		return "", fmt.Errorf("%w: control characters in the name %.200q", ErrInvalid, name)
+		return "", fmt.Errorf("%w: name %.200q is not UTF-8", fault.ErrInvalid, name)
+	case !printable.NoControl(name):
+		return "", fmt.Errorf("%w: control characters in the name %.200q", fault.ErrInvalid, name)
 	case strings.HasPrefix(name, "/"):
-		return "", fmt.Errorf("%w: absolute path %.200q", ErrInvalid, name)
-	case len(name) > maxPath:
-		return "", fmt.Errorf("%w: %.80q...: path longer than %d bytes", ErrLimit, name, maxPath)
+		return "", fmt.Errorf("%w: absolute path %.200q", fault.ErrInvalid, name)
+	case len(name) > limit.MaxPath:
+		return "", fmt.Errorf("%w: %.80q...: path longer than %d bytes", fault.ErrLimit, name, limit.MaxPath)
 	}
 	depth := 0
 	for part := range strings.SplitSeq(name, "/") {
 		switch {
 		case part == "..":
-			return "", fmt.Errorf("%w: %.200q: path leaves the image root", ErrInvalid, name)
-		case len(part) > maxComponent:
-			return "", fmt.Errorf("%w: %.80q...: name longer than %d bytes", ErrLimit, part, maxComponent)
+			return "", fmt.Errorf("%w: %.200q: path leaves the image root", fault.ErrInvalid, name)
+		case len(part) > limit.MaxComponent:
+			return "", fmt.Errorf("%w: %.80q...: name longer than %d bytes", fault.ErrLimit, part, limit.MaxComponent)
 		case part != "" && part != ".":
 			depth++
 		}
 	}
-	if depth > maxDepth {
-		return "", fmt.Errorf("%w: %.200q: more than %d directories deep", ErrLimit, name, maxDepth)
+	if depth > limit.MaxDepth {
+		return "", fmt.Errorf("%w: %.200q: more than %d directories deep", fault.ErrLimit, name, limit.MaxDepth)
 	}
 	return path.Clean(name), nil
 }
@@ -44,22 +47,17 @@ func entryName(h *tar.Header) (string, error) {
 // empty. A path with a component ".." or a control character fails with [ErrInvalid], one that is longer or deeper than
 // any file can be with [ErrLimit].
 func CleanPath(name string) (string, error) {
-	if len(name) > maxWantedPath || strings.Count(name, "/") > maxWantedDepth {
+	if len(name) > limit.MaxWantedPath || strings.Count(name, "/") > limit.MaxWantedDepth {
 		return "", fmt.Errorf("%w: path %.80q... has %d bytes (limit %d) and %d slashes (limit %d)",
-			ErrLimit, name, len(name), maxWantedPath, strings.Count(name, "/"), maxWantedDepth)
+			fault.ErrLimit, name, len(name), limit.MaxWantedPath, strings.Count(name, "/"), limit.MaxWantedDepth)
 	}
 	if slices.Contains(strings.Split(name, "/"), "..") {
-		return "", fmt.Errorf("%w: path %.200q leaves the image root", ErrInvalid, name)
+		return "", fmt.Errorf("%w: path %.200q leaves the image root", fault.ErrInvalid, name)
 	}
-	if !validText(name) {
-		return "", fmt.Errorf("%w: control characters in the path %.200q", ErrInvalid, name)
+	if !printable.NoControl(name) {
+		return "", fmt.Errorf("%w: control characters in the path %.200q", fault.ErrInvalid, name)
 	}
 	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
-}
-
-// validText tells whether a name can be shown and be a file's name everywhere.
-func validText(name string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) })
 }
 
 // isSparse tells whether an entry claims to be longer than what is stored of it.
@@ -87,11 +85,11 @@ func (l *layerNames) add(name string, kind byte) error {
 		if was == tar.TypeDir && kind == tar.TypeDir {
 			return nil
 		}
-		return fmt.Errorf("%w: %.200q appears twice", ErrInvalid, name)
+		return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if k, ok := l.kinds[dir]; ok && k != tar.TypeDir {
-			return fmt.Errorf("%w: %.200q is below the file %.200q", ErrInvalid, name, dir)
+			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, dir)
 		} else if !ok {
 			l.kinds[dir] = tar.TypeDir
 		}

@@ -13,11 +13,15 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // ExtractOptions say what is read out of an image and what it may cost.
 type ExtractOptions struct {
-	Limits Limits
+	Limits limit.Limits
 	// Temp is where a temporary file is made if the files do not fit into Limits.Memory; empty means the system's place.
 	Temp string
 }
@@ -32,7 +36,7 @@ type ExtractOptions struct {
 //
 // The tree is in memory up to a limit, the rest in one temporary file without a name until it is closed.
 func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (_ *Tree, err error) {
-	limits := o.Limits.withDefaults()
+	limits := o.Limits.WithDefaults()
 	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, o.Temp))}
 	if x.wanted, err = cleanWanted(wanted); err != nil {
 		return nil, err
@@ -62,7 +66,7 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 		return 0, err
 	}
 	found := false
-	x := &extraction{limits: o.Limits.withDefaults(), wanted: wanted, tree: newTree(newHeap(0, o.Temp))}
+	x := &extraction{limits: o.Limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, o.Temp))}
 	x.sink = func(r io.Reader) (err error) {
 		found = true
 		size, err = io.Copy(w, r)
@@ -75,15 +79,15 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 	case found:
 		return size, nil
 	case ok && n.dir:
-		return 0, fmt.Errorf("%w: %.200q is a directory and no file", ErrInvalid, name)
+		return 0, fmt.Errorf("%w: %.200q is a directory and no file", fault.ErrInvalid, name)
 	}
 	return 0, &fs.PathError{Op: "open", Path: wanted[0], Err: fs.ErrNotExist}
 }
 
 // cleanWanted makes paths relative to the root of the image; that itself is empty.
 func cleanWanted(wanted []string) (clean []string, err error) {
-	if len(wanted) > maxWanted {
-		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", ErrLimit, len(wanted), maxWanted)
+	if len(wanted) > limit.MaxWanted {
+		return nil, fmt.Errorf("%w: %d paths of an image are wanted (limit %d)", fault.ErrLimit, len(wanted), limit.MaxWanted)
 	}
 	for _, w := range wanted {
 		c, err := CleanPath(w)
@@ -102,7 +106,7 @@ func (i *Image) extract(ctx context.Context, x *extraction) error {
 	var compressed int64
 	for _, l := range i.Layers {
 		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
-			return limitf(LimitCompressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
+			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
 		}
 	}
 	fetched := &prefetch{cancel: func() {}}
@@ -145,8 +149,8 @@ func (i *Image) extractLayer(ctx context.Context, x *extraction, fetched *prefet
 // blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
 // matter if it is not the content that it should be.
 func blame(err error, rest io.Reader) error {
-	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrIntegrity) {
-		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, ErrIntegrity) {
+	if errors.Is(err, fault.ErrInvalid) || errors.Is(err, fault.ErrIntegrity) {
+		if _, other := io.CopyN(io.Discard, rest, maxBlame); errors.Is(other, fault.ErrIntegrity) {
 			return other
 		}
 	}
@@ -163,7 +167,7 @@ func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Diges
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: x, compressed: l.Size}
-	return x.layer(newVerifier(counted, diffID, -1))
+	return x.layer(verify.NewReader(counted, diffID, -1))
 }
 
 // budget enforces the limits of decompressed bytes.
@@ -179,10 +183,10 @@ func (b *budget) Read(p []byte) (int, error) {
 	b.n += int64(n)
 	b.x.uncompressed += int64(n)
 	if b.x.uncompressed > b.x.limits.Uncompressed {
-		return 0, limitf(LimitUncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed", b.x.limits.Uncompressed)
+		return 0, limit.Errorf(limit.Uncompressed, b.x.limits.Uncompressed, "more than %d bytes uncompressed", b.x.limits.Uncompressed)
 	}
-	if b.n > ratioBeyond && b.n/b.x.limits.Ratio > b.compressed {
-		return 0, limitf(LimitRatio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed", b.x.limits.Ratio)
+	if b.n > limit.RatioBeyond && b.n/b.x.limits.Ratio > b.compressed {
+		return 0, limit.Errorf(limit.Ratio, b.x.limits.Ratio, "uncompressed more than %d times as long as compressed", b.x.limits.Ratio)
 	}
 	return n, err
 }
@@ -194,7 +198,7 @@ type extraction struct {
 	// sink, unless nil, takes the content of the only wanted file.
 	sink func(io.Reader) error
 
-	limits       Limits
+	limits       limit.Limits
 	wanted       []string
 	tree         *Tree
 	entries      int
@@ -216,7 +220,7 @@ func (x *extraction) layer(r io.Reader) error {
 			return archiveError(err)
 		}
 		if x.entries++; x.entries > x.limits.Entries {
-			return limitf(LimitEntries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
+			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
 		}
 		if err := x.entry(l, h, tr); err != nil {
 			return err
@@ -231,7 +235,7 @@ func (x *extraction) layer(r io.Reader) error {
 
 // isSettled tells whether an error says itself what is wrong: it is of a class, or of the machine or its user.
 func isSettled(err error) bool {
-	for _, class := range []error{ErrIntegrity, ErrLimit, ErrInvalid, ErrRegistry, context.Canceled, context.DeadlineExceeded} {
+	for _, class := range []error{fault.ErrIntegrity, fault.ErrLimit, fault.ErrInvalid, fault.ErrRegistry, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, class) {
 			return true
 		}
@@ -245,9 +249,9 @@ func archiveError(err error) error {
 	case isSettled(err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: unexpected end of the archive", ErrIntegrity)
+		return fmt.Errorf("%w: unexpected end of the archive", fault.ErrIntegrity)
 	}
-	return fmt.Errorf("%w: archive: %w", ErrInvalid, err)
+	return fmt.Errorf("%w: archive: %w", fault.ErrInvalid, err)
 }
 
 // entry takes one entry if it is wanted.
@@ -257,11 +261,11 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return err
 	}
 	if isSparse(h) {
-		return fmt.Errorf("%w: %.200q is a sparse file", ErrLimit, name)
+		return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 	}
 	if name == "." {
 		if h.Typeflag != tar.TypeDir {
-			return fmt.Errorf("%w: the archive root is not a directory", ErrInvalid)
+			return fmt.Errorf("%w: the archive root is not a directory", fault.ErrInvalid)
 		}
 		return nil
 	}
@@ -272,7 +276,7 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 			return nil // bookkeeping of other tools
 		}
 		if strings.HasPrefix(part, ".wh.") {
-			return fmt.Errorf("%w: %.200q is below a whiteout", ErrInvalid, name)
+			return fmt.Errorf("%w: %.200q is below a whiteout", fault.ErrInvalid, name)
 		}
 	}
 	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
@@ -283,20 +287,20 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return nil
 	}
 	if strings.Contains(name, `\`) {
-		return fmt.Errorf("%w: backslash in the name %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: backslash in the name %.200q", fault.ErrInvalid, name)
 	}
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir:
 	case tar.TypeSymlink:
-		return fmt.Errorf("%w: symlink %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: symlink %.200q", fault.ErrInvalid, name)
 	case tar.TypeLink:
-		return fmt.Errorf("%w: hard link %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: hard link %.200q", fault.ErrInvalid, name)
 	case tar.TypeChar, tar.TypeBlock:
-		return fmt.Errorf("%w: device %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: device %.200q", fault.ErrInvalid, name)
 	case tar.TypeFifo:
-		return fmt.Errorf("%w: FIFO %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: FIFO %.200q", fault.ErrInvalid, name)
 	default:
-		return fmt.Errorf("%w: %.200q has the unknown entry type %q", ErrInvalid, name, h.Typeflag)
+		return fmt.Errorf("%w: %.200q has the unknown entry type %q", fault.ErrInvalid, name, h.Typeflag)
 	}
 	if err := l.add(name, h.Typeflag); err != nil {
 		return err
@@ -308,7 +312,7 @@ func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) erro
 		return x.tree.addDir(name)
 	}
 	if h.Size > x.limits.File {
-		return limitf(LimitFile, x.limits.File, "%.200q has %d bytes", name, h.Size)
+		return limit.Errorf(limit.File, x.limits.File, "%.200q has %d bytes", name, h.Size)
 	}
 	if x.sink != nil {
 		if name != x.wanted[0] {
@@ -350,7 +354,7 @@ func (x *extraction) whiteout(l *layerNames, name, dir, hidden string) error {
 		return nil
 	}
 	if hidden == "" || hidden == "." || hidden == ".." {
-		return fmt.Errorf("%w: invalid whiteout %.200q", ErrInvalid, name)
+		return fmt.Errorf("%w: invalid whiteout %.200q", fault.ErrInvalid, name)
 	}
 	if strings.HasPrefix(hidden, ".wh.") {
 		return nil // bookkeeping of other tools

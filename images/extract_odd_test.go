@@ -17,6 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // tarWith is an archive with one file "configs/a" whose header edit has changed.
@@ -51,7 +54,7 @@ func TestOddHeadersAreNeutralised(t *testing.T) {
 		"names of user": func(h *tar.Header) { h.Uname, h.Gname = "\x1b[31m", "\x1b[31m" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree, err := extract(t, newFixture(t, plainLayer(tarWith(t, edit))), Limits{}, "configs")
+			tree, err := extract(t, newFixture(t, plainLayer(tarWith(t, edit))), limit.Limits{}, "configs")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,20 +108,20 @@ func TestMoreHostileLayers(t *testing.T) {
 		class error
 		text  string
 	}{
-		"hardlink-through-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"), entry{name: "configs/a/secret", link: "/etc/passwd", kind: tar.TypeLink})), ErrInvalid, "symlink"},
-		"whiteout-via-symlink":     {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh.secret"))), ErrInvalid, "symlink"},
-		"opaque-via-symlink":       {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh..wh..opq"))), ErrInvalid, "symlink"},
-		"symlink above":            {plainLayer(tarOf(t, sym("configs", "/etc"))), ErrInvalid, "symlink"},
-		"symlink-to-secret":        {plainLayer(tarOf(t, sym("configs/z.json", secret))), ErrInvalid, "symlink"},
-		"pax-2MiB-record":          {plainLayer(pax), ErrInvalid, ""},
+		"hardlink-through-symlink": {plainLayer(tarOf(t, sym("configs/a", "/canary"), entry{name: "configs/a/secret", link: "/etc/passwd", kind: tar.TypeLink})), fault.ErrInvalid, "symlink"},
+		"whiteout-via-symlink":     {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh.secret"))), fault.ErrInvalid, "symlink"},
+		"opaque-via-symlink":       {plainLayer(tarOf(t, sym("configs/a", "/canary"), f("configs/a/.wh..wh..opq"))), fault.ErrInvalid, "symlink"},
+		"symlink above":            {plainLayer(tarOf(t, sym("configs", "/etc"))), fault.ErrInvalid, "symlink"},
+		"symlink-to-secret":        {plainLayer(tarOf(t, sym("configs/z.json", secret))), fault.ErrInvalid, "symlink"},
+		"pax-2MiB-record":          {plainLayer(pax), fault.ErrInvalid, ""},
 		"old-gnu-sparse":           {plainLayer(gnu), nil, ""},
 		"gzip-multistream-bomb":    {rawLayer{streams.Bytes(), v1.MediaTypeImageLayerGzip, digest.FromString("")}, nil, ""},
-		"zstd-bomb":                {rawLayer{bomb.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")}, ErrLimit, string(LimitRatio)},
+		"zstd-bomb":                {rawLayer{bomb.Bytes(), v1.MediaTypeImageLayerZstd, digest.FromString("")}, fault.ErrLimit, string(limit.Ratio)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := extract(t, newFixture(t, c.layer), Limits{File: 1 << 40}, "configs")
+			_, err := extract(t, newFixture(t, c.layer), limit.Limits{File: 1 << 40}, "configs")
 			runtime.ReadMemStats(&after)
 			if err == nil || c.class != nil && !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), canary) {
 				t.Errorf("got %.400v", err)
@@ -143,11 +146,11 @@ func fixSum(archive []byte) {
 // A whiteout has nothing below it; what other tools keep in such names is passed over.
 func TestBelowWhiteouts(t *testing.T) {
 	lower := plainLayer(tarOf(t, entry{name: "configs/a/b", body: "x"}))
-	_, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh.a/b", body: "y"}))), Limits{}, "configs")
-	if !errors.Is(err, ErrInvalid) || !strings.Contains(fmt.Sprint(err), "below a whiteout") {
+	_, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh.a/b", body: "y"}))), limit.Limits{}, "configs")
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "below a whiteout") {
 		t.Errorf("got %v", err)
 	}
-	tree, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh..wh.plnk/b", body: "y"}, entry{name: ".wh..wh.aufs"}))), Limits{}, ".")
+	tree, err := extract(t, newFixture(t, lower, plainLayer(tarOf(t, entry{name: "configs/.wh..wh.plnk/b", body: "y"}, entry{name: ".wh..wh.aufs"}))), limit.Limits{}, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

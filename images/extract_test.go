@@ -22,10 +22,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // extract reads the paths out of a fixture.
-func extract(t testing.TB, f *fixture, limits Limits, paths ...string) (*Tree, error) {
+func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*Tree, error) {
 	t.Helper()
 	temp := t.TempDir()
 	img, err := OpenSource(t.Context(), f, OpenOptions{})
@@ -87,7 +90,7 @@ func TestExtractSeesWhatTheImageShows(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, memory := range []int64{1 << 20, 1} { // both in memory and in a file
-				tree, err := extract(t, newFixture(t, c.layers...), Limits{Memory: memory}, "/configs")
+				tree, err := extract(t, newFixture(t, c.layers...), limit.Limits{Memory: memory}, "/configs")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -122,34 +125,34 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		class  error
 		text   string
 	}{
-		"dotdot-file":        {[]rawLayer{plainLayer(tarOf(t, f("../../canary/w")))}, ErrInvalid, "path leaves the image root"},
-		"abs-file":           {[]rawLayer{plainLayer(tarOf(t, f("/canary/w")))}, ErrInvalid, "absolute path"},
-		"symlink-parent":     {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"), f("a/w")))}, ErrInvalid, `symlink "a"`},
-		"symlink-2-layers":   {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"))), plainLayer(tarOf(t, f("a/w")))}, ErrInvalid, `symlink "a"`},
-		"hardlink-absolute":  {[]rawLayer{plainLayer(tarOf(t, entry{name: "l", link: "/canary/secret", kind: tar.TypeLink}))}, ErrInvalid, "hard link"},
-		"root-as-symlink":    {[]rawLayer{plainLayer(tarOf(t, sym("./.", "/canary")))}, ErrInvalid, "archive root"},
-		"whiteout-empty":     {[]rawLayer{plainLayer(tarOf(t, f(".wh.")))}, ErrInvalid, "invalid whiteout"},
-		"whiteout-dot":       {[]rawLayer{plainLayer(tarOf(t, f("a/.wh..")))}, ErrInvalid, "invalid whiteout"},
-		"whiteout-dotdot":    {[]rawLayer{plainLayer(tarOf(t, f(".wh...")))}, ErrInvalid, "invalid whiteout"},
-		"char-device":        {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeChar}))}, ErrInvalid, "device"},
-		"fifo-entry":         {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeFifo}))}, ErrInvalid, "FIFO"},
-		"duplicate-entry":    {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/a")))}, ErrInvalid, "appears twice"},
-		"duplicate-cleaned":  {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/./a")))}, ErrInvalid, "appears twice"},
-		"type-change":        {[]rawLayer{plainLayer(tarOf(t, f("m"), entry{name: "m", kind: tar.TypeDir}))}, ErrInvalid, "appears twice"},
-		"child-of-file":      {[]rawLayer{plainLayer(tarOf(t, f("m"), f("m/x")))}, ErrInvalid, "below the file"},
-		"name-300":           {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("n", 300))))}, ErrLimit, "255"},
-		"path-5000":          {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 2500)+"x")))}, ErrLimit, "path longer than"},
-		"deep":               {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 40)+"x")))}, ErrLimit, "directories deep"},
-		"ansi-newline-name":  {[]rawLayer{plainLayer(tarOf(t, f("a\n\x1b[31m")))}, ErrInvalid, `\x1b`},
-		"non-utf8-name":      {[]rawLayer{plainLayer(tarOf(t, f("bad\xff\xfe")))}, ErrInvalid, "not UTF-8"},
-		"backslash-name":     {[]rawLayer{plainLayer(tarOf(t, f(`..\..\w`)))}, ErrInvalid, "backslash"},
-		"unknown-type-Q":     {[]rawLayer{plainLayer(tarOf(t, entry{name: "q", kind: 'Q'}))}, ErrInvalid, "entry type"},
-		"big file":           {[]rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2001)}))}, ErrLimit, "limit 2000"},
-		"many entries":       {[]rawLayer{plainLayer(tarOf(t, f("1"), f("2"), f("3"), f("4"), f("5"), f("6")))}, ErrLimit, "more than 5 entries"},
-		"empty layer":        {[]rawLayer{plainLayer(nil)}, ErrInvalid, "missing end of archive"},
-		"xz-layer":           {[]rawLayer{{[]byte("\xfd7zXZ\x00xx"), v1.MediaTypeImageLayer, digest.FromString("")}}, ErrInvalid, "unsupported compression"},
-		"bzip2-layer":        {[]rawLayer{{[]byte("BZh91AY"), v1.MediaTypeImageLayerGzip, digest.FromString("")}}, ErrInvalid, "unsupported compression"},
-		"unknown-layer-type": {[]rawLayer{{[]byte("x"), "application/x-helm-chart", digest.FromString("")}}, ErrInvalid, "unknown media type"},
+		"dotdot-file":        {[]rawLayer{plainLayer(tarOf(t, f("../../canary/w")))}, fault.ErrInvalid, "path leaves the image root"},
+		"abs-file":           {[]rawLayer{plainLayer(tarOf(t, f("/canary/w")))}, fault.ErrInvalid, "absolute path"},
+		"symlink-parent":     {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"), f("a/w")))}, fault.ErrInvalid, `symlink "a"`},
+		"symlink-2-layers":   {[]rawLayer{plainLayer(tarOf(t, sym("a", "/canary"))), plainLayer(tarOf(t, f("a/w")))}, fault.ErrInvalid, `symlink "a"`},
+		"hardlink-absolute":  {[]rawLayer{plainLayer(tarOf(t, entry{name: "l", link: "/canary/secret", kind: tar.TypeLink}))}, fault.ErrInvalid, "hard link"},
+		"root-as-symlink":    {[]rawLayer{plainLayer(tarOf(t, sym("./.", "/canary")))}, fault.ErrInvalid, "archive root"},
+		"whiteout-empty":     {[]rawLayer{plainLayer(tarOf(t, f(".wh.")))}, fault.ErrInvalid, "invalid whiteout"},
+		"whiteout-dot":       {[]rawLayer{plainLayer(tarOf(t, f("a/.wh..")))}, fault.ErrInvalid, "invalid whiteout"},
+		"whiteout-dotdot":    {[]rawLayer{plainLayer(tarOf(t, f(".wh...")))}, fault.ErrInvalid, "invalid whiteout"},
+		"char-device":        {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeChar}))}, fault.ErrInvalid, "device"},
+		"fifo-entry":         {[]rawLayer{plainLayer(tarOf(t, entry{name: "d", kind: tar.TypeFifo}))}, fault.ErrInvalid, "FIFO"},
+		"duplicate-entry":    {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/a")))}, fault.ErrInvalid, "appears twice"},
+		"duplicate-cleaned":  {[]rawLayer{plainLayer(tarOf(t, f("m/a"), f("m/./a")))}, fault.ErrInvalid, "appears twice"},
+		"type-change":        {[]rawLayer{plainLayer(tarOf(t, f("m"), entry{name: "m", kind: tar.TypeDir}))}, fault.ErrInvalid, "appears twice"},
+		"child-of-file":      {[]rawLayer{plainLayer(tarOf(t, f("m"), f("m/x")))}, fault.ErrInvalid, "below the file"},
+		"name-300":           {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("n", 300))))}, fault.ErrLimit, "255"},
+		"path-5000":          {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 2500)+"x")))}, fault.ErrLimit, "path longer than"},
+		"deep":               {[]rawLayer{plainLayer(tarOf(t, f(strings.Repeat("d/", 40)+"x")))}, fault.ErrLimit, "directories deep"},
+		"ansi-newline-name":  {[]rawLayer{plainLayer(tarOf(t, f("a\n\x1b[31m")))}, fault.ErrInvalid, `\x1b`},
+		"non-utf8-name":      {[]rawLayer{plainLayer(tarOf(t, f("bad\xff\xfe")))}, fault.ErrInvalid, "not UTF-8"},
+		"backslash-name":     {[]rawLayer{plainLayer(tarOf(t, f(`..\..\w`)))}, fault.ErrInvalid, "backslash"},
+		"unknown-type-Q":     {[]rawLayer{plainLayer(tarOf(t, entry{name: "q", kind: 'Q'}))}, fault.ErrInvalid, "entry type"},
+		"big file":           {[]rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2001)}))}, fault.ErrLimit, "limit 2000"},
+		"many entries":       {[]rawLayer{plainLayer(tarOf(t, f("1"), f("2"), f("3"), f("4"), f("5"), f("6")))}, fault.ErrLimit, "more than 5 entries"},
+		"empty layer":        {[]rawLayer{plainLayer(nil)}, fault.ErrInvalid, "missing end of archive"},
+		"xz-layer":           {[]rawLayer{{[]byte("\xfd7zXZ\x00xx"), v1.MediaTypeImageLayer, digest.FromString("")}}, fault.ErrInvalid, "unsupported compression"},
+		"bzip2-layer":        {[]rawLayer{{[]byte("BZh91AY"), v1.MediaTypeImageLayerGzip, digest.FromString("")}}, fault.ErrInvalid, "unsupported compression"},
+		"unknown-layer-type": {[]rawLayer{{[]byte("x"), "application/x-helm-chart", digest.FromString("")}}, fault.ErrInvalid, "unknown media type"},
 	}
 	gz := gzipLayer(t, tarOf(t, f("a")))
 	odd := func(content []byte) []rawLayer { return []rawLayer{{content, v1.MediaTypeImageLayerGzip, gz.diffID}} }
@@ -167,19 +170,19 @@ func TestHostileLayersAreRefused(t *testing.T) {
 	isGzip := gz
 	isGzip.mediaType = v1.MediaTypeImageLayer
 	plain := tarOf(t, f("a"))
-	add("truncated-gzip", odd(gz.content[:len(gz.content)-10]), ErrIntegrity, "unexpected end")
-	add("gzip-crc-bad", odd(crc), ErrIntegrity, "damaged")
-	add("trailing-after-gzip", odd(append(bytes.Clone(gz.content), bytes.Repeat([]byte{0xaa}, 4096)...)), ErrIntegrity, "damaged")
-	add("type-says-tar-is-gzip", []rawLayer{isGzip}, ErrInvalid, "does not match media type")
-	add("diffids-wrong", []rawLayer{wrongID}, ErrIntegrity, "digest mismatch")
-	add("tar-no-eof", []rawLayer{plainLayer(plain[:1024])}, ErrInvalid, "missing end of archive")
-	add("tar-concat", []rawLayer{plainLayer(append(bytes.Clone(plain), plain...))}, ErrInvalid, "data after end of archive")
-	add("tar-truncated-file", []rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2000)})[:1000])}, ErrIntegrity, "unexpected end")
-	add("sparse-1TiB", []rawLayer{plainLayer(sparse(t, 1<<40))}, ErrLimit, "sparse")
-	add("sparse-4EiB", []rawLayer{plainLayer(sparse(t, 1<<62))}, ErrLimit, "sparse")
+	add("truncated-gzip", odd(gz.content[:len(gz.content)-10]), fault.ErrIntegrity, "unexpected end")
+	add("gzip-crc-bad", odd(crc), fault.ErrIntegrity, "damaged")
+	add("trailing-after-gzip", odd(append(bytes.Clone(gz.content), bytes.Repeat([]byte{0xaa}, 4096)...)), fault.ErrIntegrity, "damaged")
+	add("type-says-tar-is-gzip", []rawLayer{isGzip}, fault.ErrInvalid, "does not match media type")
+	add("diffids-wrong", []rawLayer{wrongID}, fault.ErrIntegrity, "digest mismatch")
+	add("tar-no-eof", []rawLayer{plainLayer(plain[:1024])}, fault.ErrInvalid, "missing end of archive")
+	add("tar-concat", []rawLayer{plainLayer(append(bytes.Clone(plain), plain...))}, fault.ErrInvalid, "data after end of archive")
+	add("tar-truncated-file", []rawLayer{plainLayer(tarOf(t, entry{name: "b", body: strings.Repeat("x", 2000)})[:1000])}, fault.ErrIntegrity, "unexpected end")
+	add("sparse-1TiB", []rawLayer{plainLayer(sparse(t, 1<<40))}, fault.ErrLimit, "sparse")
+	add("sparse-4EiB", []rawLayer{plainLayer(sparse(t, 1<<62))}, fault.ErrLimit, "sparse")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := extract(t, newFixture(t, c.layers...), Limits{File: 2000, Entries: 5}, ".")
+			_, err := extract(t, newFixture(t, c.layers...), limit.Limits{File: 2000, Entries: 5}, ".")
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
 			}
@@ -248,9 +251,9 @@ func TestBombsAreRefusedInSmallMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := extract(t, newFixture(t, c.layer), Limits{File: 4 << 30}, "configs")
+			_, err := extract(t, newFixture(t, c.layer), limit.Limits{File: 4 << 30}, "configs")
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, ErrLimit) || !strings.Contains(fmt.Sprint(err), c.text) {
+			if !errors.Is(err, fault.ErrLimit) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v", err)
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > 100<<20 {
@@ -267,22 +270,22 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 		class error
 		text  string
 	}{
-		"digest-traversal": {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "../../x" }), ErrInvalid, "invalid digest"},
-		"digest-md5":       {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e" }), ErrInvalid, "algorithm"},
-		"digest-sha512":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = digest.SHA512.FromString("x") }), ErrInvalid, "algorithm"},
-		"size-wrong":       {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size-- }), ErrIntegrity, "size"},
-		"size-long":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size++ }), ErrIntegrity, "size"},
-		"size-negative":    {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = -1 }), ErrInvalid, "size"},
-		"size-huge":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = 1 << 62 }), ErrLimit, "bytes"},
-		"foreign-layer":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].URLs = []string{"file:///etc/passwd"} }), ErrInvalid, "foreign layer"},
-		"diffids-short":    {base().change(t, func(m *v1.Manifest) { m.Layers = m.Layers[:1] }), ErrIntegrity, "diff_ids"},
-		"artifact":         {base().change(t, func(m *v1.Manifest) { m.Config.MediaType = v1.MediaTypeEmptyJSON }), ErrInvalid, "not an image"},
+		"digest-traversal": {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "../../x" }), fault.ErrInvalid, "invalid digest"},
+		"digest-md5":       {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e" }), fault.ErrInvalid, "algorithm"},
+		"digest-sha512":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].Digest = digest.SHA512.FromString("x") }), fault.ErrInvalid, "algorithm"},
+		"size-wrong":       {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size-- }), fault.ErrIntegrity, "size"},
+		"size-long":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size++ }), fault.ErrIntegrity, "size"},
+		"size-negative":    {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = -1 }), fault.ErrInvalid, "size"},
+		"size-huge":        {base().change(t, func(m *v1.Manifest) { m.Layers[1].Size = 1 << 62 }), fault.ErrLimit, "bytes"},
+		"foreign-layer":    {base().change(t, func(m *v1.Manifest) { m.Layers[0].URLs = []string{"file:///etc/passwd"} }), fault.ErrInvalid, "foreign layer"},
+		"diffids-short":    {base().change(t, func(m *v1.Manifest) { m.Layers = m.Layers[:1] }), fault.ErrIntegrity, "diff_ids"},
+		"artifact":         {base().change(t, func(m *v1.Manifest) { m.Config.MediaType = v1.MediaTypeEmptyJSON }), fault.ErrInvalid, "not an image"},
 		"20 000 layers": {base().change(t, func(m *v1.Manifest) {
 			for len(m.Layers) < 20_000 {
 				m.Layers = append(m.Layers, m.Layers[0])
 			}
-		}), ErrLimit, "layers"},
-		"config-5MiB": {base().change(t, func(m *v1.Manifest) { m.Config.Size = 5 << 20 }), ErrLimit, "limit 4194304"},
+		}), fault.ErrLimit, "layers"},
+		"config-5MiB": {base().change(t, func(m *v1.Manifest) { m.Config.Size = 5 << 20 }), fault.ErrLimit, "limit 4194304"},
 	}
 	add := func(name string, manifest, kind string, class error, text string) {
 		f := base()
@@ -293,13 +296,13 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 			text  string
 		}{f, class, text}
 	}
-	add("ambiguous", `{"manifests":[],"layers":[]}`, v1.MediaTypeImageManifest, ErrInvalid, "ambiguous")
-	add("no-content-type", `{"layers":[]}`, "", ErrInvalid, "media type")
-	add("content-type-conflict", `{"mediaType":"`+v1.MediaTypeImageManifest+`"}`, v1.MediaTypeImageIndex, ErrInvalid, "media type")
-	add("html", `<html>`, "text/html", ErrInvalid, "not a manifest")
-	add("manifest-5MiB", strings.Repeat(" ", 5<<20), v1.MediaTypeImageManifest, ErrLimit, "4194304")
-	add("platform-missing", `{"manifests":[{"digest":"`+digest.FromString("x").String()+`","platform":{"os":"linux","architecture":"arm64"}}]}`, v1.MediaTypeImageIndex, ErrInvalid, "linux/arm64")
-	add("index-10000", `{"manifests":[{}`+strings.Repeat(",{}", 9999)+`]}`, v1.MediaTypeImageIndex, ErrLimit, "10000 entries")
+	add("ambiguous", `{"manifests":[],"layers":[]}`, v1.MediaTypeImageManifest, fault.ErrInvalid, "ambiguous")
+	add("no-content-type", `{"layers":[]}`, "", fault.ErrInvalid, "media type")
+	add("content-type-conflict", `{"mediaType":"`+v1.MediaTypeImageManifest+`"}`, v1.MediaTypeImageIndex, fault.ErrInvalid, "media type")
+	add("html", `<html>`, "text/html", fault.ErrInvalid, "not a manifest")
+	add("manifest-5MiB", strings.Repeat(" ", 5<<20), v1.MediaTypeImageManifest, fault.ErrLimit, "4194304")
+	add("platform-missing", `{"manifests":[{"digest":"`+digest.FromString("x").String()+`","platform":{"os":"linux","architecture":"arm64"}}]}`, v1.MediaTypeImageIndex, fault.ErrInvalid, "linux/arm64")
+	add("index-10000", `{"manifests":[{}`+strings.Repeat(",{}", 9999)+`]}`, v1.MediaTypeImageIndex, fault.ErrLimit, "10000 entries")
 	flipped := base()
 	for d, b := range flipped.blobs {
 		b = bytes.Clone(b)
@@ -310,10 +313,10 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 		f     *fixture
 		class error
 		text  string
-	}{flipped, ErrIntegrity, "digest mismatch"}
+	}{flipped, fault.ErrIntegrity, "digest mismatch"}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := extract(t, c.f, Limits{}, "configs")
+			_, err := extract(t, c.f, limit.Limits{}, "configs")
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %.300v, want %v and %q", err, c.class, c.text)
 			}
@@ -331,7 +334,7 @@ func TestIndexInIndexEnds(t *testing.T) {
 	}
 	f.manifest, f.kind = inner, v1.MediaTypeImageIndex
 	nested := &nestedIndex{f}
-	if _, err := OpenSource(t.Context(), nested, OpenOptions{}); !errors.Is(err, ErrLimit) {
+	if _, err := OpenSource(t.Context(), nested, OpenOptions{}); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -431,7 +434,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add(tarOf(f, entry{name: "configs/a", body: "x"}, entry{name: "configs/.wh.b"}))
 	f.Add(tarOf(f, entry{name: "a", link: "/etc", kind: tar.TypeSymlink}, entry{name: "a/b", body: "x"}))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		tree, err := extract(t, newFixture(t, plainLayer(text)), Limits{}, ".")
+		tree, err := extract(t, newFixture(t, plainLayer(text)), limit.Limits{}, ".")
 		if err != nil {
 			return
 		}

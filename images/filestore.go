@@ -16,6 +16,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // fileStore has the files of a local image. Its methods are safe for concurrent use.
@@ -35,7 +38,7 @@ func openDirFiles(dir string) (*dirFiles, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s is not a directory", ErrInvalid, dir)
+		return nil, fmt.Errorf("%w: %s is not a directory", fault.ErrInvalid, dir)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -53,7 +56,7 @@ func (d *dirFiles) open(name string) (io.ReadCloser, int64, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%w: %s is not a regular file", ErrInvalid, filepath.Join(d.root.Name(), name))
+		return nil, 0, fmt.Errorf("%w: %s is not a regular file", fault.ErrInvalid, filepath.Join(d.root.Name(), name))
 	}
 	f, err := d.root.Open(name)
 	if err != nil {
@@ -76,8 +79,8 @@ type tarEntry struct {
 
 // openTarFiles reads the directory of an archive: its headers, from offset to offset. An archive that is compressed as a
 // whole has no offsets and is first decompressed into a temporary file, within the limits.
-func openTarFiles(ctx context.Context, name string, limits Limits, temp string) (_ *tarFiles, err error) {
-	f, err := openRegular(name)
+func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp string) (_ *tarFiles, err error) {
+	f, err := regularfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +114,10 @@ func openTarFiles(ctx context.Context, name string, limits Limits, temp string) 
 }
 
 // decompressedFile is a file without a name that has the content of a compressed one.
-func decompressedFile(ctx context.Context, f *os.File, codec string, limits Limits, temp string) (_ *os.File, err error) {
+func decompressedFile(ctx context.Context, f *os.File, codec string, limits limit.Limits, temp string) (_ *os.File, err error) {
 	mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[codec]
 	if mediaType == "" {
-		return nil, fmt.Errorf("%w: unsupported compression %s of an archive", ErrInvalid, codec)
+		return nil, fmt.Errorf("%w: unsupported compression %s of an archive", fault.ErrInvalid, codec)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -146,7 +149,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits Limi
 	return out, err
 }
 
-func (t *tarFiles) index(ctx context.Context, limits Limits) error {
+func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 	tr := tar.NewReader(t.file)
 	for n := 0; ; n++ {
 		if ctx.Err() != nil {
@@ -160,14 +163,14 @@ func (t *tarFiles) index(ctx context.Context, limits Limits) error {
 			return archiveError(err)
 		}
 		if n >= limits.Entries {
-			return limitf(LimitEntries, int64(limits.Entries), "the archive has more than %d entries", limits.Entries)
+			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries", limits.Entries)
 		}
 		name, err := entryName(h)
 		if err != nil {
 			return err
 		}
 		if isSparse(h) {
-			return fmt.Errorf("%w: %.200q is a sparse file", ErrLimit, name)
+			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		entry := tarEntry{size: h.Size}
 		switch h.Typeflag {
@@ -183,10 +186,10 @@ func (t *tarFiles) index(ctx context.Context, limits Limits) error {
 		case tar.TypeLink:
 			entry.link = path.Clean(h.Linkname)
 		default:
-			return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrInvalid, name)
+			return fmt.Errorf("%w: %.200q is neither a file nor a directory", fault.ErrInvalid, name)
 		}
 		if _, twice := t.entries[name]; twice {
-			return fmt.Errorf("%w: %.200q appears twice", ErrInvalid, name)
+			return fmt.Errorf("%w: %.200q appears twice", fault.ErrInvalid, name)
 		}
 		t.entries[name] = entry
 	}
@@ -199,7 +202,7 @@ func (t *tarFiles) open(name string) (io.ReadCloser, int64, error) {
 	e, ok := t.entries[name]
 	if ok && e.link != "" {
 		if e, ok = t.entries[e.link]; ok && e.link != "" {
-			return nil, 0, fmt.Errorf("%w: %.200q is a link to a link", ErrInvalid, name)
+			return nil, 0, fmt.Errorf("%w: %.200q is a link to a link", fault.ErrInvalid, name)
 		}
 	}
 	if !ok {

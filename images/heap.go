@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // heap keeps the contents of files, the first ones in memory and what is more in a temporary file.
@@ -27,14 +28,14 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 		if n <= believed {
 			content := make([]byte, n)
 			if _, err := io.ReadFull(r, content); err != nil {
-				return nil, shortRead(err)
+				return nil, verify.ShortRead(err)
 			}
 			return bytes.NewReader(content), nil
 		}
 		// Room grows with what is really there, not with what a header claims.
 		var b bytes.Buffer
 		if _, err := io.CopyN(&b, r, n); err != nil {
-			return nil, shortRead(err)
+			return nil, verify.ShortRead(err)
 		}
 		return bytes.NewReader(b.Bytes()), nil
 	}
@@ -46,18 +47,11 @@ func (h *heap) put(r io.Reader, n int64) (io.ReaderAt, error) {
 		h.file = f
 	}
 	if _, err := io.CopyN(h.file, r, n); err != nil {
-		return nil, shortRead(err)
+		return nil, verify.ShortRead(err)
 	}
 	at := h.at
 	h.at += n
 	return io.NewSectionReader(h.file, at, n), nil
-}
-
-func shortRead(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // close gives the temporary file back.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // What of an image does not fit into memory has no name while it is used: nothing of it stays if the program is killed.
@@ -16,7 +18,7 @@ func TestExtractedFilesAreNotToBeSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	tree, err := img.Extract(t.Context(), []string{"configs"}, ExtractOptions{Limits: Limits{Memory: 1}, Temp: temp})
+	tree, err := img.Extract(t.Context(), []string{"configs"}, ExtractOptions{Limits: limit.Limits{Memory: 1}, Temp: temp})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,10 @@ import (
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // layoutIndex is the index.json of an OCI image layout. What this package does not know of it is kept.
@@ -23,7 +27,7 @@ type layoutIndex struct {
 // readIndex reads the index.json of a layout; nil if there is none.
 func readIndex(dir string) (*layoutIndex, error) {
 	path := filepath.Join(dir, indexFile)
-	content, err := readRegular(path, maxManifest)
+	content, err := regularfile.Read(path, limit.MaxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -44,7 +48,7 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
 		if err != nil || i < 0 || i >= len(x.descriptors) {
-			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", ErrInvalid, dir, tag, len(x.descriptors))
+			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir, tag, len(x.descriptors))
 		}
 		return x.descriptors[i], nil
 	}
@@ -65,7 +69,7 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 	if len(tags) > 0 {
 		have = "its tags are " + strings.Join(tags, ", ")
 	}
-	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", ErrInvalid, dir, tag, have)
+	return v1.Descriptor{}, fmt.Errorf("%w: %s has no image with the tag %q: %s", fault.ErrInvalid, dir, tag, have)
 }
 
 // only is the one image of the layout.
@@ -98,13 +102,13 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 		return found[0], nil
 	}
 	if images == 0 {
-		return v1.Descriptor{}, fmt.Errorf("%w: %s holds no image", ErrInvalid, dir)
+		return v1.Descriptor{}, fmt.Errorf("%w: %s holds no image", fault.ErrInvalid, dir)
 	}
 	if images > len(names) {
 		names = append(names, "...")
 	}
 	const text = "%w: %s holds %d images, and none is chosen by a tag, or by @ and its number if it has none: %s"
-	return v1.Descriptor{}, fmt.Errorf(text, ErrInvalid, dir, images, strings.Join(names, ", "))
+	return v1.Descriptor{}, fmt.Errorf(text, fault.ErrInvalid, dir, images, strings.Join(names, ", "))
 }
 
 // maxTagsShown is how many images of a layout an error lists.
@@ -112,24 +116,24 @@ const maxTagsShown = 10
 
 func (x *layoutIndex) parse(content []byte) error {
 	if err := json.Unmarshal(content, &x.fields); err != nil {
-		return fmt.Errorf("%w: not an OCI image index: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: not an OCI image index: %v", fault.ErrInvalid, err)
 	}
 	var version int
 	if err := json.Unmarshal(x.fields["schemaVersion"], &version); err != nil || version != 2 {
-		return fmt.Errorf("%w: schemaVersion is not 2", ErrInvalid)
+		return fmt.Errorf("%w: schemaVersion is not 2", fault.ErrInvalid)
 	}
 	if raw, ok := x.fields["manifests"]; ok {
 		if err := json.Unmarshal(raw, &x.entries); err != nil {
-			return fmt.Errorf("%w: manifests: %v", ErrInvalid, err)
+			return fmt.Errorf("%w: manifests: %v", fault.ErrInvalid, err)
 		}
 	}
-	if len(x.entries) > maxIndexEntries {
-		return fmt.Errorf("%w: %d entries (limit %d)", ErrLimit, len(x.entries), maxIndexEntries)
+	if len(x.entries) > limit.MaxIndexEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.entries), limit.MaxIndexEntries)
 	}
 	for i, e := range x.entries {
 		var d v1.Descriptor
 		if err := json.Unmarshal(e, &d); err != nil {
-			return fmt.Errorf("%w: manifests[%d]: %v", ErrInvalid, i, err)
+			return fmt.Errorf("%w: manifests[%d]: %v", fault.ErrInvalid, i, err)
 		}
 		x.descriptors = append(x.descriptors, d)
 	}

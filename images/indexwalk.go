@@ -7,6 +7,10 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // indexWalk goes through an index and the indexes in it, in their order, or takes a single image.
@@ -24,8 +28,8 @@ type indexWalk struct {
 
 // add takes an image, or all of an index. one has read the text last.
 func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor, depth int) error {
-	if depth > maxIndexDepth {
-		return fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+	if depth > limit.MaxIndexDepth {
+		return fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 	}
 	kind, err := manifestKind(text, kind)
 	if err != nil {
@@ -37,17 +41,17 @@ func (w *indexWalk) add(ctx context.Context, one *Image, text []byte, kind strin
 	}
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
-		return fmt.Errorf("%w: index: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
 	}
 	// All together: indexes in indexes could otherwise have any number.
-	if w.entries += len(index.Manifests); w.entries > maxIndexEntries {
-		return fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, w.entries, maxIndexEntries)
+	if w.entries += len(index.Manifests); w.entries > limit.MaxIndexEntries {
+		return fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, w.entries, limit.MaxIndexEntries)
 	}
 	if depth == 0 {
 		w.index(index)
 	}
 	for _, entry := range index.Manifests {
-		if err := checkDigest(entry.Digest); err != nil {
+		if err := verify.Digest(entry.Digest); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
 		if !isImage(entry, len(index.Manifests)) {

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // LayerReader reads layers as they are, entry by entry: what upper layers hide and lower ones show is not its business. The
@@ -13,7 +17,9 @@ import (
 type LayerReader struct{ x extraction }
 
 // NewLayerReader returns a reader within limits.
-func NewLayerReader(l Limits) *LayerReader { return &LayerReader{extraction{limits: l.withDefaults()}} }
+func NewLayerReader(l limit.Limits) *LayerReader {
+	return &LayerReader{extraction{limits: l.WithDefaults()}}
+}
 
 // Read calls take for every entry of layer n of the image, with its clean name relative to the root ("." for that itself)
 // and, for a regular file, its content. The layer is read to its end and checked against digest, size and diffID; what take
@@ -29,7 +35,7 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 		}
 	}()
 	if r.x.compressed += l.Size; r.x.compressed > r.x.limits.Compressed || r.x.compressed < 0 {
-		return 0, limitf(LimitCompressed, r.x.limits.Compressed, "the layers have more than %d bytes", r.x.limits.Compressed)
+		return 0, limit.Errorf(limit.Compressed, r.x.limits.Compressed, "the layers have more than %d bytes", r.x.limits.Compressed)
 	}
 	blob, err := i.blob(ctx, l)
 	if err != nil {
@@ -42,7 +48,7 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: &r.x, compressed: l.Size}
-	if err := r.archive(newVerifier(counted, i.Config.RootFS.DiffIDs[n], -1), take); err != nil {
+	if err := r.archive(verify.NewReader(counted, i.Config.RootFS.DiffIDs[n], -1), take); err != nil {
 		return counted.n, blame(err, blob)
 	}
 	return counted.n, nil
@@ -61,14 +67,14 @@ func (r *LayerReader) archive(in io.Reader, take func(string, *tar.Header, io.Re
 			return archiveError(err)
 		}
 		if r.x.entries++; r.x.entries > r.x.limits.Entries {
-			return limitf(LimitEntries, int64(r.x.limits.Entries), "more than %d entries", r.x.limits.Entries)
+			return limit.Errorf(limit.Entries, int64(r.x.limits.Entries), "more than %d entries", r.x.limits.Entries)
 		}
 		name, err := entryName(h)
 		if err != nil {
 			return err
 		}
 		if isSparse(h) {
-			return fmt.Errorf("%w: %.200q is a sparse file", ErrLimit, name)
+			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		if err := take(name, h, contentReader{tr}); err != nil {
 			return err

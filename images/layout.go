@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // The names in an OCI image layout, and the one that a layout has in its stage.
@@ -30,11 +33,11 @@ const (
 // old index.json or the new one: it comes last and by a rename. On an error the names that were added are removed
 // again. The caller holds no lock.
 func mergeLayout(ctx context.Context, staged, dir string) (err error) {
-	lock, err := lockDir(ctx, dir)
+	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	old, err := readIndex(dir)
 	if err != nil {
 		return err
@@ -206,14 +209,14 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 	}
 	var visit func(d v1.Descriptor, depth int) error
 	visit = func(d v1.Descriptor, depth int) error {
-		if used[d.Digest] || depth > maxIndexDepth {
+		if used[d.Digest] || depth > limit.MaxIndexDepth {
 			return nil
 		}
 		used[d.Digest] = true
-		if d.Digest.Validate() != nil || d.Size > maxManifest {
+		if d.Digest.Validate() != nil || d.Size > limit.MaxManifest {
 			return nil
 		}
-		content, err := readRegular(blobPath(dir, d.Digest), maxManifest)
+		content, err := regularfile.Read(blobPath(dir, d.Digest), limit.MaxManifest)
 		if err != nil {
 			return err
 		}
@@ -249,48 +252,9 @@ func blobPath(dir string, d digest.Digest) string {
 	return filepath.Join(dir, blobsDir, d.Algorithm().String(), d.Encoded())
 }
 
-// readRegular reads a regular file of at most limit bytes; anything else, a FIFO say, is refused at once.
-func readRegular(path string, limit int64) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrLimit, limit)
-	}
-	return content, nil
-}
-
-// readMounted reads a small regular file that the user names; links are followed, for mounted secrets and configurations
-// are links.
-func readMounted(path string) ([]byte, error) {
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, err
-	}
-	return readRegular(resolved, maxManifest)
-}
-
-// openRegular opens a file if it is a regular one.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return os.Open(path)
-}
-
 // checkLayout refuses directories that are not a layout of the version this package knows.
 func checkLayout(dir string) error {
-	content, err := readRegular(filepath.Join(dir, layoutFile), maxManifest)
+	content, err := regularfile.Read(filepath.Join(dir, layoutFile), limit.MaxManifest)
 	if err != nil {
 		return err
 	}
@@ -301,10 +265,10 @@ func checkLayout(dir string) error {
 func checkLayoutVersion(content []byte) error {
 	var v v1.ImageLayout
 	if err := json.Unmarshal(bytes.TrimSpace(content), &v); err != nil {
-		return fmt.Errorf("%w: %s: %v", ErrInvalid, layoutFile, err)
+		return fmt.Errorf("%w: %s: %v", fault.ErrInvalid, layoutFile, err)
 	}
 	if v.Version != v1.ImageLayoutVersion {
-		return fmt.Errorf("%w: %s: unknown version %.40q of the image layout", ErrInvalid, layoutFile, v.Version)
+		return fmt.Errorf("%w: %s: unknown version %.40q of the image layout", fault.ErrInvalid, layoutFile, v.Version)
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // Every local transport gives the same image, through the client and without one.
@@ -221,39 +224,39 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		class     error
 		text      string
 	}{
-		"name that leaves":        {"oci-archive", append(slices.Clone(good), member{name: "../../canary", body: "x"}), ErrInvalid, "path leaves"},
-		"absolute name":           {"oci-archive", append(slices.Clone(good), member{name: "/canary", body: "x"}), ErrInvalid, "absolute path"},
-		"device":                  {"oci-archive", append(slices.Clone(good), member{name: "d", kind: tar.TypeChar}), ErrInvalid, "neither a file nor a directory"},
-		"FIFO":                    {"oci-archive", with("index.json", func(m *member) { m.kind, m.body = tar.TypeFifo, "" }), ErrInvalid, "neither a file nor a directory"},
-		"twice":                   {"oci-archive", append(slices.Clone(good), good[1]), ErrInvalid, "appears twice"},
-		"twice, with a dot":       {"oci-archive", append(slices.Clone(good), member{name: "./index.json", body: good[1].body}), ErrInvalid, "appears twice"},
-		"control characters":      {"oci-archive", append(slices.Clone(good), member{name: "a\x1b[31m", body: "x"}), ErrInvalid, `\x1b`},
+		"name that leaves":        {"oci-archive", append(slices.Clone(good), member{name: "../../canary", body: "x"}), fault.ErrInvalid, "path leaves"},
+		"absolute name":           {"oci-archive", append(slices.Clone(good), member{name: "/canary", body: "x"}), fault.ErrInvalid, "absolute path"},
+		"device":                  {"oci-archive", append(slices.Clone(good), member{name: "d", kind: tar.TypeChar}), fault.ErrInvalid, "neither a file nor a directory"},
+		"FIFO":                    {"oci-archive", with("index.json", func(m *member) { m.kind, m.body = tar.TypeFifo, "" }), fault.ErrInvalid, "neither a file nor a directory"},
+		"twice":                   {"oci-archive", append(slices.Clone(good), good[1]), fault.ErrInvalid, "appears twice"},
+		"twice, with a dot":       {"oci-archive", append(slices.Clone(good), member{name: "./index.json", body: good[1].body}), fault.ErrInvalid, "appears twice"},
+		"control characters":      {"oci-archive", append(slices.Clone(good), member{name: "a\x1b[31m", body: "x"}), fault.ErrInvalid, `\x1b`},
 		"no index":                {"oci-archive", good[:1], fs.ErrNotExist, "index.json"},
 		"index out of it":         {"oci-archive", with("index.json", func(m *member) { m.kind, m.body, m.link = tar.TypeSymlink, "", "/etc/passwd" }), fs.ErrNotExist, "index.json"},
-		"manifest changed":        {"oci-archive", with(manifest, func(m *member) { m.body = strings.Replace(m.body, "{", " ", 1) }), ErrIntegrity, "digest mismatch"},
-		"manifest cut":            {"oci-archive", with(manifest, func(m *member) { m.body = m.body[1:] }), ErrIntegrity, "mismatch"},
-		"index of 5 MiB":          {"oci-archive", with("index.json", func(m *member) { m.body += strings.Repeat(" ", 5<<20) }), ErrLimit, "limit 4194304"},
-		"many entries":            {"oci-archive", append(slices.Clone(good), manyMembers(60)...), ErrLimit, string(LimitEntries)},
-		"list is no list":         {"docker-archive", docker(`{}`), ErrInvalid, "manifest.json"},
-		"no image":                {"docker-archive", docker(`[]`), ErrInvalid, "no single image"},
-		"two images":              {"docker-archive", docker(`[{"Config":"config.json","RepoTags":["example.test/b:v1"]},{}]`), ErrInvalid, "example.test/b:v1"},
+		"manifest changed":        {"oci-archive", with(manifest, func(m *member) { m.body = strings.Replace(m.body, "{", " ", 1) }), fault.ErrIntegrity, "digest mismatch"},
+		"manifest cut":            {"oci-archive", with(manifest, func(m *member) { m.body = m.body[1:] }), fault.ErrIntegrity, "mismatch"},
+		"index of 5 MiB":          {"oci-archive", with("index.json", func(m *member) { m.body += strings.Repeat(" ", 5<<20) }), fault.ErrLimit, "limit 4194304"},
+		"many entries":            {"oci-archive", append(slices.Clone(good), manyMembers(60)...), fault.ErrLimit, string(limit.Entries)},
+		"list is no list":         {"docker-archive", docker(`{}`), fault.ErrInvalid, "manifest.json"},
+		"no image":                {"docker-archive", docker(`[]`), fault.ErrInvalid, "no single image"},
+		"two images":              {"docker-archive", docker(`[{"Config":"config.json","RepoTags":["example.test/b:v1"]},{}]`), fault.ErrInvalid, "example.test/b:v1"},
 		"no config":               {"docker-archive", docker(`[{"Config":"x.json","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "x.json"},
 		"config out of it":        {"docker-archive", docker(`[{"Config":"../../etc/passwd","Layers":["0/layer.tar"]}]`), fs.ErrNotExist, "passwd"},
-		"layer too many":          {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar","0/layer.tar"]}]`), ErrIntegrity, "diff_ids"},
-		"layer is another":        {"docker-archive", docker(`[{"Config":"config.json","Layers":["config.json"]}]`), ErrIntegrity, "digest mismatch"},
-		"layer is a loop":         {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "l", kind: tar.TypeSymlink}), ErrInvalid, "link to a link"},
+		"layer too many":          {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar","0/layer.tar"]}]`), fault.ErrIntegrity, "diff_ids"},
+		"layer is another":        {"docker-archive", docker(`[{"Config":"config.json","Layers":["config.json"]}]`), fault.ErrIntegrity, "digest mismatch"},
+		"layer is a loop":         {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "l", kind: tar.TypeSymlink}), fault.ErrInvalid, "link to a link"},
 		"layer links out of it":   {"docker-archive", docker(`[{"Config":"config.json","Layers":["l"]}]`, member{name: "l", link: "../../../etc/passwd", kind: tar.TypeSymlink}), fs.ErrNotExist, "l"},
-		"thousands of layers":     {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar"` + strings.Repeat(`,"0/layer.tar"`, 5000) + `]}]`), ErrLimit, "layers"},
-		"thousands of images":     {"docker-archive", docker(`[{}` + strings.Repeat(`,{}`, 5000) + `]`), ErrLimit, "images"},
-		"manifest.json of 5 MiB":  {"docker-archive", docker(`[` + strings.Repeat(" ", 5<<20) + `]`), ErrLimit, "limit 4194304"},
-		"configuration is no map": {"docker-archive", docker(`[{"Config":"manifest.json","Layers":[]}]`), ErrInvalid, "configuration"},
+		"thousands of layers":     {"docker-archive", docker(`[{"Config":"config.json","Layers":["0/layer.tar"` + strings.Repeat(`,"0/layer.tar"`, 5000) + `]}]`), fault.ErrLimit, "layers"},
+		"thousands of images":     {"docker-archive", docker(`[{}` + strings.Repeat(`,{}`, 5000) + `]`), fault.ErrLimit, "images"},
+		"manifest.json of 5 MiB":  {"docker-archive", docker(`[` + strings.Repeat(" ", 5<<20) + `]`), fault.ErrLimit, "limit 4194304"},
+		"configuration is no map": {"docker-archive", docker(`[{"Config":"manifest.json","Layers":[]}]`), fault.ErrInvalid, "configuration"},
 	}
 	n := 0
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			n++
 			path := archiveOf(t, filepath.Join(dir, fmt.Sprint(n)), c.members...)
-			_, err := read(t.Context(), quick(t, ClientOptions{Limits: Limits{Entries: 50}}), c.transport+":"+path)
+			_, err := read(t.Context(), quick(t, ClientOptions{Limits: limit.Limits{Entries: 50}}), c.transport+":"+path)
 			if !errors.Is(err, c.class) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %v and %q", err, c.class, c.text)
 			}
@@ -296,7 +299,7 @@ func TestWhatIsNoArchive(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"fifo": "not a regular file", "link": "not a regular file", "dir": "not a regular file", "empty": "", "cut": "", "text": "archive", "xz": "unsupported compression",
-		"bomb": string(LimitRatio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
+		"bomb": string(limit.Ratio), "cut.gz": "unexpected end", "sparse": "sparse", "nowhere": "no such file",
 	} {
 		for _, transport := range []Transport{OCIArchive, DockerArchive} {
 			var before, after runtime.MemStats
@@ -380,7 +383,7 @@ func TestExtractStopsEarly(t *testing.T) {
 			f := newFixture(t, layer(file("lower")), layer(c.upper...))
 			opened := map[digest.Digest]bool{}
 			f.opened = func(d digest.Digest) { opened[d] = true }
-			tree, err := extract(t, f, Limits{}, c.wanted...)
+			tree, err := extract(t, f, limit.Limits{}, c.wanted...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -408,14 +411,14 @@ func TestCopyFile(t *testing.T) {
 		"in both":            {[]rawLayer{lower, layer(file("db/index.db", "new"))}, "db/index.db", "new", nil},
 		"removed":            {[]rawLayer{lower, layer(file("db/.wh.index.db", ""))}, "db/index.db", "", fs.ErrNotExist},
 		"nowhere":            {[]rawLayer{lower}, "db/none", "", fs.ErrNotExist},
-		"directory":          {[]rawLayer{lower}, "db", "", ErrInvalid},
-		"directory instead":  {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db", "", ErrInvalid},
-		"link":               {[]rawLayer{lower, layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "", ErrInvalid},
-		"link above":         {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})}, "db/index.db", "", ErrInvalid},
-		"twice":              {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "", ErrInvalid},
-		"wrong diffID":       {[]rawLayer{broken}, "db/index.db", "", ErrIntegrity},
-		"too large":          {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "", ErrLimit},
-		"leaves":             {[]rawLayer{lower}, "../x", "", ErrInvalid},
+		"directory":          {[]rawLayer{lower}, "db", "", fault.ErrInvalid},
+		"directory instead":  {[]rawLayer{lower, layer(entry{name: "db/index.db", kind: tar.TypeDir})}, "db/index.db", "", fault.ErrInvalid},
+		"link":               {[]rawLayer{lower, layer(entry{name: "db/index.db", link: "/etc/passwd", kind: tar.TypeSymlink})}, "db/index.db", "", fault.ErrInvalid},
+		"link above":         {[]rawLayer{lower, layer(entry{name: "db", link: "/etc", kind: tar.TypeSymlink})}, "db/index.db", "", fault.ErrInvalid},
+		"twice":              {[]rawLayer{layer(file("db/index.db", "a"), file("db/index.db", "b"))}, "db/index.db", "", fault.ErrInvalid},
+		"wrong diffID":       {[]rawLayer{broken}, "db/index.db", "", fault.ErrIntegrity},
+		"too large":          {[]rawLayer{layer(file("db/index.db", strings.Repeat("x", 2001)))}, "db/index.db", "", fault.ErrLimit},
+		"leaves":             {[]rawLayer{lower}, "../x", "", fault.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			img, err := OpenSource(t.Context(), newFixture(t, c.layers...), OpenOptions{})
@@ -424,7 +427,7 @@ func TestCopyFile(t *testing.T) {
 			}
 			defer img.Close()
 			var b bytes.Buffer
-			n, err := img.CopyFile(t.Context(), c.name, &b, ExtractOptions{Limits: Limits{File: 2000}})
+			n, err := img.CopyFile(t.Context(), c.name, &b, ExtractOptions{Limits: limit.Limits{File: 2000}})
 			if !errors.Is(err, c.class) || c.class == nil && (err != nil || b.String() != c.want || n != int64(len(c.want))) {
 				t.Errorf("got %d %q, %v", n, b.String(), err)
 			}
@@ -438,7 +441,7 @@ func TestCopyFile(t *testing.T) {
 		r, w := io.Pipe()
 		full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 		r.CloseWithError(full)
-		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrInvalid) {
+		if _, err := img.CopyFile(t.Context(), "db/index.db", w, ExtractOptions{}); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -447,12 +450,12 @@ func TestCopyFile(t *testing.T) {
 // The error of a limit that is an option says which one it is.
 func TestLimitsNameThemselves(t *testing.T) {
 	f := newFixture(t, gzipLayer(t, tarOf(t, entry{name: "a", body: strings.Repeat("x", 2000)}, entry{name: "b"})))
-	for want, limits := range map[Limit]Limits{
-		LimitFile: {File: 1999}, LimitEntries: {Entries: 1}, LimitUncompressed: {Uncompressed: 2000}, LimitCompressed: {Compressed: 10},
+	for want, limits := range map[limit.Limit]limit.Limits{
+		limit.File: {File: 1999}, limit.Entries: {Entries: 1}, limit.Uncompressed: {Uncompressed: 2000}, limit.Compressed: {Compressed: 10},
 	} {
 		_, err := extract(t, f, limits, ".")
-		var limit *LimitError
-		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), string(want)) {
+		var limit *limit.Error
+		if !errors.As(err, &limit) || limit.Limit != want || !errors.Is(err, fault.ErrLimit) || !strings.Contains(err.Error(), string(want)) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}

@@ -14,6 +14,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // localSource is an image on this machine. It reads files where they lie, in a directory or within an archive, and
@@ -33,7 +37,7 @@ type localSource struct {
 var _ types.ImageSource = (*localSource)(nil)
 
 // openLocal opens an image of a transport of the file system.
-func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits Limits, temp string) (_ *localSource, err error) {
+func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits limit.Limits, temp string) (_ *localSource, err error) {
 	var files fileStore
 	switch n.transport {
 	case OCI, Directory:
@@ -78,7 +82,7 @@ func (s *localSource) openLayout(n sourceName) error {
 	if s.top, err = index.find(n.path, n.name, s.refers); err != nil {
 		return err
 	}
-	if err := checkDigest(s.top.Digest); err != nil {
+	if err := verify.Digest(s.top.Digest); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
 	s.blobFile = func(d digest.Digest) string {
@@ -99,7 +103,7 @@ const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
 func (s *localSource) refers(d v1.Descriptor) bool {
-	if checkDigest(d.Digest) != nil || d.Size > maxReferrer {
+	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
 	content, err := readFileUpTo(s.files, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(), maxReferrer)
@@ -129,7 +133,7 @@ func (s *localSource) openDirectory() error {
 		return err
 	}
 	if text := strings.TrimSpace(string(version)); text != "Directory Transport Version: 1.1" && text != "Directory Transport Version: 1.0" {
-		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", ErrInvalid, text)
+		return fmt.Errorf("%w: version: unknown version %.80q of a directory with an image", fault.ErrInvalid, text)
 	}
 	return nil
 }
@@ -142,7 +146,7 @@ func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([
 		return bytes.Clone(s.made), s.top.MediaType, nil
 	}
 	if instance != nil {
-		if err := checkDigest(*instance); err != nil {
+		if err := verify.Digest(*instance); err != nil {
 			return nil, "", err
 		}
 	}
@@ -157,7 +161,7 @@ func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([
 }
 
 func (s *localSource) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if err := checkDigest(info.Digest); err != nil {
+	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}
 	return s.files.open(s.blobFile(info.Digest))
@@ -179,7 +183,7 @@ func (s *localSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]type
 
 // readFile reads a small file, a manifest or configuration, completely.
 func readFile(files fileStore, name string) ([]byte, error) {
-	return readFileUpTo(files, name, maxManifest)
+	return readFileUpTo(files, name, limit.MaxManifest)
 }
 
 // readFileUpTo is readFile with another limit in bytes.
@@ -190,14 +194,14 @@ func readFileUpTo(files fileStore, name string, limit int64) ([]byte, error) {
 	}
 	defer r.Close()
 	if size > limit {
-		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, ErrLimit, size, limit)
+		return nil, fmt.Errorf("%.200q: %w: %d bytes (limit %d)", name, fault.ErrLimit, size, limit)
 	}
 	var text bytes.Buffer
 	if _, err := io.Copy(&text, io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	}
 	if int64(text.Len()) > limit {
-		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, ErrLimit, limit)
+		return nil, fmt.Errorf("%.200q: %w: longer than %d bytes", name, fault.ErrLimit, limit)
 	}
 	return text.Bytes(), nil
 }

@@ -18,7 +18,12 @@ import (
 	"go.podman.io/image/v5/pkg/blobinfocache/none"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Image is an image that can be read: its manifest and configuration have been checked against their digests and
@@ -43,7 +48,7 @@ type Image struct {
 	Annotations map[string]string
 
 	src        types.ImageSource
-	cache      *BlobCache
+	cache      *blobcache.Cache
 	repository string // of an image in a registry
 	deadline   time.Time
 	timeout    time.Duration
@@ -68,7 +73,7 @@ type OpenOptions struct {
 	// AnyPlatform takes, where an index has no image for Platform, its first one for Linux.
 	AnyPlatform bool
 
-	cache *BlobCache
+	cache *blobcache.Cache
 }
 
 // Open opens an image on this machine, "oci:DIR[:TAG]" or another transport of the file system. A [Client] opens images
@@ -86,7 +91,7 @@ func Open(ctx context.Context, name string, o OpenOptions) (_ *Image, err error)
 	if n.transport == Docker {
 		return nil, errors.New("is in a registry, and only oci:, oci-archive:, docker-archive:, dir: and containers-storage: can be opened here")
 	}
-	src, err := openHere(ctx, n, Limits{}.withDefaults(), "")
+	src, err := openHere(ctx, n, limit.Limits{}.WithDefaults(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +121,8 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 	want, known := expectedDescriptor(src)
 	var instance *digest.Digest
 	for depth := 0; ; depth++ {
-		if depth > maxIndexDepth {
-			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+		if depth > limit.MaxIndexDepth {
+			return nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 		}
 		text, kind, err := img.manifest(ctx, instance)
 		if err != nil {
@@ -158,8 +163,8 @@ func (i *Image) manifest(ctx context.Context, instance *digest.Digest) ([]byte, 
 	if err != nil {
 		return nil, "", fmt.Errorf("manifest: %w", err)
 	}
-	if len(text) > maxManifest {
-		return nil, "", fmt.Errorf("manifest: %w: %d bytes (limit %d)", ErrLimit, len(text), maxManifest)
+	if len(text) > limit.MaxManifest {
+		return nil, "", fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
 	i.Digest = digest.FromBytes(text)
 	return text, kind, nil
@@ -168,10 +173,10 @@ func (i *Image) manifest(ctx context.Context, instance *digest.Digest) ([]byte, 
 // checkManifest compares a manifest with its descriptor.
 func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
 	if i.Digest != want.Digest {
-		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, i.Digest, want.Digest)
+		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, i.Digest, want.Digest)
 	}
 	if int64(len(text)) != want.Size {
-		return fmt.Errorf("manifest: %w: size is %d and not %d", ErrIntegrity, len(text), want.Size)
+		return fmt.Errorf("manifest: %w: size is %d and not %d", fault.ErrIntegrity, len(text), want.Size)
 	}
 	return nil
 }
@@ -185,10 +190,10 @@ func manifestKind(text []byte, kind string) (string, error) {
 		Config    json.RawMessage   `json:"config"`
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return "", fmt.Errorf("%w: not a manifest: %v", ErrInvalid, err)
+		return "", fmt.Errorf("%w: not a manifest: %v", fault.ErrInvalid, err)
 	}
 	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
-		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", ErrInvalid)
+		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)
 	}
 	if given, _, err := mime.ParseMediaType(kind); err == nil {
 		kind = given
@@ -197,19 +202,19 @@ func manifestKind(text []byte, kind string) (string, error) {
 		kind = m.MediaType
 	}
 	if m.MediaType != "" && m.MediaType != kind {
-		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", ErrInvalid, kind, m.MediaType)
+		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", fault.ErrInvalid, kind, m.MediaType)
 	}
 	switch kind {
 	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
 		if m.Manifests == nil {
-			return "", fmt.Errorf("%w: media type %.80q, but no list of images", ErrInvalid, kind)
+			return "", fmt.Errorf("%w: media type %.80q, but no list of images", fault.ErrInvalid, kind)
 		}
 	case v1.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType:
 		if m.Manifests != nil {
-			return "", fmt.Errorf("%w: media type %.80q, but a list of images", ErrInvalid, kind)
+			return "", fmt.Errorf("%w: media type %.80q, but a list of images", fault.ErrInvalid, kind)
 		}
 	default:
-		return "", fmt.Errorf("%w: unsupported media type %.80q of a manifest", ErrInvalid, kind)
+		return "", fmt.Errorf("%w: unsupported media type %.80q of a manifest", fault.ErrInvalid, kind)
 	}
 	return kind, nil
 }
@@ -233,7 +238,7 @@ func identityOf(src types.ImageSource, text []byte) digest.Digest {
 }
 
 // openHere opens an image on this machine.
-func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (types.ImageSource, error) {
+func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp string) (types.ImageSource, error) {
 	if n.transport == Store {
 		return openStored(ctx, n, temp)
 	}
@@ -252,15 +257,15 @@ func openHere(ctx context.Context, n sourceName, limits Limits, temp string) (ty
 func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {
-		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", ErrInvalid, err)
+		return v1.Descriptor{}, fmt.Errorf("%w: index: %v", fault.ErrInvalid, err)
 	}
-	if len(index.Manifests) > maxIndexEntries {
-		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", ErrLimit, len(index.Manifests), maxIndexEntries)
+	if len(index.Manifests) > limit.MaxIndexEntries {
+		return v1.Descriptor{}, fmt.Errorf("index: %w: %d entries (limit %d)", fault.ErrLimit, len(index.Manifests), limit.MaxIndexEntries)
 	}
 	var seen []string
 	var other *v1.Descriptor
 	for n, d := range index.Manifests {
-		if err := checkDigest(d.Digest); err != nil {
+		if err := verify.Digest(d.Digest); err != nil {
 			return v1.Descriptor{}, fmt.Errorf("index: %w", err)
 		}
 		if d.Platform == nil {
@@ -281,29 +286,29 @@ func choose(text []byte, p v1.Platform, orAny bool) (v1.Descriptor, error) {
 		return *other, nil
 	}
 	slices.Sort(seen)
-	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", ErrInvalid, p.OS, p.Architecture, strings.Join(slices.Compact(seen), ", "))
+	return v1.Descriptor{}, fmt.Errorf("%w: no image for %s/%s in the index, which has %s", fault.ErrInvalid, p.OS, p.Architecture, strings.Join(slices.Compact(seen), ", "))
 }
 
 func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	var m v1.Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return fmt.Errorf("%w: manifest: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
 	if m.ArtifactType != "" || m.Config.MediaType != v1.MediaTypeImageConfig && m.Config.MediaType != manifest.DockerV2Schema2ConfigMediaType {
-		return fmt.Errorf("%w: not an image: its configuration is %.80q", ErrInvalid, m.Config.MediaType)
+		return fmt.Errorf("%w: not an image: its configuration is %.80q", fault.ErrInvalid, m.Config.MediaType)
 	}
-	if len(m.Layers) > maxLayers {
-		return fmt.Errorf("%w: %d layers (limit %d)", ErrLimit, len(m.Layers), maxLayers)
+	if len(m.Layers) > limit.MaxLayers {
+		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
 	}
 	for n, l := range m.Layers {
-		if err := checkDigest(l.Digest); err != nil {
+		if err := verify.Digest(l.Digest); err != nil {
 			return fmt.Errorf("layer %d: %w", n, err)
 		}
 		if len(l.URLs) > 0 {
-			return fmt.Errorf("%w: layer %d is a foreign layer, kept elsewhere", ErrInvalid, n)
+			return fmt.Errorf("%w: layer %d is a foreign layer, kept elsewhere", fault.ErrInvalid, n)
 		}
 		if l.Size < 0 {
-			return fmt.Errorf("%w: layer %d: size %d", ErrInvalid, n, l.Size)
+			return fmt.Errorf("%w: layer %d: size %d", fault.ErrInvalid, n, l.Size)
 		}
 	}
 	i.Layers, i.Annotations, i.ConfigDescriptor = m.Layers, m.Annotations, m.Config
@@ -313,13 +318,13 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 	}
 	i.ConfigText = config
 	if err := json.Unmarshal(config, &i.Config); err != nil {
-		return fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
 	if ids := i.Config.RootFS.DiffIDs; len(ids) != len(i.Layers) {
-		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", ErrIntegrity, len(ids), len(i.Layers))
+		return fmt.Errorf("%w: configuration: %d diff_ids for %d layers", fault.ErrIntegrity, len(ids), len(i.Layers))
 	}
 	for _, id := range i.Config.RootFS.DiffIDs {
-		if err := checkDigest(id); err != nil {
+		if err := verify.Digest(id); err != nil {
 			return fmt.Errorf("configuration: %w", err)
 		}
 	}
@@ -327,11 +332,11 @@ func (i *Image) readManifest(ctx context.Context, text []byte) error {
 }
 
 func (i *Image) readConfig(ctx context.Context, d v1.Descriptor) ([]byte, error) {
-	if err := checkDigest(d.Digest); err != nil {
+	if err := verify.Digest(d.Digest); err != nil {
 		return nil, err
 	}
-	if d.Size < 0 || d.Size > maxManifest {
-		return nil, fmt.Errorf("%w: size %d (limit %d)", ErrLimit, d.Size, maxManifest)
+	if d.Size < 0 || d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("%w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
 	r, err := i.blob(ctx, d)
 	if err != nil {
@@ -358,7 +363,7 @@ func (i *Image) Close() error { return i.src.Close() }
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
 	if s, remote := i.src.(*registrySource); cached && remote {
-		s.repo.event(EventBlobReused, d, d.Size)
+		s.repo.event(transfer.EventBlobReused, d, d.Size)
 	}
 	if !cached {
 		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}
@@ -371,16 +376,5 @@ func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
-}
-
-// checkDigest refuses everything but a well-formed sha256 digest.
-func checkDigest(d digest.Digest) error {
-	if err := d.Validate(); err != nil {
-		return fmt.Errorf("%w: invalid digest %.120q: %v", ErrInvalid, string(d), err)
-	}
-	if d.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("%w: invalid digest %.120q: unsupported algorithm", ErrInvalid, string(d))
-	}
-	return nil
+	}{verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, d.Digest, d.Size), r}, nil
 }

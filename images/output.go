@@ -19,6 +19,9 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
@@ -147,7 +150,7 @@ func checkReplaceable(dir string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	if _, err := readRegular(filepath.Join(dir, "version"), maxManifest); err != nil {
+	if _, err := regularfile.Read(filepath.Join(dir, "version"), limit.MaxManifest); err != nil {
 		return fmt.Errorf("%s is neither empty nor an image directory: it has no file \"version\"", dir)
 	}
 	return nil
@@ -214,7 +217,7 @@ func linkTo(from, to string) error {
 
 // reuse links a blob of the old layout into the new one if it is intact, and tells whether it is there then.
 func reuse(ctx context.Context, from, to string, info types.BlobInfo) (bool, error) {
-	f, err := openRegular(from)
+	f, err := regularfile.Open(from)
 	if err != nil {
 		return false, nil // not there, or not usable: it will be fetched
 	}
@@ -338,7 +341,7 @@ func syncLayout(layout string) error {
 		return err
 	}
 	if index == nil {
-		return fmt.Errorf("%w: the staged layout has no index", ErrInvalid)
+		return fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
 	}
 	files := []string{filepath.Join(layout, layoutFile)}
 	for _, d := range index.descriptors {
@@ -365,7 +368,7 @@ func syncLayout(layout string) error {
 }
 
 func indexInstances(path string) ([]digest.Digest, error) {
-	text, err := readRegular(path, maxManifest)
+	text, err := regularfile.Read(path, limit.MaxManifest)
 	if err != nil {
 		return nil, err
 	}

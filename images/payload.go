@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // payload is what a request sends.
@@ -41,7 +43,7 @@ func (p *payload) attach(req *http.Request, w *stallWatch) (*uploading, error) {
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return u.open(p) }
 	req.Header.Set("Content-Type", p.kind)
-	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", errStalled, w.limit)) })
+	u.timer = time.AfterFunc(w.limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, w.limit)) })
 	return u, nil
 }
 

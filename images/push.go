@@ -10,6 +10,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // pusher writes an image to registries.
@@ -72,7 +75,7 @@ func (p *pusher) add(d Destination, result *Result) error {
 	named := ref.DockerReference()
 	top := p.image.top()
 	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != top.digest {
-		return fmt.Errorf("%w: the image has the digest %s", ErrIntegrity, top.digest)
+		return fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, top.digest)
 	}
 	*result = Result{Destination: d.String(), Reference: named.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}
 	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == named.Name() })
@@ -109,7 +112,7 @@ func (p *pusher) close() error {
 }
 
 // event tells of something, from any goroutine.
-func (p *pusher) event(e Event) {
+func (p *pusher) event(e transfer.Event) {
 	p.events.Lock()
 	defer p.events.Unlock()
 	p.c.event(e)

@@ -19,6 +19,7 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -289,7 +290,7 @@ func TestBlockedRegistryIsNotWrittenTo(t *testing.T) {
 	r := insecure()
 	r.RegistriesConf = t.TempDir() + "/registries.conf"
 	write(t, r.RegistriesConf, fmt.Sprintf("[[registry]]\nlocation = %q\nblocked = true\n", reg.Host()+"/a"))
-	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Registry: r}, reg.Host()+"/a/b:v1"); !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), "is blocked in") {
+	if _, err := pushTo(t, simple(t, "x"), CopyOptions{Registry: r}, reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "is blocked in") {
 		t.Errorf("got %v", err)
 	}
 	if n := len(reg.Requests()); n > 0 {

@@ -15,6 +15,8 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // hasBlob tells whether the repository has a blob. Only who says its length, or at least its digest, is believed: there
@@ -150,7 +152,7 @@ func (u *blobUpload) open(ctx context.Context, from int64) (io.ReadCloser, error
 	if err != nil {
 		return nil, err
 	}
-	v := newVerifier(ctxio.Reader{Ctx: ctx, R: r}, u.blob.Digest, u.blob.Size)
+	v := verify.NewReader(ctxio.Reader{Ctx: ctx, R: r}, u.blob.Digest, u.blob.Size)
 	if _, err := io.CopyN(io.Discard, v, from); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -172,7 +174,7 @@ func (u *blobUpload) finish(ctx context.Context, whole *payload) error {
 		return err
 	}
 	if said := resp.Header.Get("Docker-Content-Digest"); said != "" && strings.HasPrefix(said, "sha256:") && said != u.blob.Digest.String() {
-		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", ErrIntegrity, said, u.blob.Digest)
+		return fmt.Errorf("%w: the registry has stored %.100q in place of %s", fault.ErrIntegrity, said, u.blob.Digest)
 	}
 	return nil
 }
@@ -198,7 +200,7 @@ func (u *blobUpload) ask(ctx context.Context) error {
 	}
 	resp, err := u.repo.try(ctx, request{url: u.at, foreign: u.foreign, success: accepted}, "", "")
 	var status *StatusError
-	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, ErrIntegrity) {
+	if errors.As(err, &status) && !transientStatus(status.Status) || errors.Is(err, fault.ErrIntegrity) {
 		u.at = nil
 		return nil
 	}

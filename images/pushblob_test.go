@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -157,7 +158,7 @@ func TestWrongBytesAreNotPushed(t *testing.T) {
 			f := simple(t, "x")
 			d := layerOf(t, f, 1).Digest
 			f.blobs[d] = spoil(f.blobs[d])
-			if _, err := pushTo(t, f, CopyOptions{Retries: 2}, reg.Host()+"/a/b:v1"); !errors.Is(err, ErrIntegrity) {
+			if _, err := pushTo(t, f, CopyOptions{Retries: 2}, reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrIntegrity) {
 				t.Errorf("got %v", err)
 			}
 			if reg.Count("PUT /v2/a/b/manifests") > 0 || reg.Manifest("a/b", "v1") != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // CheckPush finds out, before an image is made for them, whether the repositories of the destinations in registries can
@@ -28,7 +30,7 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 		defer cancel()
 	}
-	defer func() { err = withoutSecrets(err) }()
+	defer func() { err = redact.Error(err) }()
 	w, err := NewWorkspace(ctx, nil, o.Temp)
 	if err != nil {
 		return nil, err
@@ -179,5 +181,5 @@ func (p *pusher) openRemote() {
 		stall = 2 * time.Minute
 	}
 	o := p.c.o
-	p.remote = newRemote(ClientOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: stall}, p.c.sys, p.event)
+	p.remote = newRemote(remoteOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: stall}, p.c.sys, p.event)
 }

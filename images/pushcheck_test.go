@@ -10,6 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -55,7 +56,7 @@ func TestCheckPush(t *testing.T) {
 			if err := check.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), c.want)) {
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			got := reg.Requests()

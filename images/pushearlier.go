@@ -6,6 +6,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // fewBlobs is how many blobs are looked for one by one rather than in the manifest of an earlier image.
@@ -36,7 +38,7 @@ func (r *pushedRepository) addEarlier(ctx context.Context, name string, found ma
 	}
 	*left--
 	text, _, err := r.repo.manifest(ctx, name, 0)
-	if err != nil || checkDigest(digest.Digest(name)) == nil && digest.FromBytes(text) != digest.Digest(name) {
+	if err != nil || verify.Digest(digest.Digest(name)) == nil && digest.FromBytes(text) != digest.Digest(name) {
 		return
 	}
 	var m struct {
@@ -47,12 +49,12 @@ func (r *pushedRepository) addEarlier(ctx context.Context, name string, found ma
 		return
 	}
 	for _, b := range append(m.Layers, m.Config) {
-		if checkDigest(b.Digest) == nil && !foreignLayers[b.MediaType] {
+		if verify.Digest(b.Digest) == nil && !foreignLayers[b.MediaType] {
 			found[b.Digest] = b.Size
 		}
 	}
 	for _, child := range m.Manifests {
-		if checkDigest(child.Digest) == nil {
+		if verify.Digest(child.Digest) == nil {
 			r.addEarlier(ctx, child.Digest.String(), found, left)
 		}
 	}

@@ -11,13 +11,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// ErrRegistry is the class of errors of a push that are neither of the image nor of the local machine.
-var ErrRegistry = fault.New(fault.Network, "registry")
-
 // registryError gives an error of a push its class and leaves its text.
 type registryError struct{ error }
 
-func (e registryError) Unwrap() []error { return []error{ErrRegistry, e.error} }
+func (e registryError) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
 func IsUnauthorized(err error) bool {

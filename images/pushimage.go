@@ -10,6 +10,10 @@ import (
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // pushedImage is the tree of manifests of an image that is to be pushed.
@@ -57,7 +61,7 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 	}
 	m := pushedManifest{digest: digest.FromBytes(text), kind: kind, text: text}
 	if instance != nil && *instance != m.digest {
-		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", ErrIntegrity, m.digest, *instance)
+		return fmt.Errorf("manifest: %w: digest mismatch: %s instead of %s", fault.ErrIntegrity, m.digest, *instance)
 	}
 	if r.seen[m.digest] {
 		return nil
@@ -68,16 +72,16 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 		Layers, Manifests []v1.Descriptor
 	}
 	if err := json.Unmarshal(text, &parsed); err != nil {
-		return fmt.Errorf("manifest %s: %w: %v", m.digest, ErrInvalid, err)
+		return fmt.Errorf("manifest %s: %w: %v", m.digest, fault.ErrInvalid, err)
 	}
 	switch kind {
 	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
 		r.entries += len(parsed.Manifests)
-		if r.entries > maxIndexEntries || depth >= maxIndexDepth {
-			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest, ErrLimit, maxIndexEntries, maxIndexDepth)
+		if r.entries > limit.MaxIndexEntries || depth >= limit.MaxIndexDepth {
+			return fmt.Errorf("index %s: %w: more than %d images, or indexes in more than %d indexes", m.digest, fault.ErrLimit, limit.MaxIndexEntries, limit.MaxIndexDepth)
 		}
 		for _, child := range parsed.Manifests {
-			if err := checkDigest(child.Digest); err != nil {
+			if err := verify.Digest(child.Digest); err != nil {
 				return err
 			}
 			if err := r.read(ctx, &child.Digest, depth+1); err != nil {
@@ -89,7 +93,7 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 			return err
 		}
 	default:
-		return fmt.Errorf("manifest %s: %w: media type %.80q cannot be pushed", m.digest, ErrInvalid, kind)
+		return fmt.Errorf("manifest %s: %w: media type %.80q cannot be pushed", m.digest, fault.ErrInvalid, kind)
 	}
 	r.image.manifests = append(r.image.manifests, m)
 	return nil
@@ -97,15 +101,15 @@ func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth 
 
 // addBlobs adds the layers and the configuration of a manifest. Layers that have addresses of their own stay there.
 func (r *pushedReader) addBlobs(m *pushedManifest, blobs []v1.Descriptor) error {
-	if len(blobs) > maxLayers+1 {
-		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, ErrLimit, len(blobs)-1, maxLayers)
+	if len(blobs) > limit.MaxLayers+1 {
+		return fmt.Errorf("manifest %s: %w: %d layers (limit %d)", m.digest, fault.ErrLimit, len(blobs)-1, limit.MaxLayers)
 	}
 	for _, b := range blobs {
-		if err := checkDigest(b.Digest); err != nil {
+		if err := verify.Digest(b.Digest); err != nil {
 			return fmt.Errorf("manifest %s: %w", m.digest, err)
 		}
 		if b.Size < 0 {
-			return fmt.Errorf("manifest %s: %w: %s has the size %d", m.digest, ErrInvalid, b.Digest, b.Size)
+			return fmt.Errorf("manifest %s: %w: %s has the size %d", m.digest, fault.ErrInvalid, b.Digest, b.Size)
 		}
 		if len(b.URLs) > 0 && foreignLayers[b.MediaType] {
 			continue

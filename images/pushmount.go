@@ -9,6 +9,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -103,7 +105,7 @@ func (l *lending) mount(ctx context.Context, u *blobUpload) (from string, mounte
 		lent := err == nil && resp.StatusCode == http.StatusCreated
 		if lent {
 			said := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
-			lent = checkDigest(said) != nil || said == u.blob.Digest // or something else was
+			lent = verify.Digest(said) != nil || said == u.blob.Digest // or something else was
 		}
 		l.note(by, lent)
 		switch {

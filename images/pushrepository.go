@@ -12,6 +12,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // parallelBlobs is how many blobs of an image are on their way at a time.
@@ -57,7 +62,7 @@ func (r *pushedRepository) failed(ctx context.Context, d Destination, err error)
 // retry is [retry] with the options of the copy. Its attempts are told of.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
-		r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: withoutSecrets(err)})
+		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: redact.Error(err)})
 	}
 	return retry(ctx, r.p.c.o.Retries, r.p.remote.backoff(), again, try)
 }
@@ -68,7 +73,7 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
-	r.p.event(Event{Kind: EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: withoutSecrets(err)})
+	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: redact.Error(err)})
 	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
@@ -146,8 +151,8 @@ func (r *pushedRepository) note(b v1.Descriptor, t Transfer) {
 		r.transfers[b.Digest] = t
 	}
 	r.mu.Unlock()
-	kind := map[How]EventKind{Pushed: EventBlobDone, Mounted: EventBlobMounted, Reused: EventBlobReused}[t.How]
-	r.p.event(Event{Kind: kind, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size, Done: b.Size})
+	kind := map[How]transfer.EventKind{Pushed: transfer.EventBlobDone, Mounted: transfer.EventBlobMounted, Reused: transfer.EventBlobReused}[t.How]
+	r.p.event(transfer.Event{Kind: kind, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
 // blob brings one blob there: it is there already, another repository lends it, or it is sent.
@@ -164,14 +169,14 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		r.note(b, Transfer{How: Reused})
 		return nil
 	}
-	event := Event{Kind: EventBlobStart, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size}
+	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size}
 	u := &blobUpload{repo: r.repo, src: r.p.src, blob: b}
 	if from, lent := r.lend.mount(ctx, u); lent {
 		r.note(b, Transfer{How: Mounted, From: from})
 		return nil
 	}
 	r.p.event(event)
-	event.Kind = EventBlobProgress
+	event.Kind = transfer.EventBlobProgress
 	told := time.Now()
 	if u.at == nil && b.Size <= wholeBlob {
 		u.at, u.foreign = r.p.checked.take(r.repo)
@@ -205,7 +210,7 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 	top := r.p.image.top()
 	var text []byte
 	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.c.o.Retries, func(resp *http.Response) (err error) {
-		text, err = io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		return err
 	})
 	if IsUnauthorized(err) {
@@ -215,7 +220,7 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 		return fmt.Errorf("reading back what was pushed: %w", err)
 	}
 	if digest.FromBytes(text) != top.digest {
-		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", ErrIntegrity, r.repo.name, top.digest, text)
+		return fmt.Errorf("%w: %s@%s does not return what was pushed to it: it begins with %.80q", fault.ErrIntegrity, r.repo.name, top.digest, text)
 	}
 	return nil
 }

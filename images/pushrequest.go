@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // againError is an error after which another attempt may help, whatever it is.
@@ -53,7 +56,7 @@ func (p *repository) try(ctx context.Context, q request, path, query string) (*h
 	if err != nil {
 		var status *StatusError
 		if errors.As(err, &status) && status.Status < 300 {
-			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", ErrIntegrity, p.host.name, err)
+			err = fmt.Errorf("%w: %s does not answer as a registry does: %w", fault.ErrIntegrity, p.host.name, err)
 		}
 		return nil, err
 	}
@@ -66,7 +69,7 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 	text, at := resp.Header.Get("Location"), resp.Request.URL
 	to, err := at.Parse(text)
 	if text == "" || err != nil || to.Host == "" {
-		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact(text))}
+		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
 	}
 	to.User, to.Fragment = nil, ""
 	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.

@@ -10,6 +10,8 @@ import (
 	"go.podman.io/image/v5/docker/reference"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // IfNone is the value of [CopyOptions.IfDigest] for names that must not be taken.
@@ -42,7 +44,7 @@ func CheckIfDigest(text string) error {
 	if text == "" || text == IfNone {
 		return nil
 	}
-	return checkDigest(digest.Digest(text))
+	return verify.Digest(digest.Digest(text))
 }
 
 // tagOf is the tag of a destination; empty if it is named by its digest.
@@ -94,12 +96,12 @@ func (r *pushedRepository) current(ctx context.Context, name string) (d digest.D
 	if hasStatus(err, http.StatusNotFound) {
 		return "", nil
 	}
-	if err != nil || checkDigest(d) == nil {
+	if err != nil || verify.Digest(d) == nil {
 		return d, err
 	}
 	// The header need not be there.
 	_, err = r.repo.get(ctx, path, accept, r.p.c.o.Retries, func(resp *http.Response) error {
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		d = digest.FromBytes(text)
 		return err
 	})
@@ -166,8 +168,8 @@ func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, na
 		if err != nil {
 			return err
 		}
-		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); checkDigest(said) == nil && said != m.digest {
-			return fmt.Errorf("%w: the registry has stored %s in place of %s", ErrIntegrity, said, m.digest)
+		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); verify.Digest(said) == nil && said != m.digest {
+			return fmt.Errorf("%w: the registry has stored %s in place of %s", fault.ErrIntegrity, said, m.digest)
 		}
 		r.manifests.add(int64(len(m.text)))
 		return nil

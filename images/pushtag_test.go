@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -132,7 +133,7 @@ func TestConditionsOfAllNamesHoldFirst(t *testing.T) {
 
 func TestConditionsThatAreNone(t *testing.T) {
 	for _, text := range []string{"sha256:1", "None", "latest", "sha512:" + strings.Repeat("a", 128)} {
-		if err := CheckIfDigest(text); !errors.Is(err, ErrInvalid) {
+		if err := CheckIfDigest(text); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/BurntSushi/toml"
 	"go.podman.io/storage/pkg/configfile"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -45,7 +47,7 @@ func (r Registry) oldConf() (*oldConf, error) {
 	}
 	var all map[string]any
 	if _, err := toml.Decode(string(content), &all); err != nil {
-		return nil, fmt.Errorf("registries.conf: %w: %s: %w", ErrInvalid, path, err)
+		return nil, fmt.Errorf("registries.conf: %w: %s: %w", fault.ErrInvalid, path, err)
 	}
 	// Whatever is in version 2 beside it stays: mirrors, for one.
 	delete(all, "registries")
@@ -57,7 +59,7 @@ func (r Registry) oldConf() (*oldConf, error) {
 		for _, location := range l.Registries {
 			if strings.Contains(location, "://") || location == "" {
 				return nil, fmt.Errorf("registries.conf: %w: %s: %.200q is no registry, as in registry.example.com",
-					ErrInvalid, path, location)
+					fault.ErrInvalid, path, location)
 			}
 			tables = mergeRegistry(tables, strings.TrimRight(location, "/"), field)
 		}
@@ -102,7 +104,7 @@ func (r Registry) mainConf() (path string, content []byte, err error) {
 			continue
 		}
 		// The library reads it whatever it is and however long: a device has no end.
-		content, err := readMounted(path)
+		content, err := regularfile.ReadMounted(path)
 		if err != nil && r.RegistriesConf != "" {
 			return "", nil, fmt.Errorf("registries.conf: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // A registries.conf in version 1 counts: its lists of blocked and insecure registries, and what it has of version 2
@@ -34,8 +35,8 @@ func TestRegistriesConfVersion1(t *testing.T) {
 			o := Registry{RegistriesConf: filepath.Join(t.TempDir(), "registries.conf")}
 			write(t, o.RegistriesConf, strings.ReplaceAll(fmt.Sprintf(c.conf, reg.Host()), "MIRROR", mirror.Host()))
 			var warned []string
-			events := func(e Event) {
-				if e.Kind == EventWarning {
+			events := func(e transfer.Event) {
+				if e.Kind == transfer.EventWarning {
 					warned = append(warned, e.Err.Error())
 				}
 			}

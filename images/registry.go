@@ -11,6 +11,8 @@ import (
 
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -130,7 +132,7 @@ func (r Registry) certificates(scratch string) (string, error) {
 		return "", err
 	}
 	add := func(from, name string) error {
-		content, err := readMounted(from)
+		content, err := regularfile.ReadMounted(from)
 		if err != nil {
 			return err
 		}
@@ -140,7 +142,7 @@ func (r Registry) certificates(scratch string) (string, error) {
 		return "", err
 	}
 	if content, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
-		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", ErrInvalid, r.CAFile), err)
+		return "", errors.Join(fmt.Errorf("%w: no certificate in %s", fault.ErrInvalid, r.CAFile), err)
 	}
 	if r.CertDir == "" {
 		return dir, nil

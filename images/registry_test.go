@@ -20,7 +20,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/docker"
 
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 func insecure() Registry {
@@ -86,8 +89,8 @@ func TestPushRecoversFromTransientFailures(t *testing.T) {
 					return true
 				})
 				var retried int
-				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond, Events: func(e Event) {
-					if e.Kind == EventRetry {
+				o := CopyOptions{Registry: insecure(), Retries: 2, Backoff: time.Millisecond, Events: func(e transfer.Event) {
+					if e.Kind == transfer.EventRetry {
 						retried++
 					}
 				}}
@@ -149,7 +152,7 @@ func TestPushIsReadBack(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>sign in</html>")
 			return true
-		}, ErrIntegrity},
+		}, fault.ErrIntegrity},
 		"another manifest": {func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
 				return false
@@ -157,14 +160,14 @@ func TestPushIsReadBack(t *testing.T) {
 			w.Header().Set("Content-Type", v1.MediaTypeImageManifest)
 			fmt.Fprint(w, `{"schemaVersion":2}`)
 			return true
-		}, ErrIntegrity},
+		}, fault.ErrIntegrity},
 		"gone": {func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
 				return false
 			}
 			w.WriteHeader(http.StatusNotFound)
 			return true
-		}, ErrRegistry},
+		}, fault.ErrRegistry},
 		"not for reading": {func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/manifests/") {
 				return false
@@ -202,8 +205,8 @@ func TestStalledPush(t *testing.T) {
 		return true
 	})
 	var again []error
-	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Events: func(e Event) {
-		if e.Kind == EventRetry {
+	o := CopyOptions{Registry: insecure(), Retries: 1, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Events: func(e transfer.Event) {
+		if e.Kind == transfer.EventRetry {
 			again = append(again, e.Err)
 		}
 	}}
@@ -298,7 +301,7 @@ func TestTransient(t *testing.T) {
 	}
 	no := []error{
 		errors.New("x"), context.Canceled, context.DeadlineExceeded, docker.UnexpectedHTTPStatusError{StatusCode: 404},
-		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist, syscall.ENOSPC, ErrIntegrity,
+		errcode.Errors{errcode.ErrorCodeDenied}, errcode.ErrorCodeUnauthorized.WithMessage("x"), os.ErrNotExist, syscall.ENOSPC, fault.ErrIntegrity,
 	}
 	for _, err := range yes {
 		if !transient(fmt.Errorf("doing: %w", err)) {
@@ -320,7 +323,7 @@ func TestRedact(t *testing.T) {
 		"basic things stay":                     "basic things stay",
 		"docker://quay.io/a/b@sha256:abc":       "docker://quay.io/a/b@sha256:abc",
 	} {
-		if got := redact(text); got != want {
+		if got := redact.Text(text); got != want {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}

@@ -10,6 +10,11 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -44,7 +49,7 @@ func newStallWatch(ctx context.Context, limit time.Duration) *stallWatch {
 // wait begins to wait; the function it returns ends that.
 func (w *stallWatch) wait(most time.Duration) func() {
 	start, limit := time.Now(), min(w.left, most)
-	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", errStalled, limit)) })
+	timer := time.AfterFunc(limit, func() { w.cancel(fmt.Errorf("%w for %s", transfer.ErrStalled, limit)) })
 	return func() {
 		timer.Stop()
 		w.left -= time.Since(start)
@@ -62,7 +67,7 @@ func (w *stallWatch) stop() { w.cancel(nil) }
 
 // cause is the reason of an error if the watch was it.
 func (w *stallWatch) cause(err error) error {
-	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, errStalled) {
+	if cause := context.Cause(w.ctx); err != nil && errors.Is(cause, transfer.ErrStalled) {
 		return cause
 	}
 	return err
@@ -100,7 +105,7 @@ func (p *repository) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, 
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
-	b.event(EventBlobStart)
+	b.event(transfer.EventBlobStart)
 	return b, nil
 }
 
@@ -134,11 +139,11 @@ func (b *registryBlob) connect() error {
 		return nil
 	}
 	if n := resp.ContentLength; n >= 0 && b.d.Size >= 0 && n != b.d.Size {
-		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, ErrIntegrity, n, b.d.Size), resp.Body.Close())
+		return errors.Join(fmt.Errorf("%s: %w: size is %d bytes and not %d", b.d.Digest, fault.ErrIntegrity, n, b.d.Size), resp.Body.Close())
 	}
 	// The registry starts again from the beginning. Should it send something else now, the digest will tell.
 	if _, err := io.CopyN(io.Discard, b.body, b.at); err != nil {
-		return errors.Join(shortRead(err), resp.Body.Close())
+		return errors.Join(verify.ShortRead(err), resp.Body.Close())
 	}
 	return nil
 }
@@ -202,7 +207,7 @@ func (b *registryBlob) restart(cause error) error {
 		b.retries--
 		_ = b.body.Close()
 		used := b.repo.host.r.o.Retries - b.retries
-		b.repo.host.r.event(Event{Kind: EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: withoutSecrets(cause)})
+		b.repo.host.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: b.repo.name.Name(), Blob: b.d.Digest, Attempt: used, Err: redact.Error(cause)})
 		if err := pause(b.ctx, b.repo.host.r.backoff(), used); err != nil {
 			return err
 		}
@@ -215,22 +220,22 @@ func (b *registryBlob) restart(cause error) error {
 func (b *registryBlob) progress() {
 	if b.at-b.told >= restartProgress {
 		b.told = b.at
-		b.event(EventBlobProgress)
+		b.event(transfer.EventBlobProgress)
 	}
 }
 
 func (b *registryBlob) end() {
 	if !b.ended {
 		b.ended = true
-		b.event(EventBlobDone)
+		b.event(transfer.EventBlobDone)
 	}
 }
 
-func (b *registryBlob) event(kind EventKind) { b.repo.event(kind, b.d, b.at) }
+func (b *registryBlob) event(kind transfer.EventKind) { b.repo.event(kind, b.d, b.at) }
 
 // event tells of a blob of which so much is there.
-func (p *repository) event(kind EventKind, d v1.Descriptor, done int64) {
-	p.host.r.event(Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
+func (p *repository) event(kind transfer.EventKind, d v1.Descriptor, done int64) {
+	p.host.r.event(transfer.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }
 
 func (b *registryBlob) Close() error {

@@ -18,6 +18,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/manifest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // manifestTypes are the kinds of manifests that are asked for.
@@ -103,7 +108,7 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 	}
 	resp.Body = &watchedBody{body: resp.Body, watch: w, up: up}
 	for _, text := range resp.Header.Values("Warning") {
-		h.r.warn(h.name+text, Event{Kind: EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact(text))})
+		h.r.warn(h.name+text, transfer.Event{Kind: transfer.EventWarning, Destination: h.name, Err: fmt.Errorf("registry %s warns: %.300q", h.name, redact.Text(text))})
 	}
 	return resp, nil
 }
@@ -141,7 +146,7 @@ func (h *registryHost) explain(err error) error {
 func (p *repository) get(ctx context.Context, path string, q request, retries int, read func(*http.Response) error) (resp *http.Response, err error) {
 	h := p.host
 	again := func(attempt int, err error) {
-		h.r.event(Event{Kind: EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: withoutSecrets(err)})
+		h.r.event(transfer.Event{Kind: transfer.EventRetry, Destination: p.name.Name(), Attempt: attempt, Err: redact.Error(err)})
 	}
 	err = retry(ctx, retries, h.r.backoff(), again, func() error {
 		if resp, err = p.once(ctx, path, q); err != nil {
@@ -223,12 +228,12 @@ func (p *repository) exchange(ctx context.Context, base *url.URL, q request) (_ 
 func (p *repository) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
 	_, err = p.get(ctx, "/manifests/"+name, request{accept: manifestTypes}, retries, func(resp *http.Response) error {
 		kind, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		text, err = io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		switch {
 		case err != nil:
 			return err
-		case len(text) > maxManifest:
-			return fmt.Errorf("manifest: %w: more than %d bytes", ErrLimit, maxManifest)
+		case len(text) > limit.MaxManifest:
+			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
 			return registryError{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
 		}
@@ -244,7 +249,7 @@ func checkContentDigest(header http.Header, text []byte) error {
 		return nil
 	}
 	if got := digest.FromBytes(text); said != got {
-		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", ErrIntegrity, string(said), got)
+		return fmt.Errorf("manifest: %w: Docker-Content-Digest is %.120q and the content has %s", fault.ErrIntegrity, string(said), got)
 	}
 	return nil
 }
@@ -284,7 +289,7 @@ func statusError(resp *http.Response) *StatusError {
 	if err == nil && json.Unmarshal(body, &answer) == nil {
 		for _, one := range answer.Errors[:min(len(answer.Errors), 3)] {
 			e.Codes = append(e.Codes, one.Code)
-			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact(one.Message))
+			e.text += fmt.Sprintf(": %.80q %.200q", one.Code, redact.Text(one.Message))
 		}
 	}
 	return e

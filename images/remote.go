@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -17,15 +18,22 @@ import (
 	"go.podman.io/image/v5/manifest"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // remote speaks to registries, in the distribution protocol: where credentials go, what
 // a redirect may do and how often something is tried again are decided here. What is configured on the machine -
 // registries.conf, certificates - is read by the containers library.
 type remote struct {
-	o     ClientOptions
+	o     remoteOptions
 	sys   *types.SystemContext
-	event func(Event)
+	event func(transfer.Event)
 	creds *credentialStore
 	conf  string // the registries.conf that counts, if it is in an old format
 
@@ -35,18 +43,33 @@ type remote struct {
 	warned       map[string]bool
 }
 
-func newRemote(o ClientOptions, sys *types.SystemContext, event func(Event)) *remote {
+// remoteOptions say how registries are asked.
+type remoteOptions struct {
+	Registry Registry
+	// Retries is how many more times a request is made when the registry is busy or failing or the connection breaks.
+	Retries int
+	// Backoff is the first pause between two attempts; it doubles, up to 30 seconds. Zero means one second.
+	Backoff time.Duration
+	// Stall ends an attempt in which less than 16 KiB arrive for so long; one minute by default.
+	Stall time.Duration
+	// Cache keeps what registries gave; nil keeps nothing.
+	Cache *blobcache.Cache
+}
+
+// newRemote returns a client of registries. What is configured on the machine is in sys; event receives retries and
+// warnings.
+func newRemote(o remoteOptions, sys *types.SystemContext, event func(transfer.Event)) *remote {
 	r := &remote{
 		o: o, sys: sys, event: event,
 		hosts: map[hostKey]*registryHost{}, repositories: map[repositoryKey]*repository{}, warned: map[string]bool{},
 	}
 	if old, err := o.Registry.oldConf(); err == nil && old != nil { // an error has been reported by System
 		r.conf = old.path
-		r.warn(r.conf, Event{Kind: EventWarning, Err: fmt.Errorf(
+		r.warn(r.conf, transfer.Event{Kind: transfer.EventWarning, Err: fmt.Errorf(
 			"%s is in version 1 of its format: its lists of blocked and insecure registries count; "+
 				"containers-registries.conf(5) has version 2", old.path)})
 	}
-	r.creds = newCredentialStore(o.Registry, sys, func(err error) { r.warn(err.Error(), Event{Kind: EventWarning, Err: err}) })
+	r.creds = newCredentialStore(o.Registry, sys, func(err error) { r.warn(err.Error(), transfer.Event{Kind: transfer.EventWarning, Err: err}) })
 	return r
 }
 
@@ -59,7 +82,7 @@ func (r *remote) close() {
 }
 
 // warn tells of something once.
-func (r *remote) warn(text string, e Event) {
+func (r *remote) warn(text string, e transfer.Event) {
 	r.mu.Lock()
 	tell := !r.warned[text] && len(r.warned) < maxWarnings
 	if tell {
@@ -93,7 +116,7 @@ func (r *remote) open(ctx context.Context, ref types.ImageReference, named refer
 			}
 			return nil, remoteError(err)
 		}
-		failed = append(failed, fmt.Sprintf("%s: %.300s", from.Reference, redact(err.Error())))
+		failed = append(failed, fmt.Sprintf("%s: %.300s", from.Reference, redact.Text(err.Error())))
 	}
 	return nil, registryError{fmt.Errorf("no place to get %s from", named)}
 }
@@ -121,7 +144,7 @@ func (r *remote) configured(named reference.Named) (*sysregistriesv2.Registry, e
 		case errors.As(err, &file):
 			return nil, fmt.Errorf("registries.conf: %w", err)
 		default:
-			return nil, fmt.Errorf("registries.conf: %w: %w", ErrInvalid, err)
+			return nil, fmt.Errorf("registries.conf: %w: %w", fault.ErrInvalid, err)
 		}
 	}
 	if found != nil && found.Blocked {
@@ -150,14 +173,14 @@ func (r *remote) openAt(ctx context.Context, ref types.ImageReference, from sysr
 	case reference.Tagged:
 		s.text, s.kind, err = s.manifest(ctx, name.Tag(), retries)
 	default:
-		err = fmt.Errorf("%w: %s has neither a tag nor a digest", ErrInvalid, name)
+		err = fmt.Errorf("%w: %s has neither a tag nor a digest", fault.ErrInvalid, name)
 	}
 	return s, err
 }
 
 // remoteError gives an error the class [ErrRegistry] unless it is about content.
 func remoteError(err error) error {
-	for _, class := range []error{ErrInvalid, ErrLimit, ErrIntegrity, ErrRegistry} {
+	for _, class := range []error{fault.ErrInvalid, fault.ErrLimit, fault.ErrIntegrity, fault.ErrRegistry} {
 		if errors.Is(err, class) {
 			return err
 		}
@@ -169,7 +192,7 @@ func remoteError(err error) error {
 type registrySource struct {
 	ref    types.ImageReference
 	repo   *repository
-	cache  *BlobCache
+	cache  *blobcache.Cache
 	source string
 	text   []byte
 	kind   string
@@ -181,7 +204,7 @@ func (s *registrySource) GetManifest(ctx context.Context, instance *digest.Diges
 	if instance == nil {
 		return bytes.Clone(s.text), s.kind, nil
 	}
-	if err := checkDigest(*instance); err != nil {
+	if err := verify.Digest(*instance); err != nil {
 		return nil, "", err
 	}
 	text, kind, err := s.manifest(ctx, instance.String(), s.repo.host.r.o.Retries)
@@ -194,11 +217,11 @@ func (s *registrySource) GetManifest(ctx context.Context, instance *digest.Diges
 // manifest gets a manifest by its tag or digest, from the cache if that has it.
 func (s *registrySource) manifest(ctx context.Context, name string, retries int) (text []byte, kind string, err error) {
 	want := digest.Digest(name)
-	if checkDigest(want) != nil {
+	if verify.Digest(want) != nil {
 		want = ""
 	} else if r, ok := s.cache.Open(want, -1); ok {
 		defer r.Close()
-		text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+		text, err := io.ReadAll(io.LimitReader(r, limit.MaxManifest+1))
 		if err == nil && digest.FromBytes(text) == want {
 			return text, manifest.GuessMIMEType(text), nil
 		}
@@ -208,7 +231,7 @@ func (s *registrySource) manifest(ctx context.Context, name string, retries int)
 	}
 	got := digest.FromBytes(text)
 	if want != "" && got != want {
-		return nil, "", fmt.Errorf("%w: digest mismatch: %s instead of %s", ErrIntegrity, got, want)
+		return nil, "", fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, want)
 	}
 	keep := s.cache.Tee(got, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 	_, err = io.Copy(io.Discard, keep)
@@ -216,7 +239,7 @@ func (s *registrySource) manifest(ctx context.Context, name string, retries int)
 }
 
 func (s *registrySource) GetBlob(ctx context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
-	if err := checkDigest(info.Digest); err != nil {
+	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}
 	r, err := s.repo.blob(ctx, v1.Descriptor{Digest: info.Digest, Size: info.Size})

@@ -23,7 +23,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/signature"
 
+	"github.com/operator-bindery/bindery/internal/blobcache"
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // put stores a fixture in a registry.
@@ -137,8 +140,8 @@ func TestRemoteRecoversFromTransientFailures(t *testing.T) {
 				put(reg, "a/b", "v1", simple(t, "x"))
 				reg.Interfere(on(at, 2, fault))
 				var retries atomic.Int32
-				c := quick(t, ClientOptions{Registry: insecure(), Retries: 3, Events: func(e Event) {
-					if e.Kind == EventRetry {
+				c := quick(t, ClientOptions{Registry: insecure(), Retries: 3, Events: func(e transfer.Event) {
+					if e.Kind == transfer.EventRetry {
 						retries.Add(1)
 					}
 				}})
@@ -189,7 +192,7 @@ func TestRemoteGivesUp(t *testing.T) {
 			reg.Interfere(on(c.at, 0, c.answer))
 			client := quick(t, ClientOptions{Registry: insecure(), Retries: 2})
 			_, err := read(t.Context(), client, reg.Host()+"/a/b:v1")
-			if !errors.Is(err, ErrRegistry) || !strings.Contains(fmt.Sprint(err), c.text) {
+			if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(fmt.Sprint(err), c.text) {
 				t.Errorf("got %v, want %q", err, c.text)
 			}
 			n := 0
@@ -312,18 +315,18 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 			part(w, fmt.Sprintf("bytes %d-%d/*", from, all-1), content[from:])
 		}, nil, ""},
 		"without ranges": {whole, nil, ""},
-		"other bytes":    {func(w http.ResponseWriter, _ int) { _, _ = w.Write(bytes.Repeat([]byte("x"), all)) }, ErrIntegrity, "digest mismatch"},
+		"other bytes":    {func(w http.ResponseWriter, _ int) { _, _ = w.Write(bytes.Repeat([]byte("x"), all)) }, fault.ErrIntegrity, "digest mismatch"},
 		"part of others": {func(w http.ResponseWriter, from int) {
 			part(w, fmt.Sprintf("bytes %d-%d/%d", from, all-1, all), bytes.Repeat([]byte("x"), all-from))
-		}, ErrIntegrity, "digest mismatch"},
+		}, fault.ErrIntegrity, "digest mismatch"},
 		"wrong offset": {func(w http.ResponseWriter, from int) {
 			part(w, fmt.Sprintf("bytes %d-%d/%d", from-1, all-1, all), content[from-1:])
-		}, ErrRegistry, "Content-Range"},
+		}, fault.ErrRegistry, "Content-Range"},
 		"wrong total": {func(w http.ResponseWriter, from int) {
 			part(w, fmt.Sprintf("bytes %d-%d/%d", from, all-1, all+5), content[from:])
-		}, ErrRegistry, "Content-Range"},
-		"no range": {func(w http.ResponseWriter, from int) { part(w, "", content[from:]) }, ErrRegistry, "Content-Range"},
-		"nonsense": {func(w http.ResponseWriter, from int) { part(w, "bytes x", content[from:]) }, ErrRegistry, "Content-Range"},
+		}, fault.ErrRegistry, "Content-Range"},
+		"no range": {func(w http.ResponseWriter, from int) { part(w, "", content[from:]) }, fault.ErrRegistry, "Content-Range"},
+		"nonsense": {func(w http.ResponseWriter, from int) { part(w, "bytes x", content[from:]) }, fault.ErrRegistry, "Content-Range"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -347,7 +350,7 @@ func TestBrokenBodiesAreTakenUpAgain(t *testing.T) {
 			_, _ = w.Write(content[:1000])
 		}))
 		_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure(), Retries: 3}), reg.Host()+"/a/b:v1")
-		if !errors.Is(err, ErrRegistry) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		if !errors.Is(err, fault.ErrRegistry) || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -378,15 +381,15 @@ func TestRemoteContentIsChecked(t *testing.T) {
 		class    error
 		text     string
 	}{
-		"blob-bitflip":               {":v1", layer.Digest.String(), write(flip(f.blobs[layer.Digest])), ErrIntegrity, "digest mismatch"},
-		"blob-longer":                {":v1", layer.Digest.String(), write(append(bytes.Clone(f.blobs[layer.Digest]), 0)), ErrIntegrity, "size"},
-		"blob-shorter":               {":v1", layer.Digest.String(), write(f.blobs[layer.Digest][:50]), ErrIntegrity, "size"},
-		"manifest-bitflip-by-digest": {"@" + top.String(), "/manifests/", write(append(bytes.Clone(f.manifest), ' ')), ErrIntegrity, "digest mismatch"},
-		"content-digest-lie":         {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", other), ErrIntegrity, "Docker-Content-Digest"},
-		"content-digest-nonsense":    {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", "x\ty"), ErrIntegrity, "Docker-Content-Digest"},
-		"manifest-5MiB":              {":v1", "/manifests/", write(bytes.Repeat([]byte(" "), 5<<20)), ErrLimit, "4194304"},
-		"no-content-type":            {":v1", "/manifests/", write([]byte(`{"layers":[]}`), "Content-Type", ""), ErrInvalid, "media type"},
-		"page":                       {":v1", "/manifests/", write([]byte("welcome"), "Content-Type", "text/html; charset=utf-8"), ErrRegistry, "not a registry manifest"},
+		"blob-bitflip":               {":v1", layer.Digest.String(), write(flip(f.blobs[layer.Digest])), fault.ErrIntegrity, "digest mismatch"},
+		"blob-longer":                {":v1", layer.Digest.String(), write(append(bytes.Clone(f.blobs[layer.Digest]), 0)), fault.ErrIntegrity, "size"},
+		"blob-shorter":               {":v1", layer.Digest.String(), write(f.blobs[layer.Digest][:50]), fault.ErrIntegrity, "size"},
+		"manifest-bitflip-by-digest": {"@" + top.String(), "/manifests/", write(append(bytes.Clone(f.manifest), ' ')), fault.ErrIntegrity, "digest mismatch"},
+		"content-digest-lie":         {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", other), fault.ErrIntegrity, "Docker-Content-Digest"},
+		"content-digest-nonsense":    {":v1", "/manifests/", write(f.manifest, "Docker-Content-Digest", "x\ty"), fault.ErrIntegrity, "Docker-Content-Digest"},
+		"manifest-5MiB":              {":v1", "/manifests/", write(bytes.Repeat([]byte(" "), 5<<20)), fault.ErrLimit, "4194304"},
+		"no-content-type":            {":v1", "/manifests/", write([]byte(`{"layers":[]}`), "Content-Type", ""), fault.ErrInvalid, "media type"},
+		"page":                       {":v1", "/manifests/", write([]byte("welcome"), "Content-Type", "text/html; charset=utf-8"), fault.ErrRegistry, "not a registry manifest"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -448,7 +451,7 @@ func TestTagIsResolvedOnce(t *testing.T) {
 		t.Errorf("got %+v", multi)
 	}
 	arm := quick(t, ClientOptions{Registry: insecure(), Platform: v1.Platform{OS: "linux", Architecture: "arm64"}})
-	if _, err := arm.Open(t.Context(), reg.Host()+"/a/b:multi"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "linux/amd64") {
+	if _, err := arm.Open(t.Context(), reg.Host()+"/a/b:multi"); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -462,7 +465,7 @@ func TestForeignLayersAreNotFetched(t *testing.T) {
 	for _, u := range []string{other.URL, "file:///etc/passwd"} {
 		put(reg, "a/b", "v1", simple(t, "x").change(t, func(m *v1.Manifest) { m.Layers[0].URLs = []string{u} }))
 		_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure()}), reg.Host()+"/a/b:v1")
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "foreign layer") {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "foreign layer") {
 			t.Errorf("%s: got %v", u, err)
 		}
 	}
@@ -478,7 +481,7 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 	dir := t.TempDir()
 	name := reg.Host() + "/a/b:v1"
 	run := func(name string) (string, *Lock, error) {
-		cache, err := OpenBlobCache(filepath.Join(dir, "cache"), BlobCacheOptions{})
+		cache, err := blobcache.Open(filepath.Join(dir, "cache"), blobcache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +516,7 @@ func TestCacheAndLockMakeARunRepeatable(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCopy(t, simple(t, "third"), "oci:"+layout+":v1")
-	if _, _, err := run("oci:" + layout + ":v1"); !errors.Is(err, ErrIntegrity) {
+	if _, _, err := run("oci:" + layout + ":v1"); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("another image in the layout: %v", err)
 	}
 }
@@ -553,8 +556,8 @@ func TestWarningsAreShownOnceAndQuoted(t *testing.T) {
 		return false
 	})
 	var warned []string
-	c := quick(t, ClientOptions{Registry: insecure(), Events: func(e Event) {
-		if e.Kind == EventWarning {
+	c := quick(t, ClientOptions{Registry: insecure(), Events: func(e transfer.Event) {
+		if e.Kind == transfer.EventWarning {
 			warned = append(warned, e.Err.Error())
 		}
 	}})
@@ -599,7 +602,7 @@ func TestMirrors(t *testing.T) {
 	if _, err := c.Open(t.Context(), "example.test/a/b@"+top.String()); err == nil || !strings.Contains(err.Error(), "mirrors failed too") {
 		t.Errorf("both fail: %v", err)
 	}
-	if _, err := c.Open(t.Context(), "blocked.test/a/b:v1"); !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
+	if _, err := c.Open(t.Context(), "blocked.test/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), conf) || !strings.Contains(err.Error(), "blocked") {
 		t.Errorf("blocked: %v", err)
 	}
 	if n := slices.ContainsFunc(origin.Requests(), func(r string) bool { return strings.Contains(r, "blocked") }); n {
@@ -634,7 +637,7 @@ func TestReferencesOfAClient(t *testing.T) {
 	reg.Interfere(on(layer.String(), 0, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), len(f.blobs[layer])))
 	}))
-	if err := into(t, quick(t, ClientOptions{Registry: insecure()}), name); !errors.Is(err, ErrIntegrity) {
+	if err := into(t, quick(t, ClientOptions{Registry: insecure()}), name); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("other bytes: %v", err)
 	}
 	if err := into(t, quick(t, ClientOptions{}), "oci:"+layout); err != nil {
@@ -651,14 +654,14 @@ func TestReferencesOfAClient(t *testing.T) {
 func TestCachedBlobsAreToldOf(t *testing.T) {
 	reg := testregistry.New(t)
 	put(reg, "a/b", "v1", simple(t, "x"))
-	cache, err := OpenBlobCache(filepath.Join(t.TempDir(), "cache"), BlobCacheOptions{})
+	cache, err := blobcache.Open(filepath.Join(t.TempDir(), "cache"), blobcache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cache.Close()
-	for run, want := range []map[EventKind]int{{EventBlobStart: 3, EventBlobDone: 3}, {EventBlobReused: 3}} {
-		seen := map[EventKind]int{}
-		c := quick(t, ClientOptions{Registry: insecure(), Cache: cache, Events: func(e Event) { seen[e.Kind]++ }})
+	for run, want := range []map[transfer.EventKind]int{{transfer.EventBlobStart: 3, transfer.EventBlobDone: 3}, {transfer.EventBlobReused: 3}} {
+		seen := map[transfer.EventKind]int{}
+		c := quick(t, ClientOptions{Registry: insecure(), Cache: cache, Events: func(e transfer.Event) { seen[e.Kind]++ }})
 		if _, err := read(t.Context(), c, reg.Host()+"/a/b:v1"); err != nil {
 			t.Fatal(err)
 		}
@@ -693,7 +696,7 @@ func TestRegistriesConfThatIsNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = c.Open(t.Context(), "registry.example.com/a:v1")
-		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err, ErrInvalid) {
+		if err == nil || !strings.Contains(err.Error(), want) || want == "invalid" && !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if err := c.Close(); err != nil {

@@ -26,7 +26,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 const canary = "canary-secret"
@@ -127,7 +129,7 @@ func TestBasicCredentials(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	o.AuthFile = authFileFor(t, reg.Host()+"/other")
-	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), "no credentials were found") {
+	if _, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1"); !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "no credentials were found") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -183,7 +185,7 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 			o := insecure()
 			o.AuthFile = authFileFor(t, reg.Host())
 			_, err := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
-			if !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), c.text) {
+			if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v", err)
 			}
 			if other.count.Load() > 0 {
@@ -206,7 +208,7 @@ func TestTokenServicesThatAreNotTrusted(t *testing.T) {
 				return b.interfere(w, r)
 			})
 			_, err := read(t.Context(), quick(t, ClientOptions{Registry: insecure()}), reg.Host()+"/a/b:v1")
-			if !errors.Is(err, ErrRegistry) || strings.Contains(err.Error(), "secret-body") {
+			if !errors.Is(err, fault.ErrRegistry) || strings.Contains(err.Error(), "secret-body") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
@@ -321,7 +323,7 @@ func TestRedirects(t *testing.T) {
 		reg.Interfere(to(other.URL))
 		o := Registry{CAFile: reg.CAFile(t), AuthFile: authFileFor(t, reg.Host())}
 		_, err := read(t.Context(), quick(t, ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
-		if !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), "refusing http") || other.count.Load() > 0 {
+		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "refusing http") || other.count.Load() > 0 {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -334,7 +336,7 @@ func TestRedirects(t *testing.T) {
 		o := insecure()
 		o.AuthFile = authFileFor(t, reg.Host())
 		_, err := read(t.Context(), quick(t, ClientOptions{Registry: o, Retries: 2}), reg.Host()+"/a/b:v1")
-		if !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), "private address") {
+		if !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), "private address") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -354,7 +356,7 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	o := insecure()
 	o.AuthFile = authFileFor(t, reg.Host())
 	var told []string
-	c := quick(t, ClientOptions{Registry: o, Retries: 1, Events: func(e Event) { told = append(told, fmt.Sprint(e)) }})
+	c := quick(t, ClientOptions{Registry: o, Retries: 1, Events: func(e transfer.Event) { told = append(told, fmt.Sprint(e)) }})
 	_, err := c.Open(t.Context(), reg.Host()+"/a/b:v1")
 	if err == nil || len(told) == 0 {
 		t.Fatalf("%v, %v", err, told)
@@ -412,7 +414,7 @@ func TestCertificates(t *testing.T) {
 			}
 			host := strings.TrimPrefix(s.URL, "https://")
 			_, err := read(t.Context(), quick(t, ClientOptions{Registry: Registry{CAFile: ca}, Retries: 2}), host+"/a/b:v1")
-			if c.text == "" && err != nil || c.text != "" && (!errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
+			if c.text == "" && err != nil || c.text != "" && (!errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), c.text)) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := read(t.Context(), quick(t, ClientOptions{}), host+"/a/b:v1"); err == nil {
@@ -524,7 +526,7 @@ func TestRefusalsSayWhichCredentialsWereUsed(t *testing.T) {
 			_, pushed := pushTo(t, simple(t, "x"), CopyOptions{Registry: o}, reg.Host()+"/a/b:v1")
 			_, pulled := read(t.Context(), quick(t, ClientOptions{Registry: o}), reg.Host()+"/a/b:v1")
 			for _, err := range []error{pushed, pulled} {
-				if err == nil || !errors.Is(err, ErrRegistry) || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {
+				if err == nil || !errors.Is(err, fault.ErrRegistry) || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "FILE", o.AuthFile)) {
 					t.Errorf("got %v, want %q", err, c.want)
 					continue
 				}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/docker/distribution/registry/api/errcode"
 	"go.podman.io/image/v5/docker"
+
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // maxBackoff is the longest pause between two attempts.
@@ -73,7 +75,7 @@ func transient(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, errStalled) {
+	if errors.Is(err, docker.ErrTooManyRequests) || errors.Is(err, transfer.ErrStalled) {
 		return true
 	}
 	var once *againError

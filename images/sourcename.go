@@ -12,6 +12,9 @@ import (
 	ociarchive "go.podman.io/image/v5/oci/archive"
 	"go.podman.io/image/v5/oci/layout"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // sourceName is the name of an image that is to be read, parsed.
@@ -26,7 +29,7 @@ type sourceName struct {
 
 // parseSourceName reads the names that [ParseSource] describes.
 func parseSourceName(text string) (sourceName, error) {
-	if !validText(text) || text == "" {
+	if !printable.NoControl(text) || text == "" {
 		return sourceName{}, errors.New("not a name of an image")
 	}
 	transport, rest, _ := strings.Cut(text, ":")
@@ -67,7 +70,7 @@ func repositoryName(named string) (sourceName, error) {
 		return sourceName{}, err
 	}
 	if canonical, ok := ref.(reference.Canonical); ok {
-		if err := checkDigest(canonical.Digest()); err != nil {
+		if err := verify.Digest(canonical.Digest()); err != nil {
 			return sourceName{}, err
 		}
 		// A tag beside a digest says nothing that the digest does not say.

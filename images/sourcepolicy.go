@@ -13,6 +13,9 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage/pkg/configfile"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // ErrPolicy is the class of errors about images that the signature policy does not allow, and about policies that cannot
@@ -28,7 +31,7 @@ func sourcePolicy(file string) (*signature.PolicyContext, error) {
 		policy, err = signature.DefaultPolicy(nil)
 	} else {
 		var content []byte
-		if content, err = readMounted(file); err == nil {
+		if content, err = regularfile.ReadMounted(file); err == nil {
 			policy, err = signature.NewPolicyFromBytes(content)
 		}
 	}
@@ -82,7 +85,7 @@ func (c *Client) allowed(ctx context.Context, n sourceName, top digest.Digest) e
 		return registryError{fmt.Errorf("reading signatures: %w", err)}
 	}
 	if got := digest.FromBytes(text); got != top && n.transport != DockerArchive {
-		return fmt.Errorf("%w: the tag names %s now and named %s before", ErrIntegrity, got, top)
+		return fmt.Errorf("%w: the tag names %s now and named %s before", fault.ErrIntegrity, got, top)
 	}
 	return policyAnswer(c.policy.IsRunningImageAllowed(ctx, unparsed))
 }

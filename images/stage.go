@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // stagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
@@ -18,7 +20,7 @@ const stagePrefix = ".bindery-stage-"
 // is locked as long as its owner lives.
 type stage struct {
 	path  string
-	lock  *dirLock
+	lock  *filelock.Dir
 	spare []*os.File // descriptors for tidying, which needs some, where the run has failed because there were no more
 }
 
@@ -28,9 +30,9 @@ const spareFiles = 5
 // newStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
 // directory may be one for temporary files, of which any user can hold the lock.
 func newStage(ctx context.Context, in string) (*stage, error) {
-	if lock, free := tryLockDir(in); free {
+	if lock, free := filelock.TryDir(in); free {
 		sweep(in)
-		lock.unlock()
+		lock.Unlock()
 	}
 	for attempt := 1; ; attempt++ {
 		s, err := claimedStage(ctx, in)
@@ -51,7 +53,7 @@ func claimedStage(ctx context.Context, in string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := lockDir(ctx, path)
+	own, err := filelock.LockDir(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", path, errSwept)
 	}
@@ -59,7 +61,7 @@ func claimedStage(ctx context.Context, in string) (*stage, error) {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	if _, err := os.Lstat(path); err != nil {
-		own.unlock()
+		own.Unlock()
 		return nil, fmt.Errorf("%s: %w", path, errSwept)
 	}
 	s := &stage{path: path, lock: own}
@@ -77,9 +79,9 @@ func claimedStage(ctx context.Context, in string) (*stage, error) {
 // output there for the first time leaves them.
 func sweepBeside(path string) {
 	parent := filepath.Dir(filepath.Clean(path))
-	if lock, free := tryLockDir(parent); free {
+	if lock, free := filelock.TryDir(parent); free {
 		sweep(parent)
-		lock.unlock()
+		lock.Unlock()
 	}
 }
 
@@ -94,13 +96,13 @@ func sweep(in string) {
 			continue
 		}
 		path := filepath.Join(in, n.Name())
-		lock, abandoned := tryLockDir(path)
+		lock, abandoned := filelock.TryDir(path)
 		if !abandoned {
 			continue
 		}
 		forgetBlobs(in, filepath.Join(path, stagedLayout))
 		os.RemoveAll(path)
-		lock.unlock()
+		lock.Unlock()
 	}
 }
 
@@ -111,7 +113,7 @@ func (s *stage) close() error {
 	}
 	s.spare = nil
 	err := os.RemoveAll(s.path)
-	s.lock.unlock()
+	s.lock.Unlock()
 	// Where descriptors are short, there is one more now; others come back when what else was going on has ended.
 	for pause := time.Millisecond; err != nil && pause < time.Second; pause *= 2 {
 		if err = os.RemoveAll(s.path); err != nil {

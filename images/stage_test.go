@@ -6,16 +6,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
 // A stage is made also where another user holds the lock of the directory, as anybody can with that for temporary files.
 func TestStageWaitsForNobody(t *testing.T) {
 	dir := t.TempDir()
-	held, err := lockDir(t.Context(), dir)
+	held, err := filelock.LockDir(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.unlock()
+	defer held.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	s, err := newStage(ctx, dir)

@@ -14,6 +14,7 @@ import (
 
 	"go.podman.io/storage"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
@@ -112,9 +113,9 @@ func checkStoreFiles(roots ...string) error {
 				case err != nil:
 					return err
 				case !info.Mode().IsRegular():
-					return fmt.Errorf("%w: %s is not a regular file", ErrInvalid, name)
+					return fmt.Errorf("%w: %s is not a regular file", fault.ErrInvalid, name)
 				case info.Size() > maxStoreFile:
-					return fmt.Errorf("%w: %s has more than %d bytes", ErrLimit, name, maxStoreFile)
+					return fmt.Errorf("%w: %s has more than %d bytes", fault.ErrLimit, name, maxStoreFile)
 				}
 			}
 		}

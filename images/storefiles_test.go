@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 func TestListsOfAStoreAreRegularFiles(t *testing.T) {
@@ -22,7 +24,7 @@ func TestListsOfAStoreAreRegularFiles(t *testing.T) {
 	if err := syscall.Mkfifo(list, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkStoreFiles(root); !errors.Is(err, ErrInvalid) {
+	if err := checkStoreFiles(root); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

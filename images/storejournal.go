@@ -9,6 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
 // journal is what a run adds to a store, kept in the store while the image has no name there: podman removes images that have
@@ -61,15 +65,15 @@ func reclaim(store *heldStore) {
 			continue
 		}
 		path := filepath.Join(store.GraphRoot(), n.Name())
-		lock, abandoned := tryLockDir(path)
+		lock, abandoned := filelock.TryDir(path)
 		if !abandoned {
 			continue
 		}
 		var j journal
-		if text, err := readRegular(filepath.Join(path, journalFile), maxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= maxLayers {
+		if text, err := regularfile.Read(filepath.Join(path, journalFile), limit.MaxManifest); err == nil && json.Unmarshal(text, &j) == nil && len(j.Layers) <= limit.MaxLayers {
 			j.remove(store)
 		}
 		os.RemoveAll(path)
-		lock.unlock()
+		lock.Unlock()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.podman.io/image/v5/docker/reference"
+
+	"github.com/operator-bindery/bindery/internal/printable"
 )
 
 // storeSpec is where a store of images is, as the containers tools write it in brackets before a name:
@@ -39,7 +41,7 @@ func parseStoreSpec(text string) (storeSpec, error) {
 	if text == "" {
 		return s, nil
 	}
-	if !validText(text) {
+	if !printable.NoControl(text) {
 		return s, errors.New("not the place of a store")
 	}
 	driver, rest, ok := strings.Cut(text, "@")

@@ -22,6 +22,8 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // storedSource is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
@@ -64,7 +66,7 @@ func (n sourceName) findStored(ctx context.Context, store *heldStore, temp strin
 	for _, name := range names {
 		ref, err := transport.Transport.ParseStoreReference(store.Store, name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+			return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 		}
 		src, err := ref.NewImageSource(ctx, &types.SystemContext{BigFilesTemporaryDir: temp})
 		switch {
@@ -73,7 +75,7 @@ func (n sourceName) findStored(ctx context.Context, store *heldStore, temp strin
 		case !errors.Is(err, transport.ErrNoSuchImage) && !errors.Is(err, storage.ErrImageUnknown):
 			return nil, err
 		case first == nil:
-			first = fmt.Errorf("%w: no such image in the store %s (%s)", ErrInvalid, store.GraphRoot(), store.GraphDriverName())
+			first = fmt.Errorf("%w: no such image in the store %s (%s)", fault.ErrInvalid, store.GraphRoot(), store.GraphDriverName())
 		}
 	}
 	return nil, first
@@ -85,25 +87,25 @@ func (s *storedSource) describe(ctx context.Context, n sourceName) error {
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	if len(text) > maxManifest {
-		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", ErrLimit, len(text), maxManifest)
+	if len(text) > limit.MaxManifest {
+		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
 	if kind, err = manifestKind(text, kind); err != nil {
 		return err
 	}
 	if manifest.MIMETypeIsMultiImage(kind) {
-		return fmt.Errorf("%w: a list of images in a store cannot be read: name one of its images, or push the list and read it from the registry", ErrInvalid)
+		return fmt.Errorf("%w: a list of images in a store cannot be read: name one of its images, or push the list and read it from the registry", fault.ErrInvalid)
 	}
 	s.original = digest.FromBytes(text)
 	if want, ok := n.givenDigest(); ok && want != s.original {
-		return fmt.Errorf("%w: digest mismatch: %s instead of %s", ErrIntegrity, s.original, want)
+		return fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, s.original, want)
 	}
 	var m v1.Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return fmt.Errorf("%w: manifest: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 	}
-	if len(m.Layers) > maxLayers {
-		return fmt.Errorf("%w: %d layers (limit %d)", ErrLimit, len(m.Layers), maxLayers)
+	if len(m.Layers) > limit.MaxLayers {
+		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
 	}
 	config, err := readSmall(ctx, s.ImageSource, m.Config)
 	if err != nil {
@@ -111,14 +113,14 @@ func (s *storedSource) describe(ctx context.Context, n sourceName) error {
 	}
 	var c v1.Image
 	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
+		return fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
 	infos, err := s.ImageSource.LayerInfosForCopy(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if len(infos) != len(m.Layers) || len(infos) != len(c.RootFS.DiffIDs) {
-		return fmt.Errorf("%w: the store has %d layers of the image, its manifest %d and its configuration %d", ErrIntegrity, len(infos), len(m.Layers), len(c.RootFS.DiffIDs))
+		return fmt.Errorf("%w: the store has %d layers of the image, its manifest %d and its configuration %d", fault.ErrIntegrity, len(infos), len(m.Layers), len(c.RootFS.DiffIDs))
 	}
 	m.MediaType = kind
 	for i, info := range infos {
@@ -159,7 +161,7 @@ func (s *storedSource) layer(ctx context.Context, old v1.Descriptor, info types.
 		// The library answers with this constant for layers without files.
 		d.Digest, d.Size, d.MediaType = info.Digest, int64(len(image.GzippedEmptyLayer)), info.MediaType
 	case info.Digest != diffID:
-		return d, fmt.Errorf("%w: the store has %s and the configuration %s", ErrIntegrity, info.Digest, diffID)
+		return d, fmt.Errorf("%w: the store has %s and the configuration %s", fault.ErrIntegrity, info.Digest, diffID)
 	case info.Size < 0:
 		// The store does not know how long the archive was.
 		r, _, err := s.ImageSource.GetBlob(ctx, info, none.NoCache)
@@ -182,7 +184,7 @@ func (s *storedSource) identity() digest.Digest { return s.original }
 
 func (s *storedSource) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
 	if instance != nil {
-		return nil, "", fmt.Errorf("%w: a store has one image of a name", ErrInvalid)
+		return nil, "", fmt.Errorf("%w: a store has one image of a name", fault.ErrInvalid)
 	}
 	return append([]byte(nil), s.made...), s.top.MediaType, nil
 }

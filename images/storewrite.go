@@ -17,6 +17,11 @@ import (
 	transport "go.podman.io/image/v5/storage"
 	"go.podman.io/image/v5/types"
 	"go.podman.io/storage"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // storedImage is an image that is complete in a store and gets its name there at the end: until then the name stands for what it
@@ -79,8 +84,8 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 	ref := c.src
 	var instance *digest.Digest
 	for depth := 0; ; depth++ {
-		if depth > maxIndexDepth {
-			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", ErrLimit, maxIndexDepth)
+		if depth > limit.MaxIndexDepth {
+			return nil, nil, fmt.Errorf("%w: indexes in indexes, more than %d deep", fault.ErrLimit, limit.MaxIndexDepth)
 		}
 		text, kind, err := src.GetManifest(ctx, instance)
 		if err != nil {
@@ -92,7 +97,7 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 		if !manifest.MIMETypeIsMultiImage(kind) {
 			var m v1.Manifest
 			if err := json.Unmarshal(text, &m); err != nil {
-				return nil, nil, fmt.Errorf("%w: manifest: %v", ErrInvalid, err)
+				return nil, nil, fmt.Errorf("%w: manifest: %v", fault.ErrInvalid, err)
 			}
 			config, err := readSmall(ctx, src, m.Config)
 			return ref, config, err
@@ -107,31 +112,31 @@ func (c *copier) storable(ctx context.Context, d Destination) (_ types.ImageRefe
 		if chosen.Platform != nil {
 			platform = chosen.Platform.OS + "/" + chosen.Platform.Architecture
 		}
-		c.event(Event{Kind: EventWarning, Destination: d.String(), Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
+		c.event(transfer.Event{Kind: transfer.EventWarning, Destination: d.String(), Err: fmt.Errorf("a store has the image of one platform, and gets that of %s", platform)})
 	}
 }
 
 // readSmall reads a configuration and checks its digest.
 func readSmall(ctx context.Context, src types.ImageSource, d v1.Descriptor) (_ []byte, err error) {
-	if err := checkDigest(d.Digest); err != nil {
+	if err := verify.Digest(d.Digest); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	if d.Size < 0 || d.Size > maxManifest {
-		return nil, fmt.Errorf("configuration: %w: size %d (limit %d)", ErrLimit, d.Size, maxManifest)
+	if d.Size < 0 || d.Size > limit.MaxManifest {
+		return nil, fmt.Errorf("configuration: %w: size %d (limit %d)", fault.ErrLimit, d.Size, limit.MaxManifest)
 	}
 	r, _, err := src.GetBlob(ctx, types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}, none.NoCache)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(newVerifier(r, d.Digest, d.Size))
+	return io.ReadAll(verify.NewReader(r, d.Digest, d.Size))
 }
 
 // look finds out what of the image is in the store already, and the identity that it has there: the digest of its configuration.
 func (out *storedImage) look(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
-		return "", fmt.Errorf("%w: configuration: %v", ErrInvalid, err)
+		return "", fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
 	}
 	for _, chain := range chainIDs(image.RootFS.DiffIDs) {
 		switch _, err := out.store.Layer(chain); {

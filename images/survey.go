@@ -8,6 +8,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
@@ -47,7 +50,7 @@ func (s *Survey) Close() error { return s.src.Close() }
 func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error) {
 	defer func() {
 		if err != nil {
-			err = withoutSecrets(&PullError{redact(name), err})
+			err = redact.Error(&PullError{redact.Text(name), err})
 		}
 	}()
 	var deadline time.Time
@@ -100,7 +103,7 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 		return nil, err
 	}
 	if len(out.Images) == 0 {
-		return nil, fmt.Errorf("%w: there is no image in the index", ErrInvalid)
+		return nil, fmt.Errorf("%w: there is no image in the index", fault.ErrInvalid)
 	}
 	return out, nil
 }
@@ -110,7 +113,7 @@ type surveyor struct{ out *Survey }
 
 func (s *surveyor) addImage(ctx context.Context, one *Image, text []byte, kind string, entry v1.Descriptor) error {
 	if len(s.out.Images) == 2*maxVariants {
-		return fmt.Errorf("index: %w: more than %d images", ErrLimit, 2*maxVariants)
+		return fmt.Errorf("index: %w: more than %d images", fault.ErrLimit, 2*maxVariants)
 	}
 	one.Digest, one.MediaType = entry.Digest, kind
 	if err := one.readManifest(ctx, text); err != nil {

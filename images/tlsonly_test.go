@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
@@ -19,7 +20,7 @@ func TestSkippedVerificationIsNotPlainHTTP(t *testing.T) {
 	yes := true
 	host := strings.TrimPrefix(server.URL, "http://")
 	_, err := Copy(t.Context(), simple(t, "x"), []Destination{parse(t, "docker://"+host+"/a/b:v1")}, CopyOptions{Registry: Registry{SkipTLSVerify: &yes}})
-	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, ErrRegistry) {
+	if !errors.Is(err, ErrPlainHTTP) || !errors.Is(err, fault.ErrRegistry) {
 		t.Errorf("got %v", err)
 	}
 	if n := plain.Load(); n > 0 {

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 const (
@@ -79,7 +82,7 @@ func (c credentials) basic() string {
 func (p *repository) fetchToken(ctx context.Context, base *url.URL, c challenge) error {
 	realm, err := url.Parse(c.params["realm"])
 	if err != nil || realm.Host == "" {
-		return registryError{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact(c.params["realm"]))}
+		return registryError{fmt.Errorf("registry %s: invalid realm %.200q of its tokens", p.host.name, redact.Text(c.params["realm"]))}
 	}
 	if err := checkRealm(base, realm, p.creds); err != nil {
 		realm.RawQuery = ""
@@ -141,7 +144,7 @@ func (p *repository) readToken(r io.Reader) error {
 	if answer.Token == "" {
 		answer.Token = answer.AccessToken
 	}
-	if answer.Token == "" || !validText(answer.Token) {
+	if answer.Token == "" || !printable.NoControl(answer.Token) {
 		return registryError{fmt.Errorf("token of registry %s: the answer has no token", p.host.name)}
 	}
 	life := defaultTokenLife

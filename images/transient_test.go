@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/testregistry"
+	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
 // A connection that is not made in time is tried again. That error calls itself the end of a context's time as well, which
@@ -65,9 +66,9 @@ func TestBreakBehindTheLastByte(t *testing.T) {
 // A registry that always warns in other words does not make the client grow.
 func TestWarningsAreBounded(t *testing.T) {
 	told := 0
-	r := newRemote(ClientOptions{}, nil, func(Event) { told++ })
+	r := newRemote(remoteOptions{}, nil, func(transfer.Event) { told++ })
 	for i := range 10 * maxWarnings {
-		r.warn(fmt.Sprint(i), Event{Kind: EventWarning})
+		r.warn(fmt.Sprint(i), transfer.Event{Kind: transfer.EventWarning})
 	}
 	if told != maxWarnings || len(r.warned) != maxWarnings {
 		t.Errorf("%d told, %d remembered", told, len(r.warned))

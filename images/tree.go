@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // Tree is a read-only file system with what was extracted from an image. Modes are 0644 and 0755, times the zero time.
@@ -89,7 +91,7 @@ func (t *Tree) addDir(name string) error {
 	for p := name; p != "."; p = path.Dir(p) {
 		n, ok := t.nodes[p]
 		if ok && !n.dir {
-			return fmt.Errorf("%w: %.200q is below the file %.200q", ErrInvalid, name, p)
+			return fmt.Errorf("%w: %.200q is below the file %.200q", fault.ErrInvalid, name, p)
 		}
 		if ok {
 			return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -116,7 +116,7 @@ func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err 
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Source: images.WithoutCredentials(src), Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
+	r := &Report{Source: redact.Text(src), Output: out, Level: string(level), Format: string(o.Format), Compat: string(o.Render.Compat), Findings: []sqlite.Finding{}}
 	if !o.Replace {
 		if err := checkEmpty(out); err != nil {
 			return nil, err

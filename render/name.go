@@ -7,8 +7,8 @@ import (
 
 	dockerref "go.podman.io/image/v5/docker/reference"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // NameError reports a reference that is neither a local path nor a full image name. Most are misspelled paths: a short
@@ -20,12 +20,12 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), images.WithoutCredentials(e.Reference), e.Reason)
+	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), redact.Text(e.Reference), e.Reason)
 }
 
 // OpmMessage is what opm says of it.
 func (e *NameError) OpmMessage() string {
-	return fmt.Sprintf("failed to pull image %.300q: %v", images.WithoutCredentials(e.Reference), e.Reason)
+	return fmt.Sprintf("failed to pull image %.300q: %v", redact.Text(e.Reference), e.Reason)
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
@@ -53,7 +53,7 @@ type ReferenceError struct {
 }
 
 func (e *ReferenceError) Error() string {
-	return fmt.Sprintf("render reference %.300q: %v", images.WithoutCredentials(e.Reference), e.Err)
+	return fmt.Sprintf("render reference %.300q: %v", redact.Text(e.Reference), e.Err)
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 

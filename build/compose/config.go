@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -248,7 +248,7 @@ func CheckName(name string) error {
 // CheckImage refuses anything but the full name of an image. A file on the disk needs a transport, such as oci:.
 func CheckImage(name string) error {
 	if !render.IsImageName(name) {
-		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", images.WithoutCredentials(name))
+		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", redact.Text(name))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -91,7 +92,7 @@ func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref bu
 	if err != nil {
 		return nil, ref, err
 	}
-	ref = build.Reference{Name: r.Name, Image: images.WithoutCredentials(img.Reference())}
+	ref = build.Reference{Name: r.Name, Image: redact.Text(img.Reference())}
 	kind, dir, err := render.KindOfImage(img.Config.Config.Labels)
 	if err == nil && kind != render.CatalogImage && kind != render.DatabaseImage {
 		err = fmt.Errorf("it is a %s, not a catalog: %w", kind, render.ErrNotAllowed)

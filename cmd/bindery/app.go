@@ -15,6 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/version"
 )
 
@@ -29,8 +30,8 @@ type program struct {
 	quiet  bool
 	bars   bool // progress may be drawn
 	line   cmdline.Line
-	images *images.Client    // once a command has asked for it
-	blobs  *images.BlobCache // likewise
+	images *images.Client   // once a command has asked for it
+	blobs  *blobcache.Cache // likewise
 	// readPlatform, unless empty, is the platform that images are read for; with readAny any other may take its place.
 	readPlatform v1.Platform
 	readAny      bool

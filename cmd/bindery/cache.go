@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/list"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/userns"
 )
@@ -32,7 +32,7 @@ func noCacheFlag() cli.Flag {
 
 // cacheDir is where blobs are cached; false if this user has no place for it.
 func cacheDir() (string, bool) {
-	return images.DefaultCacheDir(func(name string) string {
+	return blobcache.DefaultDir(func(name string) string {
 		value := os.Getenv(name)
 		if name == "HOME" && value == "/" && userns.UID() != 0 {
 			return "" // what users without a home directory are given
@@ -42,8 +42,8 @@ func cacheDir() (string, bool) {
 }
 
 // openCache opens the cache of blobs in a directory.
-func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, error) {
-	o := images.BlobCacheOptions{Warn: func(err error) {
+func (p *program) openCache(c *cli.Context, dir string) (*blobcache.Cache, error) {
+	o := blobcache.Options{Warn: func(err error) {
 		p.log.Warn(fmt.Sprintf("images and layers are not cached: %v (%s)", err, otherCache))
 	}}
 	if text := c.String("cache-size"); text != "" {
@@ -53,11 +53,11 @@ func (p *program) openCache(c *cli.Context, dir string) (*images.BlobCache, erro
 		}
 		o.MaxBytes = n
 	}
-	return images.OpenBlobCache(dir, o)
+	return blobcache.Open(dir, o)
 }
 
 // blobCache is the cache that the flags ask for. There is none, after a warning, if it cannot be used.
-func (p *program) blobCache(c *cli.Context) (*images.BlobCache, error) {
+func (p *program) blobCache(c *cli.Context) (*blobcache.Cache, error) {
 	if p.blobs != nil {
 		return p.blobs, nil
 	}
@@ -86,8 +86,8 @@ const otherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
 const notesShare = 16
 
 // openNotes opens the notes beside a cache of blobs.
-func (p *program) openNotes(blobs *images.BlobCache) (*images.Notes, error) {
-	return images.OpenNotes(images.NotesDir(blobs.Dir()), images.BlobCacheOptions{
+func (p *program) openNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
+	return blobcache.OpenNotes(blobcache.NotesDir(blobs.Dir()), blobcache.Options{
 		MaxBytes: max(1, blobs.MaxBytes()/notesShare),
 		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) },
 	})
@@ -147,7 +147,7 @@ func (p *program) cacheCommand() *cli.Command {
 }
 
 // userCache opens the cache for commands that are about it.
-func (p *program) userCache(c *cli.Context) (*images.BlobCache, error) {
+func (p *program) userCache(c *cli.Context) (*blobcache.Cache, error) {
 	dir, ok := cacheDir()
 	if !ok {
 		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Err: errors.New("this user has no cache"),
@@ -190,7 +190,7 @@ func (p *program) cacheInfo(c *cli.Context) error {
 			Layers cacheCount `json:"layers"`
 		}{countOf(info, "blobs"), countOf(noted, "notes")})
 	}
-	row := func(i images.CacheInfo) []string {
+	row := func(i blobcache.Info) []string {
 		used := ""
 		if !i.Oldest.IsZero() {
 			used = i.Oldest.UTC().Format(time.RFC3339) + " to " + i.Newest.UTC().Format(time.RFC3339)
@@ -211,7 +211,7 @@ type cacheCount struct {
 	Newest    *time.Time `json:"newest,omitempty"`
 }
 
-func countOf(i images.CacheInfo, what string) cacheCount {
+func countOf(i blobcache.Info, what string) cacheCount {
 	c := cacheCount{Directory: i.Dir, Bytes: i.Bytes, MaxBytes: i.MaxBytes, Oldest: stamp(i.Oldest), Newest: stamp(i.Newest)}
 	if what == "notes" {
 		c.Notes = &i.Blobs
@@ -222,10 +222,10 @@ func countOf(i images.CacheInfo, what string) cacheCount {
 }
 
 // userNotes opens the notes for commands that are about them.
-func (p *program) userNotes(blobs *images.BlobCache) (*images.Notes, error) {
+func (p *program) userNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
 	notes, err := p.openNotes(blobs)
 	if err != nil {
-		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: images.NotesDir(blobs.Dir()), Err: err}
+		return nil, &cmdline.Error{Class: cmdline.ClassLocal, Object: blobcache.NotesDir(blobs.Dir()), Err: err}
 	}
 	return notes, nil
 }
@@ -244,7 +244,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := images.PruneOptions{DryRun: c.Bool("dry-run")}
+	o := blobcache.PruneOptions{DryRun: c.Bool("dry-run")}
 	cache, err := p.userCache(c)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := notes.Prune(c.Context, images.PruneOptions{MaxBytes: o.MaxBytes / notesShare, DryRun: o.DryRun})
+	forgotten, err := notes.Prune(c.Context, blobcache.PruneOptions{MaxBytes: o.MaxBytes / notesShare, DryRun: o.DryRun})
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 			Bytes        int64  `json:"bytes"`
 			Layers       layers `json:"layers"`
 		}{cache.Dir(), o.DryRun, done.Blobs, done.Bytes, done.LeftBlobs, done.LeftBytes,
-			layers{images.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs, forgotten.LeftBytes}})
+			layers{blobcache.NotesDir(cache.Dir()), forgotten.Blobs, forgotten.Bytes, forgotten.LeftBlobs, forgotten.LeftBytes}})
 	}
 	removed := "REMOVED"
 	if o.DryRun {
@@ -299,7 +299,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 	}
 	return p.printTable([]string{"DIRECTORY", removed, "SIZE", "LEFT", "SIZE"},
 		[]string{cache.Dir(), strconv.Itoa(done.Blobs), cmdline.FormatSize(done.Bytes), strconv.Itoa(done.LeftBlobs), cmdline.FormatSize(done.LeftBytes)},
-		[]string{images.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
+		[]string{blobcache.NotesDir(cache.Dir()), strconv.Itoa(forgotten.Blobs), cmdline.FormatSize(forgotten.Bytes), strconv.Itoa(forgotten.LeftBlobs), cmdline.FormatSize(forgotten.LeftBytes)})
 }
 
 // printJSON prints an answer as JSON.

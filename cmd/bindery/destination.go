@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // destinationFlags are the flags for the destinations of an image. They mean the same in every command that writes
@@ -163,10 +164,10 @@ func checkName(name string) (string, error) {
 	name = strings.TrimPrefix(name, "docker://")
 	repository, tag := splitName(name)
 	if strings.Contains(name, "@") {
-		return "", cmdline.Usagef("--tag %q: a name with a digest cannot be built", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: a name with a digest cannot be built", redact.Text(name))
 	}
 	if !namePattern.MatchString(name) || strings.Contains(name, "//") || strings.HasSuffix(repository, "/") || tag == "" {
-		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", images.WithoutCredentials(name))
+		return "", cmdline.Usagef("--tag %q: invalid image name, expected REGISTRY/REPOSITORY:TAG", redact.Text(name))
 	}
 	// Refuse names that registries and other programs do not accept.
 	if _, err := reference.ParseNormalizedNamed(repository + ":" + tag); err != nil {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -130,10 +130,10 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 func newAccount(c *cli.Context, name string, r *change.Result) account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
-		problems[i].Image = images.WithoutCredentials(problems[i].Image) // as given by the user, if no bundle has it
+		problems[i].Image = redact.Text(problems[i].Image) // as given by the user, if no bundle has it
 	}
 	return account{
-		Catalog: images.WithoutCredentials(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
+		Catalog: redact.Text(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
 		Changes: listed(r.Account.Changes), Facts: listed(r.Account.Facts), Problems: problems, Notes: listed(r.Account.Notes),
 		Findings: listed(findingsOf(r)), Files: listed(r.Files),
 	}

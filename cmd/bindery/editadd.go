@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/change"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -149,7 +149,7 @@ func (p *program) fetchAdditions(c *cli.Context, refs []string, permissive bool)
 		problem := edit.Problem{Message: err.Error(), Kind: err}
 		var of *render.ReferenceError
 		if errors.As(err, &of) {
-			problem.Image = images.WithoutCredentials(of.Reference)
+			problem.Image = redact.Text(of.Reference)
 		}
 		unread = append(unread, problem)
 	}

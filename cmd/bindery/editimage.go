@@ -9,9 +9,9 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/indeximage"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 	"github.com/operator-bindery/bindery/sqlite"
 )
@@ -187,7 +187,7 @@ func lossHint(name string, err error) error {
 // notAnIndex is the error about an image that cannot be edited.
 func (p *program) notAnIndex(ref string, err error) error {
 	if errors.Is(err, render.ErrNotAllowed) {
-		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", images.WithoutCredentials(ref), err),
+		return &cmdline.Error{Class: cmdline.ClassInput, Object: ref, Err: fmt.Errorf("%q is not an index image: %w", redact.Text(ref), err),
 			Hint: "an index image has one of the labels " + build.ConfigsLabel + " and " + build.DatabaseLabel}
 	}
 	return p.opmMessage(err)

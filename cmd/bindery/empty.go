@@ -5,7 +5,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -31,7 +31,7 @@ func (p *program) checkEmpty(c *cli.Context, catalog string, packages int) error
 	if err != nil {
 		return err
 	}
-	empty := &declcfg.EmptyError{Catalog: images.WithoutCredentials(catalog)}
+	empty := &declcfg.EmptyError{Catalog: redact.Text(catalog)}
 	switch {
 	case !allowed:
 		return &cmdline.Error{Class: cmdline.ClassInput, Object: empty.Catalog, Err: empty}

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -47,9 +48,9 @@ func withObject(err error) error {
 		case *edit.Problem:
 			name = editObject(e)
 		case *build.ReferenceError:
-			name = images.WithoutCredentials(e.Image)
+			name = redact.Text(e.Image)
 		case *render.ReferenceError:
-			name = images.WithoutCredentials(e.Reference)
+			name = redact.Text(e.Reference)
 		case *images.PullError:
 			name = e.Name
 		case *build.ServerError:

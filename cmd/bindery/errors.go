@@ -17,6 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 )
 
 // showError writes the error to standard error: as JSON on request, in opm's forms under its name, else as text. That
@@ -25,7 +26,7 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 	usage := cmdline.Classify(err) == cmdline.ClassUsage
 	var about *cmdline.Error
 	if errors.As(err, &about) {
-		about.Object = images.WithoutCredentials(about.Object)
+		about.Object = redact.Text(about.Object)
 	}
 	var text strings.Builder
 	switch {
@@ -40,7 +41,7 @@ func (p *program) showError(app *cli.App, line cmdline.Line, args []string, err 
 		}
 	}
 	// Most errors say what the user gave.
-	_, _ = io.WriteString(p.stderr, images.NamesWithoutCredentials(text.String()))
+	_, _ = io.WriteString(p.stderr, redact.Names(text.String()))
 }
 
 // errorFormat is the value of --error-format, also on a line that cannot be parsed.

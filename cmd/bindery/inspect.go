@@ -8,7 +8,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build/inspect"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -124,6 +124,6 @@ func (p *program) examine(c *cli.Context, deep bool) (_ *inspect.Report, err err
 			return nil, err
 		}
 	}
-	report.Name = images.WithoutCredentials(report.Name)
+	report.Name = redact.Text(report.Name)
 	return report, p.saveLock()
 }

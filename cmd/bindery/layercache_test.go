@@ -10,7 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/blobcache"
 )
 
 // noteState is what "cache info -o json" says of notes.
@@ -96,7 +96,7 @@ func TestImageIsRightInSpiteOfWrongNotes(t *testing.T) {
 	words := strings.Fields("build catalog cat --server none -t acme/c:v1 --quiet")
 	want := l.run(words...)
 	dir := l.info().Layers.Directory
-	notes, err := images.OpenNotes(dir, images.BlobCacheOptions{})
+	notes, err := blobcache.OpenNotes(dir, blobcache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

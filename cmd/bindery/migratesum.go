@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
-	"github.com/operator-bindery/bindery/images"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/internal/printable"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
@@ -21,10 +21,10 @@ import (
 func (l *migrationList) report(o *jobs.Outcome) {
 	l.ended++
 	l.status.Set(fmt.Sprintf("%d of %d done", l.ended, len(l.lines)))
-	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, images.WithoutCredentials(o.Source))
+	text := fmt.Sprintf("[%d/%d] line %d, %s: ", l.ended, len(l.lines), o.Number, redact.Text(o.Source))
 	switch o.State {
 	case jobs.Failed:
-		l.p.log.Error(text + images.WithoutCredentials(o.Err.Error()))
+		l.p.log.Error(text + redact.Text(o.Err.Error()))
 		return
 	case jobs.Incomplete:
 		left := o.Quarantined()
@@ -78,14 +78,14 @@ func (l *migrationList) sumUp(ctx context.Context, outcomes []jobs.Outcome) erro
 	for i := range outcomes {
 		o := &outcomes[i]
 		r := lineResult{
-			Line: o.Number, Source: images.WithoutCredentials(o.Source), Outputs: o.Outputs(), Status: o.State, Before: o.Before,
+			Line: o.Number, Source: redact.Text(o.Source), Outputs: o.Outputs(), Status: o.State, Before: o.Before,
 			Packages: o.Packages(), Quarantined: o.Quarantined(), Repairs: o.Repairs, Report: o.Record, Seconds: o.Took.Seconds(),
 		}
 		if o.Written != nil {
 			r.Image = o.Written.Image
 		}
 		if o.Err != nil {
-			r.Error = &jobs.Failure{Class: int(cmdline.Classify(withClass(o.Err))), Message: images.WithoutCredentials(o.Err.Error())}
+			r.Error = &jobs.Failure{Class: int(cmdline.Classify(withClass(o.Err))), Message: redact.Text(o.Err.Error())}
 		}
 		if err := enc.Encode(r); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (l *migrationList) printSummary(outcomes []jobs.Outcome, counts map[string]
 			head = true
 			fmt.Fprintf(w, "\nLINE\tSTATUS\tSOURCE\tREPORT\n")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(images.WithoutCredentials(o.Source)), printable.Cell(o.Record))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", o.Number, o.State, printable.Cell(redact.Text(o.Source)), printable.Cell(o.Record))
 	}
 	_ = w.Flush() // to memory
 	_, err := l.p.stdout.Write(b.Bytes())
@@ -191,7 +191,7 @@ func (l *migrationList) printPlan() error {
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "LINE\tSOURCE\tOUTPUTS\n")
 	for _, line := range l.lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(images.WithoutCredentials(line.Source)), printable.Cell(strings.Join(line.Outputs(), " ")))
+		fmt.Fprintf(w, "%d\t%s\t%s\n", line.Number, printable.Cell(redact.Text(line.Source)), printable.Cell(strings.Join(line.Outputs(), " ")))
 	}
 	_ = w.Flush() // to memory
 	_, err := l.p.stdout.Write(b.Bytes())

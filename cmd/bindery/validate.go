@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -178,7 +178,7 @@ func (p *program) opmMessage(err error) error {
 	case problems != nil:
 		return errors.New(problems.OpmMessage())
 	case errors.As(err, &name):
-		return fmt.Errorf("render reference %.300q: %s", images.WithoutCredentials(name.Reference), name.OpmMessage())
+		return fmt.Errorf("render reference %.300q: %s", redact.Text(name.Reference), name.OpmMessage())
 	}
 	return err
 }

@@ -104,6 +104,11 @@ func TestPlacesOfEdits(t *testing.T) {
 		return []string{"index", "rm", "--generate", "--allow-empty", "-f", from, "-o", map[string]string{"cat": "foo", "small.db": "etcd"}[from]}
 	}
 	export := []string{"index", "export", "-i", "manifests", "-f", "out"}
+	madeUp := func(b *box) {
+		b.write("cat/.bindery-edit-0123456789abcdef/.indexignore", "# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it away.\n*\n")
+		b.write("cat/.bindery-edit-0123456789abcdef/old-0", "x")
+		b.write("cat/.bindery-edit-0123456789abcdef/journal", `{"files":[{"name":"../../canary/secret","replaces":true,"staged":"../../canary/x"}],"made":["../../canary"]}`)
+	}
 	promote := []string{"catalog", "promote", "cat", "foo.v1.0.0", "--channel", "fast"}
 	for _, c := range []struct {
 		name  string
@@ -131,11 +136,8 @@ func TestPlacesOfEdits(t *testing.T) {
 				b.write(fmt.Sprintf("cat/d%d/.indexignore", i), strings.Repeat("x\n", 10_000))
 			}
 		}, limit, "patterns", promote},
-		{"what a killed edit left, made up", func(b *box) {
-			b.write("cat/.bindery-edit-0123456789abcdef/.indexignore", "# What is here belongs to an edit of the catalog. If that was interrupted, the next one clears it away.\n*\n")
-			b.write("cat/.bindery-edit-0123456789abcdef/old-0", "x")
-			b.write("cat/.bindery-edit-0123456789abcdef/journal", `{"files":[{"name":"../../canary/secret","old":{"size":1},"staged":"../../canary/x"}],"made":["../../canary"],"emptied":["../../canary"]}`)
-		}, 0, "interrupted", promote},
+		{"what a killed edit left, made up", madeUp, 0, "interrupted", promote},
+		{"what a killed edit left, made up, and a reader", madeUp, 0, "interrupted", []string{"render", "cat"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

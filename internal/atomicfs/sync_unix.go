@@ -14,9 +14,14 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
+	return errors.Join(SyncOpenDir(d), d.Close())
+}
+
+// SyncOpenDir makes the entries of an open directory durable.
+func SyncOpenDir(d *os.File) error {
+	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // the file system does not know how, and needs none
+		return nil // the file system does not know how, and needs none
 	}
-	return errors.Join(err, d.Close())
+	return err
 }

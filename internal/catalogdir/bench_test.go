@@ -49,7 +49,7 @@ func BenchmarkOnePackage(b *testing.B) {
 	benchmarkEdit(b, dir, size, 1)
 }
 
-// BenchmarkTwoPackages changes two packages, for which the whole directory is exchanged.
+// BenchmarkTwoPackages changes two packages, for which a journal is written.
 func BenchmarkTwoPackages(b *testing.B) {
 	dir, size := benchCatalog(b)
 	benchmarkEdit(b, dir, size, 2)

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/declcfg"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
 var (
-	// ErrLocked is about a directory that another edit has not let go of.
+	// ErrLocked is about a directory that another edit holds.
 	ErrLocked = errors.New("another edit is changing the catalog directory")
-	// ErrChanged is about files that somebody else has changed since they were read.
-	ErrChanged = errors.New("changed while it was being edited")
+	// ErrChanged is about a file that another program has changed since it was read.
+	ErrChanged = filetx.ErrChanged
 	// ErrPlace is about files that must not be changed where they are: links, volumes, read-only files, and names that
 	// cannot be given.
 	ErrPlace = errors.New("cannot be changed here")
@@ -33,7 +33,7 @@ type Options struct {
 	Limits declcfg.Limits
 	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
-	// ReadOnly is for those who will call [Dir.Load] and [Dir.Plan] only. Nothing is swept then.
+	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. What a killed edit has left is not removed then.
 	ReadOnly bool
 	// Warn is that of [declcfg.LoadOptions].
 	Warn func(declcfg.Position, string)
@@ -41,21 +41,20 @@ type Options struct {
 
 const defaultWait = 10 * time.Second
 
-// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for concurrent
-// use.
+// Dir is a catalog directory that is being edited. No other edit of it begins before Close. It is not safe for
+// concurrent use.
 type Dir struct {
 	name    string // as the user calls it
-	path    string // absolute, without links
 	options Options
 	root    *os.Root
 	lock    *os.File
 	index   *index // nil until the directory is read, and after it was changed
-	steps   steps
+	hooks   filetx.Hooks
 }
 
-// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for that, and
-// returns [ErrLocked] in the end. It removes what a killed edit has left, and takes that edit back if it was killed while its
-// files were put in place one by one.
+// Open begins an edit of the directory dir, which may be a link to one. If another edit is going on, it waits for
+// that, and returns [ErrLocked] in the end. It takes back an edit that was killed before all its files were in place,
+// and removes what that has left.
 func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
@@ -67,28 +66,21 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 		o.Format = declcfg.FormatJSON
 	}
 	d := &Dir{name: dir, options: o}
-	if err := d.open(ctx); err != nil {
-		return nil, err
+	err := d.take(ctx)
+	if err == nil {
+		err = d.settle()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// open takes the lock and sweeps.
-func (d *Dir) open(ctx context.Context) error {
-	err := d.take(ctx)
-	if err == nil {
-		err = d.sweep()
-	}
-	if err != nil {
-		return errors.Join(err, d.Close())
-	}
-	return nil
-}
-
-// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for it, and
-// nothing of it is left.
+// take opens the directory and takes its lock. The lock is one of the directory itself: nothing has to be made for
+// it, and nothing of it is left.
 func (d *Dir) take(ctx context.Context) error {
-	deadline := time.Now().Add(d.options.Wait)
+	waiting, cancel := context.WithTimeoutCause(ctx, d.options.Wait, ErrLocked)
+	defer cancel()
 	for {
 		path, err := filepath.Abs(d.name)
 		if err == nil {
@@ -103,7 +95,8 @@ func (d *Dir) take(ctx context.Context) error {
 		if d.lock, err = d.root.Open("."); err != nil {
 			return err
 		}
-		if err := waitForLock(ctx, d.lock, deadline); err != nil {
+		// Where there are no locks, the second process is stopped because files have changed since it read them.
+		if err := filelock.Lock(waiting, d.lock); err != nil {
 			if errors.Is(err, ErrLocked) {
 				err = fmt.Errorf("%s: %w", d.name, err)
 			}
@@ -114,10 +107,9 @@ func (d *Dir) take(ctx context.Context) error {
 			return err
 		}
 		if same {
-			d.path = path
 			return nil
 		}
-		// The edit that was waited for has put another directory in its place.
+		// While this waited, another program has put another directory in its place, or removed it.
 		if err := d.Close(); err != nil {
 			return err
 		}
@@ -137,35 +129,16 @@ func isFile(path string, f *os.File) (bool, error) {
 	return os.SameFile(open, named), nil
 }
 
-// waitForLock takes the lock of an open file or directory.
-func waitForLock(ctx context.Context, f *os.File, deadline time.Time) error {
-	const poll = 20 * time.Millisecond
-	for {
-		// Where there are no locks, the second process is stopped because the files have changed since it read them.
-		if ok, err := filelock.Take(f); ok || err != nil {
-			return err
-		}
-		if !time.Now().Before(deadline) {
-			return ErrLocked
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(poll):
-		}
-	}
-}
-
-// sweep removes what killed edits have left, in the directory and beside it, and takes back what is half done.
-func (d *Dir) sweep() error {
+// settle takes back what a killed edit has left half done, and removes what it has left.
+func (d *Dir) settle() error {
+	settle := filetx.Recover
 	if d.options.ReadOnly {
-		return d.checkFinished()
+		settle = filetx.Check
 	}
-	if parent, base := filepath.Split(d.path); base != "" && parent != d.path {
-		// A process that may not write beside the directory has left nothing there.
-		_ = atomicfs.Sweep(d.path)
+	if err := settle(d.root); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	return d.sweepStages()
+	return nil
 }
 
 // Close ends the edit. It may be called more than once.
@@ -183,22 +156,11 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// ready reopens the directory if a change has put another one in its place, and reads what is in it unless that is
-// known.
+// ready reads what is in the directory unless that is known.
 func (d *Dir) ready(ctx context.Context) error {
-	if err := d.reopen(ctx); err != nil {
-		return err
-	}
 	if d.index != nil {
 		return nil
 	}
 	_, err := d.Load(ctx, func(string) bool { return false })
 	return err
-}
-
-func (d *Dir) reopen(ctx context.Context) error {
-	if d.root == nil {
-		return d.open(ctx)
-	}
-	return nil
 }

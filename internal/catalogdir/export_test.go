@@ -1,13 +1,12 @@
 package catalogdir
 
+import "github.com/operator-bindery/bindery/internal/filetx"
+
 // StagePrefix begins the names of what an edit makes in the directory.
-const StagePrefix = stagePrefix
+const StagePrefix = filetx.Prefix
 
 // AtStep lets a test look at every step of an edit.
-func (d *Dir) AtStep(at func(step string)) { d.steps.at = at }
+func (d *Dir) AtStep(at func(step string)) { d.hooks.Step = at }
 
-// ByJournal puts files in place one by one, as where directories cannot be exchanged.
-func (d *Dir) ByJournal() { d.steps.byJournal = true }
-
-// ByRename does not exchange files either, as on systems that cannot.
-func (d *Dir) ByRename() { d.steps.byRename = true }
+// WithoutLinks edits as on a file system without hard links.
+func (d *Dir) WithoutLinks() { d.hooks.NoLinks = true }

@@ -46,8 +46,7 @@ func peakMemory() int {
 
 // job is this program, doing something else. Its words are the name of an edit and options:
 //
-//	journal    files are put in place one by one
-//	rename     files are put in place one by one, and not exchanged
+//	nolinks    it edits as on a file system without hard links
 //	die=N      it kills itself at the step of that number
 //	limit=N    no file can have more bytes
 //	skeleton   nothing is loaded but skeletons
@@ -71,10 +70,8 @@ func runJob(words []string, dir string) error {
 			return err
 		}
 		switch name {
-		case "journal":
-			d.ByJournal()
-		case "rename":
-			d.ByRename()
+		case "nolinks":
+			d.WithoutLinks()
 		case "skeleton":
 			whole = func(string) bool { return false }
 		case "die":
@@ -171,6 +168,17 @@ func wanted(t testing.TB, name string) (old, now string) {
 	return old, text(t, c)
 }
 
+// files returns the files before and after an edit.
+func files(t testing.TB, name string) (old, now map[string]string) {
+	dir := filepath.Join(t.TempDir(), "catalog")
+	base(t, dir)
+	old = contents(t, dir)
+	if out, err := job(dir, name).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return old, contents(t, dir)
+}
+
 // nothingLeft checks that there is nothing in and beside a directory that is not the user's.
 func nothingLeft(t testing.TB, dir string, what ...any) {
 	t.Helper()
@@ -181,15 +189,45 @@ func nothingLeft(t testing.TB, dir string, what ...any) {
 	}
 }
 
-var edits = []string{"file", "files", "package", "gone", "directory", "all", "files journal", "all journal", "all rename", "file rename"}
+var edits = []string{"file", "files", "package", "gone", "directory", "all", "files nolinks", "all nolinks", "file nolinks"}
 
-// Killed at any step, an edit leaves the old catalog or the new one to everybody, or to the next edit if files have to be put
-// in place one by one; and that one clears away what is left.
+// readable checks that a reader gets the old catalog or the new one after an edit was killed, or an error if only some of the
+// files are in place.
+func readable(t testing.TB, dir, old, now string, what ...any) {
+	t.Helper()
+	fsys, err := declcfg.OpenDir(dir)
+	if err != nil {
+		if !strings.Contains(err.Error(), "interrupted") {
+			t.Errorf("%v: %v", what, err)
+		}
+		return
+	}
+	c, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
+	if err != nil {
+		t.Errorf("%v: %v", what, err)
+	} else if got := text(t, c); got != old && got != now {
+		t.Errorf("%v: the catalog is neither the old one nor the new one:\n%s", what, got)
+	}
+}
+
+// whole checks that every file of the catalog is an old or a new one, and complete.
+func whole(t testing.TB, dir string, old, now map[string]string) {
+	t.Helper()
+	for name, text := range contents(t, dir) {
+		if !strings.HasPrefix(name, catalogdir.StagePrefix) && !strings.HasSuffix(name, "/") && text != old[name] && text != now[name] {
+			t.Errorf("%s is neither the old file nor the new one", name)
+		}
+	}
+}
+
+// Killed at any step, an edit leaves every file old or new. A reader gets the old catalog, the new one, or an error; the
+// next edit has the old catalog or the new one, and clears away what is left.
 func TestKilled(t *testing.T) {
 	for _, name := range edits {
 		t.Run(name, func(t *testing.T) {
 			words := strings.Fields(name)
 			old, now := wanted(t, words[0])
+			oldFiles, newFiles := files(t, words[0])
 			seen := map[string]int{}
 			for step := 0; ; step++ {
 				dir := filepath.Join(t.TempDir(), "catalog")
@@ -205,11 +243,11 @@ func TestKilled(t *testing.T) {
 				if len(out) > 0 {
 					t.Fatalf("step %d: %v: %s", step, err, out)
 				}
-				if len(words) == 1 {
-					if got := text(t, load(t, dir)); got != old && got != now {
-						t.Errorf("killed at step %d: the catalog is neither the old one nor the new one:\n%s", step, got)
-					}
+				readable(t, dir, old, now, "killed at step", step)
+				if words[0] == "file" {
+					load(t, dir) // one file is replaced in one step, which readers need not be kept away from
 				}
+				whole(t, dir, oldFiles, newFiles)
 				d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 				check(t, err)
 				check(t, d.Close())
@@ -231,15 +269,55 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// A reader that comes while files are put in place waits for the rest of them.
+func TestReaderDuringEdit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "catalog")
+	base(t, dir)
+	_, now := wanted(t, "all")
+	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
+	check(t, err)
+	c, err := d.Load(context.Background(), nil)
+	check(t, err)
+	got := make(chan string, 1)
+	started := false
+	d.AtStep(func(step string) {
+		if step == "move" && !started {
+			started = true
+			go func() {
+				fsys, err := declcfg.OpenDir(dir)
+				if err != nil {
+					got <- err.Error()
+					return
+				}
+				c, err := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
+				if err != nil {
+					got <- err.Error()
+					return
+				}
+				got <- text(t, c)
+			}()
+		}
+		if step == "move" && len(got) > 0 {
+			t.Error("it has not waited")
+		}
+	})
+	_, err = d.Replace(context.Background(), change(c, "all"), c)
+	check(t, err)
+	check(t, d.Close())
+	if got := <-got; got != now {
+		t.Errorf("got %s", got)
+	}
+}
+
 // The same, killed or failing at every system call that changes something.
 func TestSystemCalls(t *testing.T) {
 	strace := canTrace(t)
-	calls := map[string][]string{"all": {"renameat2", "fsync"}, "files journal": {"renameat2"}}
+	calls := map[string][]string{"all": {"renameat", "fsync"}, "files": {"linkat"}}
 	step := 2
 	if os.Getenv("BINDERY_ALL_CALLS") != "" { // minutes
 		step = 1
 		for _, name := range edits {
-			calls[name] = []string{"renameat2", "renameat", "linkat", "mkdirat", "unlinkat", "fsync", "fchmod", "write"}
+			calls[name] = []string{"renameat", "linkat", "mkdirat", "unlinkat", "fsync", "fchmod", "write"}
 		}
 	}
 	for name, calls := range calls {
@@ -254,9 +332,11 @@ func TestSystemCalls(t *testing.T) {
 						out, err := traced(strace, job(dir, words...), fmt.Sprintf("inject=%s:%s:when=%d", call, fault, n)).CombinedOutput()
 						finished := err == nil
 						failed := strings.HasPrefix(string(out), "error:")
-						if len(words) == 1 || finished || failed {
-							got := text(t, load(t, dir))
-							if finished && got != now || failed && got != old || got != old && got != now {
+						readable(t, dir, old, now, "call", n)
+						if finished || failed {
+							// Without a link to the old file, a single file stays replaced if its directory cannot be synced.
+							replaced := name == "file nolinks" && call == "fsync"
+							if got := text(t, load(t, dir)); finished && got != now || failed && got != old && !replaced {
 								t.Errorf("call %d: %v: %s\nthe catalog is\n%s", n, err, out, got)
 							}
 						}
@@ -277,25 +357,20 @@ func TestSystemCalls(t *testing.T) {
 	}
 }
 
-// On file systems without hard links, and where files cannot be exchanged, edits are done all the same.
+// On file systems without hard links edits are done all the same.
 func TestWithoutLinks(t *testing.T) {
 	strace := canTrace(t)
-	for i, name := range edits {
+	for _, name := range edits {
 		words := strings.Fields(name)
 		_, now := wanted(t, words[0])
-		for j, inject := range []string{"inject=linkat:error=EPERM", "inject=linkat,renameat2:error=EINVAL"} {
-			if (i+j)%2 > 0 && os.Getenv("BINDERY_ALL_CALLS") == "" {
-				continue
-			}
-			dir := filepath.Join(t.TempDir(), "catalog")
-			base(t, dir)
-			before := state(t, dir)
-			if out, err := traced(strace, job(dir, words...), inject).CombinedOutput(); err != nil || text(t, load(t, dir)) != now {
-				t.Errorf("%s, %s: %v: %s", name, inject, err, out)
-			}
-			untouched(t, before, state(t, dir), "a/package.json", "a/bundles/v1.0.0.json", "a/channels.json", "a/bundles/v1.1.0.json", "a/README", "b/catalog.yaml", "c/x/catalog.json")
-			nothingLeft(t, dir, name, inject)
+		dir := filepath.Join(t.TempDir(), "catalog")
+		base(t, dir)
+		before := state(t, dir)
+		if out, err := traced(strace, job(dir, words...), "inject=linkat:error=EPERM").CombinedOutput(); err != nil || text(t, load(t, dir)) != now {
+			t.Errorf("%s: %v: %s", name, err, out)
 		}
+		untouched(t, before, state(t, dir), "a/package.json", "a/bundles/v1.0.0.json", "a/channels.json", "a/bundles/v1.1.0.json", "a/README", "b/catalog.yaml", "c/x/catalog.json")
+		nothingLeft(t, dir, name)
 	}
 }
 
@@ -339,7 +414,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Of edits at the same time each sees what the others did, whether they exchange the directory or not.
+// Of edits at the same time each sees what the others did, whether there are hard links or not.
 func TestConcurrentEdits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
@@ -349,7 +424,7 @@ func TestConcurrentEdits(t *testing.T) {
 		wg.Go(func() {
 			words := []string{fmt.Sprintf("process%d", i)}
 			if i%2 == 0 {
-				words = append(words, "journal")
+				words = append(words, "nolinks")
 			}
 			if out, err := job(dir, words...).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
@@ -370,7 +445,7 @@ func TestConcurrentEdits(t *testing.T) {
 			packages := change(c, fmt.Sprintf("goroutine%d", i))
 			for j := range c.Packages {
 				if c.Packages[j].Name == "b" || c.Packages[j].Name == "a" {
-					c.Packages[j].Description += "x" // so that the whole directory has to be exchanged
+					c.Packages[j].Description += "x" // so that several files change
 				}
 			}
 			if _, err := d.Replace(context.Background(), append(packages, "a", "b"), c); err != nil {

@@ -20,7 +20,7 @@ type index struct {
 type file struct {
 	name string      // slash-separated, relative to the directory
 	info fs.FileInfo // of the name itself, which may be that of a link
-	docs []*document // in their order
+	docs []*document // in the order of the file
 }
 
 // document is a blob in a file.
@@ -40,30 +40,32 @@ func (d *document) key() key { return key{d.schema, d.pkg, d.name} }
 
 func keyOf(b declcfg.Blob) key { return key{b.BlobSchema(), b.BlobPackage(), b.BlobName()} }
 
-// Load reads the catalog, with everything for the packages that are asked for and the skeletons of others (see
+// Load reads the catalog, with everything of the packages that whole selects, and the skeletons of others (see
 // [declcfg.LoadOptions]). If whole is nil, everything is read. Errors are those of [declcfg.Load].
 func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.Catalog, error) {
-	fsys, ix, err := d.list(ctx)
+	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
-	var strange sync.Map // files that have appeared since
-	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn, Skeleton: whole != nil, Unknown: true, Whole: whole}
+	var appeared sync.Map // files that were not there when the directory was listed
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+		Skeleton: whole != nil, Unknown: true, Whole: whole}
 	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
 		f := ix.byName[doc.File]
 		if f == nil {
-			strange.Store(doc.File, nil)
+			appeared.Store(doc.File, nil)
 			return
 		}
 		// Each file is read by one goroutine.
-		f.docs = append(f.docs, &document{file: f, n: len(f.docs), schema: b.BlobSchema(), pkg: b.BlobPackage(), name: b.BlobName(),
+		f.docs = append(f.docs, &document{file: f, n: len(f.docs),
+			schema: b.BlobSchema(), pkg: b.BlobPackage(), name: b.BlobName(),
 			start: doc.Start, end: doc.End, json: doc.JSON})
 	}
 	c, err := declcfg.Load(ctx, fsys, o)
 	if err != nil {
 		return nil, err
 	}
-	for name := range strange.Range {
+	for name := range appeared.Range {
 		return nil, fmt.Errorf("%s: %w", name, ErrChanged)
 	}
 	d.index = ix
@@ -73,7 +75,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 // LoadStubs is [Dir.Load] without the bundles of the packages that are not in scope, whose place stubs take: see
 // [declcfg.StubOf]. These bundles are not parsed. Of the others there is the skeleton.
 func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
-	fsys, ix, err := d.list(ctx)
+	fsys, ix, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +106,7 @@ func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*decl
 }
 
 // list finds the files of the catalog.
-func (d *Dir) list(ctx context.Context) (fs.FS, *index, error) {
-	if err := d.reopen(ctx); err != nil {
-		return nil, nil, err
-	}
+func (d *Dir) list() (fs.FS, *index, error) {
 	d.index = nil
 	fsys := d.root.FS()
 	names, err := declcfg.Files(fsys)

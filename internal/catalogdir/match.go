@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
 // wanted is a blob that the directory is to have.
@@ -206,7 +207,7 @@ func (d *Dir) unchanged(f *file) error {
 	if err != nil {
 		return err
 	}
-	if !sameState(f.info, now) {
+	if !filetx.SameState(f.info, now) {
 		return fmt.Errorf("%s: %w", f.name, ErrChanged)
 	}
 	return nil

@@ -192,13 +192,10 @@ func TestPlacesOfTheDirectory(t *testing.T) {
 	}
 }
 
-// slowly takes the options of an edit's name.
-func slowly(d *catalogdir.Dir, words []string) {
-	if slices.Contains(words, "journal") {
-		d.ByJournal()
-	}
-	if slices.Contains(words, "rename") {
-		d.ByRename()
+// prepared takes the options of an edit's name.
+func prepared(d *catalogdir.Dir, words []string) {
+	if slices.Contains(words, "nolinks") {
+		d.WithoutLinks()
 	}
 }
 
@@ -354,7 +351,7 @@ func TestDeepDirectory(t *testing.T) {
 	check(t, root.MkdirAll(deep, 0o755))
 	check(t, root.WriteFile(deep+"f.json", []byte(strings.ReplaceAll(pkgB, "b", "f")), 0o644))
 	check(t, root.WriteFile(deep+"bundles.json", []byte(newBundle("f", "1.0.0")), 0o644))
-	for _, journal := range []bool{false, true} {
+	for _, noLinks := range []bool{false, true} {
 		c := load(t, dir)
 		for i := range c.Packages {
 			if name := c.Packages[i].Name; name == "f" || name == "b" {
@@ -362,10 +359,10 @@ func TestDeepDirectory(t *testing.T) {
 			}
 		}
 		c.Bundles = slices.DeleteFunc(c.Bundles, func(b declcfg.Bundle) bool { return b.Package == "f" })
-		if journal {
+		if noLinks {
 			c.Append(parse(t, newBundle("f", "2.0.0")))
 		}
-		_, err = replace(t, dir, []string{"b", "f"}, c, journal)
+		_, err = replace(t, dir, []string{"b", "f"}, c, noLinks)
 		check(t, err)
 		if got, want := text(t, load(t, dir)), text(t, c); got != want {
 			t.Errorf("the catalog is\n%s\nand not\n%s", got, want)
@@ -380,7 +377,7 @@ func TestDeepDirectory(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	for _, name := range edits {
 		words := strings.Fields(name)
-		for _, at := range []string{"load", "stage", "written", "copied"} {
+		for _, at := range []string{"load", "stage", "written", "journal"} {
 			for what, file := range map[string]string{"changed": "b/catalog.yaml", "replaced": "a/package.json", "new": "a/new.json", "removed": "a/channels.json"} {
 				t.Run(strings.Join([]string{name, at, what}, " "), func(t *testing.T) {
 					dir := filepath.Join(t.TempDir(), "catalog")
@@ -401,7 +398,7 @@ func TestChangedMeanwhile(t *testing.T) {
 					d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 					check(t, err)
 					defer d.Close()
-					slowly(d, words)
+					prepared(d, words)
 					c, err := d.Load(context.Background(), nil)
 					check(t, err)
 					done := at == "load"
@@ -471,7 +468,7 @@ func TestWaiting(t *testing.T) {
 	}()
 	c, err := first.Load(context.Background(), nil)
 	check(t, err)
-	_, err = first.Replace(context.Background(), change(c, "all"), c) // which exchanges the directory
+	_, err = first.Replace(context.Background(), change(c, "all"), c)
 	check(t, err)
 	check(t, first.Close())
 	check(t, <-got)
@@ -488,7 +485,7 @@ func TestCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			d, err := catalogdir.Open(ctx, dir, catalogdir.Options{})
 			check(t, err)
-			slowly(d, words)
+			prepared(d, words)
 			c, err := d.Load(ctx, nil)
 			check(t, err)
 			n := step
@@ -521,7 +518,7 @@ func TestCancelled(t *testing.T) {
 
 // On a full disk the error says so.
 func TestNoSpaceLeft(t *testing.T) {
-	for _, name := range []string{"file", "files", "all", "all journal"} {
+	for _, name := range []string{"file", "files", "all", "all nolinks"} {
 		top := t.TempDir()
 		if err := syscall.Mount("tmpfs", top, "tmpfs", 0, "size=100k"); err != nil {
 			t.Skipf("no small file system can be mounted (%v); TestFullDisk limits files instead", err)
@@ -536,7 +533,7 @@ func TestNoSpaceLeft(t *testing.T) {
 		words := strings.Fields(name)
 		d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 		check(t, err)
-		slowly(d, words)
+		prepared(d, words)
 		c, err := d.Load(context.Background(), nil)
 		check(t, err)
 		_, err = d.Replace(context.Background(), change(c, words[0]), c)
@@ -556,7 +553,7 @@ func TestStageIsInvisible(t *testing.T) {
 		base(t, dir)
 		d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 		check(t, err)
-		slowly(d, strings.Fields(name))
+		prepared(d, strings.Fields(name))
 		c, err := d.Load(context.Background(), nil)
 		check(t, err)
 		fsys, err := declcfg.OpenDir(dir)
@@ -570,7 +567,7 @@ func TestStageIsInvisible(t *testing.T) {
 					t.Errorf("%s, %s: %s is seen", name, step, f)
 				}
 			}
-			if err != nil || (step == "stage" || step == "written" || step == "copied" || step == "journal") && !slices.Equal(files, was) {
+			if err != nil || (step == "stage" || step == "written" || step == "journal") && !slices.Equal(files, was) {
 				t.Errorf("%s, %s: %v, %v", name, step, files, err)
 			}
 		})
@@ -585,12 +582,15 @@ func TestReadOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
 	old, _ := wanted(t, "all")
-	if _, err := job(dir, "all", "journal", "die=9").CombinedOutput(); err == nil {
+	if _, err := job(dir, "all", "die=9").CombinedOutput(); err == nil {
 		t.Fatal("it was not killed")
 	}
 	files := contents(t, dir)
 	if _, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{ReadOnly: true}); err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("got %v", err)
+	}
+	if _, err := declcfg.OpenDir(dir); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("a reader got %v", err)
 	}
 	sameFiles(t, contents(t, dir), files)
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
@@ -618,13 +618,13 @@ func TestReadOnly(t *testing.T) {
 func TestChangedBeforeUndoing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
-	if _, err := job(dir, "all", "journal", "die=99").CombinedOutput(); err != nil {
+	if _, err := job(dir, "all", "die=99").CombinedOutput(); err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(t.TempDir(), "catalog")
 	base(t, dir)
 	for step := range 30 {
-		if out, err := job(dir, "all", "journal", fmt.Sprintf("die=%d", step)).CombinedOutput(); err == nil {
+		if out, err := job(dir, "all", fmt.Sprintf("die=%d", step)).CombinedOutput(); err == nil {
 			t.Fatalf("%s", out)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "b/catalog.yaml")); err != nil || strings.Contains(string(data), "new text") {

@@ -77,13 +77,13 @@ func TestRandomEditsOfRandomLayouts(t *testing.T) {
 	}
 }
 
-func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog, byJournal bool) (catalogdir.Result, error) {
+func replace(t *testing.T, dir string, packages []string, want *declcfg.Catalog, noLinks bool) (catalogdir.Result, error) {
 	t.Helper()
 	d, err := catalogdir.Open(context.Background(), dir, catalogdir.Options{})
 	check(t, err)
 	defer func() { check(t, d.Close()) }()
-	if byJournal {
-		d.ByJournal()
+	if noLinks {
+		d.WithoutLinks()
 	}
 	planned, err := d.Plan(context.Background(), packages, want)
 	check(t, err)

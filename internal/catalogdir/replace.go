@@ -26,15 +26,15 @@ func (r Result) Files() []string {
 // Unchanged reports whether it touches nothing.
 func (r Result) Unchanged() bool { return len(r.Changed)+len(r.Created)+len(r.Removed) == 0 }
 
-// Replace makes the directory hold of these packages exactly what now holds of them; other packages in now are not looked at.
-// The empty name stands for the blobs of no package. The files of other packages stay as they are, and so do all files if
-// nothing is to be changed.
+// Replace makes the directory hold of these packages exactly what now holds of them; other packages in now are not
+// looked at. The empty name stands for the blobs of no package. The files of other packages stay as they are, and so
+// do all files if nothing is to be changed.
 //
-// Of blobs that are in the directory already, now may have skeletons: what was dropped of them stays as it is. Blobs that are
-// new must have all their content.
+// Of blobs that are in the directory already, now may have skeletons: what was dropped of them stays as it is. Blobs
+// that are new must have all their content.
 //
-// After an error the directory is as it was. The error is [ErrChanged] if somebody else has changed a file since Load, and
-// [ErrPlace] if a file must not be changed where it is.
+// After an error the directory is as it was. The error is [ErrChanged] if another program has changed a file since
+// Load, and [ErrPlace] if a file must not be changed where it is.
 func (d *Dir) Replace(ctx context.Context, packages []string, now *declcfg.Catalog) (Result, error) {
 	if d.options.ReadOnly {
 		return Result{}, errors.New("the directory was opened for reading only")
@@ -105,7 +105,8 @@ func (d *Dir) checkPlace(e *fileEdit) error {
 	dir := path.Dir(e.name)
 	for up := dir; ; up = path.Dir(up) {
 		if _, err := d.root.Lstat(path.Join(up, "..data")); err == nil {
-			return fmt.Errorf("%s %w: it is in a volume of Kubernetes, which changes as a whole (..data); edit a copy of the directory", e.name, ErrPlace)
+			return fmt.Errorf("%s %w: it is in a volume of Kubernetes, which changes as a whole (..data); "+
+				"edit a copy of the directory", e.name, ErrPlace)
 		}
 		if up == "." {
 			break

@@ -31,6 +31,10 @@ var (
 	ErrLimit = New(Limit, "limit exceeded")
 	// ErrInvalid is the class of errors about input that breaks a rule of its format.
 	ErrInvalid = New(Input, "invalid")
+	// ErrIntegrity is the class of errors about content that is not what its digest or size says.
+	ErrIntegrity = New(Integrity, "integrity")
+	// ErrRegistry is the class of errors of registries, and of the way to them.
+	ErrRegistry = New(Network, "registry")
 )
 
 // Classed is an error with a class.

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 	"github.com/operator-bindery/bindery/render"
 )
@@ -68,10 +69,10 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	}
 	of, others := build.LinuxPlatforms(from)
 	for _, p := range others {
-		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", images.WithoutCredentials(from.Name), p.OS, p.Architecture))
+		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", redact.Text(from.Name), p.OS, p.Architecture))
 	}
 	if len(of) == 0 {
-		return nil, fmt.Errorf("%q has no Linux platform: set --platform", images.WithoutCredentials(from.Name))
+		return nil, fmt.Errorf("%q has no Linux platform: set --platform", redact.Text(from.Name))
 	}
 	return of, nil
 }
@@ -96,7 +97,7 @@ func CheckUnmoved(from *images.Description, r *migrate.Report) error {
 		return nil
 	}
 	if _, now, named := strings.Cut(r.Image, "@sha256:"); named && "sha256:"+now != from.Top.String() {
-		return fmt.Errorf("%q changed while it was read: from %s to sha256:%s", images.WithoutCredentials(from.Name), from.Top, now)
+		return fmt.Errorf("%q changed while it was read: from %s to sha256:%s", redact.Text(from.Name), from.Top, now)
 	}
 	return nil
 }

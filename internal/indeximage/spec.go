@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/render"
 )
 
@@ -53,10 +54,10 @@ func (p Previous) Read(ctx context.Context, client *images.Client, log *slog.Log
 	case err != nil:
 		return nil, err
 	case previous == nil:
-		log.Warn(fmt.Sprintf("image %s does not exist and is ignored", images.WithoutCredentials(p.Name)))
+		log.Warn(fmt.Sprintf("image %s does not exist and is ignored", redact.Text(p.Name)))
 		return nil, nil
 	case len(previous.Groups) == 0:
-		log.Warn(fmt.Sprintf("image %s has no layer annotations: it has the docker format or was built by another program", images.WithoutCredentials(p.Name)))
+		log.Warn(fmt.Sprintf("image %s has no layer annotations: it has the docker format or was built by another program", redact.Text(p.Name)))
 	}
 	previous.Trusted = p.Trusted
 	return previous, nil
@@ -71,7 +72,7 @@ func (p Previous) ReadOr(ctx context.Context, source string, client *images.Clie
 	lender, err := build.ReadPrevious(ctx, client, source)
 	if err != nil || lender == nil {
 		// Errors are ignored: without reusable layers only more bytes are transferred.
-		log.Debug("the source has no reusable layers", "image", images.WithoutCredentials(source), "error", fmt.Sprint(err))
+		log.Debug("the source has no reusable layers", "image", redact.Text(source), "error", fmt.Sprint(err))
 		return nil, context.Cause(ctx)
 	}
 	lender.Groups = nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/migrate"
 )
 
@@ -214,11 +215,11 @@ func (t *Task) do(ctx context.Context) (before bool, err error) {
 	}
 	t.Image = t.source.image
 	if t.record == nil {
-		t.record = &Record{Version: recordVersion, Source: images.WithoutCredentials(t.Source), Outputs: t.Outputs()}
+		t.record = &Record{Version: recordVersion, Source: redact.Text(t.Source), Outputs: t.Outputs()}
 	} else if done, err := t.decide(ctx); err != nil || done {
 		return done, err
 	}
-	t.record.Source = images.WithoutCredentials(t.Source)
+	t.record.Source = redact.Text(t.Source)
 	report, err := t.run.o.Migrate(ctx, t)
 	var partial *migrate.PartialError
 	if err != nil && !errors.As(err, &partial) {
@@ -274,10 +275,10 @@ func (t *Task) failed(err error) error {
 		if _, serr := os.Lstat(t.path); serr == nil {
 			return nil
 		}
-		t.record = &Record{Version: recordVersion, Source: images.WithoutCredentials(t.Source), Outputs: t.Outputs()}
+		t.record = &Record{Version: recordVersion, Source: redact.Text(t.Source), Outputs: t.Outputs()}
 	}
 	t.record.State = Failed
-	t.record.Error = &Failure{Message: images.WithoutCredentials(err.Error())}
+	t.record.Error = &Failure{Message: redact.Text(err.Error())}
 	if t.run.o.Class != nil {
 		t.record.Error.Class = t.run.o.Class(err)
 	}

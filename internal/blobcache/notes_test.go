@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-func notesIn(t testing.TB, dir string, o BlobCacheOptions) *Notes {
+func notesIn(t testing.TB, dir string, o Options) *Notes {
 	t.Helper()
 	if o.Warn == nil {
 		o.Warn = func(err error) { t.Errorf("warning: %v", err) }
@@ -32,7 +32,7 @@ func noteNumber(i int) (digest.Digest, []byte) {
 
 func TestNotesAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
-	n := notesIn(t, dir, BlobCacheOptions{})
+	n := notesIn(t, dir, Options{})
 	key, text := noteNumber(1)
 	if got, ok := n.Get(key); ok {
 		t.Errorf("before: %q", got)
@@ -42,7 +42,7 @@ func TestNotesAreKept(t *testing.T) {
 	}
 	n.Put(key, []byte("of before"))
 	n.Put(key, text)
-	for _, reader := range []*Notes{n, notesIn(t, dir, BlobCacheOptions{})} {
+	for _, reader := range []*Notes{n, notesIn(t, dir, Options{})} {
 		if got, ok := reader.Get(key); !ok || string(got) != string(text) {
 			t.Errorf("got %q, %v", got, ok)
 		}
@@ -79,7 +79,7 @@ func TestNotesAreKept(t *testing.T) {
 // What is not the note that was written is no note.
 func TestDamagedNotesAreMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layers")
-	n := notesIn(t, dir, BlobCacheOptions{})
+	n := notesIn(t, dir, Options{})
 	rng := rand.New(rand.NewPCG(3, 4))
 	key, text := noteNumber(1)
 	path := filepath.Join(dir, blobEntry(key))
@@ -115,7 +115,7 @@ func TestManyWritersOfNotes(t *testing.T) {
 	const bound = 40 * cacheUnit
 	var wg sync.WaitGroup
 	for w := range 4 {
-		n := notesIn(t, dir, BlobCacheOptions{MaxBytes: bound})
+		n := notesIn(t, dir, Options{MaxBytes: bound})
 		wg.Go(func() {
 			for i := range 120 {
 				key, text := noteNumber(i/2 + w%2*10_000)
@@ -127,7 +127,7 @@ func TestManyWritersOfNotes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	n := notesIn(t, dir, BlobCacheOptions{MaxBytes: bound})
+	n := notesIn(t, dir, Options{MaxBytes: bound})
 	info, err := n.Info()
 	if err != nil || info.Blobs == 0 || info.Bytes > bound*9/8 {
 		t.Errorf("%+v, %v", info, err)

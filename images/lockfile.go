@@ -19,6 +19,10 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/regularfile"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 const (
@@ -63,7 +67,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 	if info == nil || err != nil {
 		return map[string]digest.Digest{}, err
 	}
-	text, err := readRegular(path, maxLockFile)
+	text, err := regularfile.Read(path, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]digest.Digest{}, nil
 	}
@@ -72,7 +76,7 @@ func readLock(path string) (map[string]digest.Digest, error) {
 	}
 	read, err := parseLock(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", path, fault.ErrInvalid, err)
 	}
 	return read, nil
 }
@@ -150,7 +154,7 @@ func checkLocked(name string, d digest.Digest) error {
 	if name == "" || len(name) > maxLockName {
 		return fmt.Errorf("the reference has %d bytes (limit %d)", len(name), maxLockName)
 	}
-	return checkDigest(d)
+	return verify.Digest(d)
 }
 
 // lockedName is the name under which a reference is kept.
@@ -191,7 +195,7 @@ func (l *Lock) Record(name string, d digest.Digest) error {
 }
 
 func (l *Lock) conflict(name string, before, now digest.Digest) error {
-	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, ErrIntegrity, name, before, now)
+	return fmt.Errorf("lock file %s: %w: %.300q is locked to %s and now is %s", l.path, fault.ErrIntegrity, name, before, now)
 }
 
 // Save writes what was recorded, merged with what other processes have written since the file was read; the file is
@@ -232,11 +236,11 @@ func (l *Lock) save() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.close()) }()
-	lock, err := lockDir(ctx, dir)
+	lock, err := filelock.LockDir(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	all, err := readLock(l.path)
 	if err != nil {
 		return err

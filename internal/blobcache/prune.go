@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"cmp"
@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// CacheInfo is what a blob cache holds.
-type CacheInfo struct {
+// Info is what a blob cache holds.
+type Info struct {
 	Dir      string
 	Blobs    int
 	Bytes    int64 // on the disk, in blocks of 4 KiB
@@ -37,7 +39,7 @@ type Pruned struct {
 type PruneOptions struct {
 	// MaxBytes is how much may stay on the disk; 0 removes everything.
 	MaxBytes int64
-	// DryRun only tells what would be removed.
+	// DryRun only reports what would be removed.
 	DryRun bool
 }
 
@@ -49,11 +51,11 @@ type cacheEntry struct {
 }
 
 // Info counts what is in the cache. A cache that has not been made is empty.
-func (c *BlobCache) Info() (CacheInfo, error) {
+func (c *Cache) Info() (Info, error) {
 	if c == nil {
-		return CacheInfo{}, nil
+		return Info{}, nil
 	}
-	info := CacheInfo{Dir: c.dir, MaxBytes: c.o.MaxBytes}
+	info := Info{Dir: c.dir, MaxBytes: c.o.MaxBytes}
 	root, err := c.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, nil
@@ -81,7 +83,7 @@ func (c *BlobCache) Info() (CacheInfo, error) {
 // Prune removes the blobs that have not been used for longest until no more than o.MaxBytes are left, and what does not
 // belong into the cache. It waits for another process that is pruning. Processes that read a removed blob are not
 // disturbed.
-func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
+func (c *Cache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	if c == nil {
 		return Pruned{}, nil
 	}
@@ -93,11 +95,11 @@ func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("blob cache: %w", err)
 	}
 	if !o.DryRun {
-		lock, err := lockDir(ctx, c.dir)
+		lock, err := filelock.LockDir(ctx, c.dir)
 		if err != nil {
 			return Pruned{}, fmt.Errorf("blob cache: %w", err)
 		}
-		defer lock.unlock()
+		defer lock.Unlock()
 	}
 	p, err := c.prune(ctx, root, o)
 	if err != nil {
@@ -108,15 +110,15 @@ func (c *BlobCache) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 
 // pruneIfDue prunes when a slice of the bound has been stored since the last time, by whichever processes. If another
 // one is at it, this one goes on.
-func (c *BlobCache) pruneIfDue() {
+func (c *Cache) pruneIfDue() {
 	slice := max(c.o.MaxBytes/8, 1)
 	if c.accounted() < slice {
 		return
 	}
-	lock, free := tryLockDir(c.dir)
+	lock, free := filelock.TryDir(c.dir)
 	switch {
 	case free:
-		defer lock.unlock()
+		defer lock.Unlock()
 		if c.accounted() < slice {
 			return // another process has just done it
 		}
@@ -136,7 +138,7 @@ func (c *BlobCache) pruneIfDue() {
 }
 
 // accounted is how much has been stored since the last pruning.
-func (c *BlobCache) accounted() int64 {
+func (c *Cache) accounted() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.account == nil {
@@ -150,7 +152,7 @@ func (c *BlobCache) accounted() int64 {
 }
 
 // prune tries to remove everything that is to go; the error is that of the first blob that could not be removed.
-func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
+func (c *Cache) prune(ctx context.Context, root *os.Root, o PruneOptions) (Pruned, error) {
 	entries, junk, err := listCache(root)
 	if err != nil {
 		return Pruned{}, err
@@ -204,7 +206,7 @@ func (c *BlobCache) prune(ctx context.Context, root *os.Root, o PruneOptions) (P
 	return p, failed
 }
 
-func (c *BlobCache) forgetAccount(root *os.Root) error {
+func (c *Cache) forgetAccount(root *os.Root) error {
 	if info, err := root.Lstat(cacheAccount); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}

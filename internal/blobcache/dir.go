@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"errors"
@@ -22,11 +22,11 @@ const (
 		"# This directory holds blobs of container images that bindery has read. It can be removed at any time.\n"
 )
 
-// errNoDir tells that something else is where a directory belongs.
+// errNoDir says that something else is where a directory belongs.
 var errNoDir = errors.New("not a directory")
 
 // open is the cache's directory; fs.ErrNotExist if it has not been made.
-func (c *BlobCache) open() (*os.Root, error) {
+func (c *Cache) open() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.root == nil {
@@ -40,7 +40,7 @@ func (c *BlobCache) open() (*os.Root, error) {
 }
 
 // create is the cache's directory, which is made if it does not exist.
-func (c *BlobCache) create() (*os.Root, error) {
+func (c *Cache) create() (*os.Root, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.root == nil {
@@ -98,7 +98,7 @@ func openCacheDir(dir string) (*os.Root, error) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", dir)
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a directory", dir)
-	case !ours(info):
+	case !isOwn(info):
 		return nil, fmt.Errorf("%s belongs to another user", dir)
 	}
 	root, err := os.OpenRoot(dir)
@@ -112,7 +112,7 @@ func openCacheDir(dir string) (*os.Root, error) {
 }
 
 // checkCacheParents refuses places in which another user can put a directory of their own in place of the cache: notes,
-// which say what a layer was made of, are believed. The directory above the cache is this program's and no link either,
+// which say what a layer was made of, are trusted. The directory above the cache is this program's and no link either,
 // unless it is one of the machine, such as /tmp on some systems.
 func checkCacheParents(dir string) error {
 	parent := filepath.Dir(dir)
@@ -129,7 +129,7 @@ func checkCacheParents(dir string) error {
 			return err
 		}
 		othersWrite := info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
-		if !ours(info) && (othersWrite || !rootOwns(info)) {
+		if !isOwn(info) && (othersWrite || !rootOwns(info)) {
 			return fmt.Errorf("%s belongs to another user, who can replace what is in it", d)
 		}
 	}
@@ -256,7 +256,7 @@ func sweepPartial(root *os.Root) {
 	}
 }
 
-// abandoned tells whether the process that writes a file has ended. Where there are no locks, it has if nothing was
+// abandoned reports whether the process that writes a file has ended. Where there are no locks, it has if nothing was
 // written for a day.
 func abandoned(f *os.File) bool {
 	held, err := filelock.Try(f)

@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"crypto/rand"
@@ -15,14 +15,15 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // Tee returns a reader of r that keeps the blob in the cache, if it is read to its end (or, where the size is known, to
 // its last byte) and has the right digest and size. A size below zero is not known. Reading never fails and never waits
 // because of the cache: where the disk is full or cannot be written, the storing ends. The reader must be closed, which
 // closes r.
-func (c *BlobCache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser {
-	if c == nil || c.off.Load() || checkDigest(d) != nil || size > c.o.MaxBlob {
+func (c *Cache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadCloser {
+	if c == nil || c.off.Load() || verify.Digest(d) != nil || size > c.o.MaxBlob {
 		return r
 	}
 	s := &storer{c: c, r: r, want: d, size: size, h: sha256.New()}
@@ -33,7 +34,7 @@ func (c *BlobCache) Tee(d digest.Digest, size int64, r io.ReadCloser) io.ReadClo
 }
 
 // fail ends the storing, for good: a disk that is full or read-only will be so for the next blob as well.
-func (c *BlobCache) fail(err error) {
+func (c *Cache) fail(err error) {
 	if c.off.Swap(true) {
 		return
 	}
@@ -42,7 +43,7 @@ func (c *BlobCache) fail(err error) {
 
 // storer is one blob on its way into the cache.
 type storer struct {
-	c    *BlobCache
+	c    *Cache
 	r    io.ReadCloser
 	want digest.Digest
 	size int64
@@ -215,7 +216,7 @@ func (s *storer) present(name string) bool {
 }
 
 // count adds a blob to the account.
-func (c *BlobCache) count(size int64) error {
+func (c *Cache) count(size int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.account == nil {

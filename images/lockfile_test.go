@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 func TestLockRemembersAcrossRuns(t *testing.T) {
@@ -42,7 +44,7 @@ func TestLockRemembersAcrossRuns(t *testing.T) {
 	if _, ok := l.Digest("quay.io/b:v1"); ok {
 		t.Error("it knows what it was never told")
 	}
-	if err := l.Record("quay.io/z:v1", a); !errors.Is(err, ErrIntegrity) || !strings.Contains(err.Error(), "quay.io/z:v1") {
+	if err := l.Record("quay.io/z:v1", a); !errors.Is(err, fault.ErrIntegrity) || !strings.Contains(err.Error(), "quay.io/z:v1") {
 		t.Errorf("another digest: %v", err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
@@ -101,7 +103,7 @@ func TestMalformedLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := OpenLock(path)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -178,7 +180,7 @@ func TestLockIsMerged(t *testing.T) {
 	if err := late.Record("shared", digest.FromString("other")); err != nil {
 		t.Fatal(err)
 	}
-	if err := late.Save(); !errors.Is(err, ErrIntegrity) {
+	if err := late.Save(); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("conflict: %v", err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {

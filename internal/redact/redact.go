@@ -1,10 +1,11 @@
-package images
+// Package redact removes credentials from texts that are printed or logged.
+package redact
 
 import "regexp"
 
-// withoutSecrets is the error with a text in which no user information of a URL and no value of an Authorization header
-// is left. The errors below it can still be told apart with errors.Is and errors.As.
-func withoutSecrets(err error) error {
+// Error returns the error with a text without user information of URLs and values of Authorization headers. The errors
+// below it can still be tested for with errors.Is and errors.As.
+func Error(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -12,7 +13,7 @@ func withoutSecrets(err error) error {
 		return err
 	}
 	text := err.Error()
-	clean := redact(text)
+	clean := Text(text)
 	if clean == text {
 		return err
 	}
@@ -27,10 +28,7 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
-// WithoutCredentials replaces what looks like credentials in a name or a message.
-func WithoutCredentials(text string) string { return redact(text) }
-
-// What redact looks for.
+// What the functions look for.
 var (
 	inURL = regexp.MustCompile(`://[^/@\s"']*@`)
 	// A name without a scheme: USER:PASSWORD@HOST/..., and not TAG@DIGEST.
@@ -39,13 +37,14 @@ var (
 	inParameter = regexp.MustCompile(`(?i)\b(password|identitytoken|refresh_token|access_token|token)=[^&\s"']+`)
 )
 
-// NamesWithoutCredentials is text without the users and passwords of names of images in it. Everything else stays.
-func NamesWithoutCredentials(text string) string {
+// Names removes users and passwords from names of images in a text. Everything else stays.
+func Names(text string) string {
 	return inName.ReplaceAllString(inURL.ReplaceAllString(text, "://***@"), "${1}***@$2")
 }
 
-func redact(text string) string {
-	text = NamesWithoutCredentials(text)
+// Text replaces what looks like credentials in a name or a message.
+func Text(text string) string {
+	text = Names(text)
 	text = inHeader.ReplaceAllString(text, "$1 ***")
 	return inParameter.ReplaceAllString(text, "$1=***")
 }

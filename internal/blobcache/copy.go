@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"context"
@@ -11,12 +11,13 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // CopyTo copies a blob of a known size to a file, which is complete, checked, on the disk and readable by everybody when it
 // appears there. It is false where the cache does not have the blob or the file cannot be written. It reads the blob once, where
 // [BlobCache.Open] has to read a large one to its end before it can vouch for the first byte.
-func (c *BlobCache) CopyTo(ctx context.Context, d digest.Digest, size int64, path string) bool {
+func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path string) bool {
 	f, info, ok := c.find(d, size)
 	if !ok {
 		return false
@@ -48,7 +49,7 @@ func copyChecked(ctx context.Context, from io.Reader, d digest.Digest, path stri
 		return err
 	}
 	if digest.NewDigest(digest.SHA256, h) != d {
-		return ErrIntegrity
+		return fault.ErrIntegrity
 	}
 	if err = errors.Join(to.Sync(), to.Close()); err != nil {
 		return err

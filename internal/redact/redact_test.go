@@ -1,8 +1,8 @@
-package images
+package redact
 
 import "testing"
 
-func TestWithoutCredentials(t *testing.T) {
+func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"docker://user:pass@host/x:v1":                    "docker://***@host/x:v1",
 		"user:pass@host:5000/x:v1":                        "***@host:5000/x:v1",
@@ -15,7 +15,7 @@ func TestWithoutCredentials(t *testing.T) {
 		"manifest: sha256:abc: no such file (a@b.c/d)":    "manifest: sha256:abc: no such file (a@b.c/d)",
 		"oci:dir/with@sign:v1: no such file or directory": "oci:dir/with@sign:v1: no such file or directory",
 	} {
-		if got := WithoutCredentials(text); got != want {
+		if got := Text(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // maxNote is the longest note in bytes.
@@ -19,17 +21,17 @@ const maxNote = 1 << 20
 // directory, a note is then not there. A note that was cut short or changed by accident is not there either; who can write
 // to the user's directory can make the notes say anything.
 //
-// It is a [BlobCache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
+// It is a [Cache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
 // safe for concurrent use, also by many processes.
-type Notes struct{ c *BlobCache }
+type Notes struct{ c *Cache }
 
 // NotesDir is the directory of the notes that belong to a cache of blobs in dir: beside it.
 func NotesDir(dir string) string { return filepath.Join(filepath.Dir(dir), "layers") }
 
-// OpenNotes opens the notes in a directory, as [OpenBlobCache] does.
-func OpenNotes(dir string, o BlobCacheOptions) (*Notes, error) {
+// OpenNotes opens the notes in a directory, as [Open] does.
+func OpenNotes(dir string, o Options) (*Notes, error) {
 	o.MaxBlob = maxNote
-	c, err := OpenBlobCache(dir, o)
+	c, err := Open(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +47,9 @@ func (n *Notes) Close() error {
 }
 
 // Info counts the notes.
-func (n *Notes) Info() (CacheInfo, error) {
+func (n *Notes) Info() (Info, error) {
 	if n == nil {
-		return CacheInfo{}, nil
+		return Info{}, nil
 	}
 	return n.c.Info()
 }
@@ -70,7 +72,7 @@ func noteSum(key digest.Digest, text []byte) []byte {
 
 // Get finds the note of a key.
 func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
-	if n == nil || checkDigest(key) != nil {
+	if n == nil || verify.Digest(key) != nil {
 		return nil, false
 	}
 	root, err := n.c.open()
@@ -104,7 +106,7 @@ func (n *Notes) Get(key digest.Digest) ([]byte, bool) {
 
 // Put keeps a note in place of another one of the same key. One that is too long is not kept.
 func (n *Notes) Put(key digest.Digest, text []byte) {
-	if n == nil || n.c.off.Load() || checkDigest(key) != nil {
+	if n == nil || n.c.off.Load() || verify.Digest(key) != nil {
 		return
 	}
 	all := append(noteSum(key, text), text...)
@@ -123,7 +125,7 @@ func (n *Notes) Put(key digest.Digest, text []byte) {
 
 // Forget removes a note.
 func (n *Notes) Forget(key digest.Digest) {
-	if n == nil || checkDigest(key) != nil {
+	if n == nil || verify.Digest(key) != nil {
 		return
 	}
 	if root, err := n.c.open(); err == nil {

@@ -1,4 +1,9 @@
-package images
+// Package blobcache keeps blobs of registries and layers by their digest in a directory, for all processes of one user, and
+// beside them notes: small values by key.
+//
+// Nothing in the directory is trusted: what is read has been checked against its digest. A cache that cannot be used is one
+// that is always empty.
+package blobcache
 
 import (
 	"bytes"
@@ -15,6 +20,9 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // What is in a blob cache's directory, besides the tag file.
@@ -35,29 +43,29 @@ const (
 	defaultCacheBytes = 2 << 30
 )
 
-// BlobCacheOptions configure a blob cache. Zero values are defaults.
-type BlobCacheOptions struct {
+// Options configure a blob cache. Zero values are defaults.
+type Options struct {
 	// MaxBytes is how much the cache may take on the disk, about; 2 GiB by default. It is overrun by an eighth at most, and
 	// by what other processes store while one is pruning.
 	MaxBytes int64
 	// MaxBlob is the size of the largest blob that is kept; half of MaxBytes by default.
 	MaxBlob int64
-	// Warn is told, once at most, why blobs cannot be stored any more. It may be called by any goroutine that uses the
-	// cache.
+	// Warn is called, once at most, with the reason why blobs cannot be stored any more. It may be called by any goroutine
+	// that uses the cache.
 	Warn func(error)
 	// Now is the clock by which entries are stamped when they are used; time.Now by default.
 	Now func() time.Time
 }
 
-// BlobCache keeps blobs by their digest in a directory, for all processes of one user. It holds back nothing: whatever
-// is wrong with the directory, a blob is then fetched again and at worst not kept. Nothing in the directory is believed:
-// what is read from it has been checked against its digest, so that entries need not be synced to the disk either.
+// Cache keeps blobs by their digest in a directory, for all processes of one user. Whatever is wrong with the directory, a
+// blob is then fetched again and at worst not kept. What is read has been checked against its digest, so that entries need
+// not be synced to the disk either.
 //
-// A nil *BlobCache is a cache that is always empty. Methods are safe for concurrent use, also by many processes, and no
+// A nil *Cache is a cache that is always empty. Methods are safe for concurrent use, also by many processes, and no
 // reader waits for a writer: entries appear by a rename, and one that is evicted while it is read stays readable.
-type BlobCache struct {
+type Cache struct {
 	dir string
-	o   BlobCacheOptions
+	o   Options
 
 	mu      sync.Mutex
 	root    *os.Root // nil until the directory exists and is used
@@ -67,9 +75,9 @@ type BlobCache struct {
 	warn sync.Once
 }
 
-// DefaultCacheDir is where a user's blobs are kept: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs. It
+// DefaultDir is where a user's blobs are kept: $XDG_CACHE_HOME/bindery/blobs, else $HOME/.cache/bindery/blobs. It
 // is false if the environment has neither, as absolute paths (XDG base directory specification).
-func DefaultCacheDir(getenv func(string) string) (string, bool) {
+func DefaultDir(getenv func(string) string) (string, bool) {
 	if base := getenv("XDG_CACHE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "bindery", "blobs"), true
 	}
@@ -79,10 +87,10 @@ func DefaultCacheDir(getenv func(string) string) (string, bool) {
 	return "", false
 }
 
-// OpenBlobCache opens the cache in a directory, which is made when the first blob is stored. It fails if what is there
+// Open opens the cache in a directory, which is made when the first blob is stored. It fails if what is there
 // cannot be a cache of this user: a symbolic link, another user's directory, a directory with other things in it. Who
 // can do without a cache warns and goes on with nil.
-func OpenBlobCache(dir string, o BlobCacheOptions) (*BlobCache, error) {
+func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxBytes < 0 || o.MaxBlob < 0 {
 		return nil, fmt.Errorf("blob cache: a negative size")
 	}
@@ -102,7 +110,7 @@ func OpenBlobCache(dir string, o BlobCacheOptions) (*BlobCache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob cache: %w", err)
 	}
-	c := &BlobCache{dir: dir, o: o}
+	c := &Cache{dir: dir, o: o}
 	if _, err := c.open(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("blob cache: %w", err)
 	}
@@ -110,7 +118,7 @@ func OpenBlobCache(dir string, o BlobCacheOptions) (*BlobCache, error) {
 }
 
 // Dir is the cache's directory; empty for a nil cache.
-func (c *BlobCache) Dir() string {
+func (c *Cache) Dir() string {
 	if c == nil {
 		return ""
 	}
@@ -118,7 +126,7 @@ func (c *BlobCache) Dir() string {
 }
 
 // MaxBytes is the bound of the cache; 0 for a nil cache.
-func (c *BlobCache) MaxBytes() int64 {
+func (c *Cache) MaxBytes() int64 {
 	if c == nil {
 		return 0
 	}
@@ -126,7 +134,7 @@ func (c *BlobCache) MaxBytes() int64 {
 }
 
 // Close gives the cache's descriptors back. What it has opened stays readable, nothing more is found or stored.
-func (c *BlobCache) Close() error {
+func (c *Cache) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -152,9 +160,9 @@ func blobEntry(d digest.Digest) string {
 
 // Open finds a blob. A size below zero is not known. What is returned has been checked, from the first byte to the last,
 // so that a damaged entry is no more than one that is missing; where the file changes while it is read, the reader fails
-// with [ErrIntegrity]. An entry with another size than announced is left to the next [BlobCache.Tee]: it may be the
+// with [fault.ErrIntegrity]. An entry with another size than announced is left to the next [BlobCache.Tee]: it may be the
 // announcement that is wrong.
-func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
+func (c *Cache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)
 	if !ok {
 		return nil, false
@@ -170,8 +178,8 @@ func (c *BlobCache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 }
 
 // find opens a blob that has not been checked.
-func (c *BlobCache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) {
-	if c == nil || checkDigest(d) != nil {
+func (c *Cache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bool) {
+	if c == nil || verify.Digest(d) != nil {
 		return nil, nil, false
 	}
 	root, err := c.open()
@@ -202,8 +210,8 @@ func (c *BlobCache) find(d digest.Digest, size int64) (*os.File, fs.FileInfo, bo
 }
 
 // damaged removes an entry that is not what it is called.
-func (c *BlobCache) damaged(d digest.Digest, err error) {
-	if !errors.Is(err, ErrIntegrity) {
+func (c *Cache) damaged(d digest.Digest, err error) {
+	if !errors.Is(err, fault.ErrIntegrity) {
 		return
 	}
 	if root, err := c.open(); err == nil {
@@ -212,7 +220,7 @@ func (c *BlobCache) damaged(d digest.Digest, err error) {
 }
 
 // stamp notes that an entry has been used.
-func (c *BlobCache) stamp(d digest.Digest, info fs.FileInfo) {
+func (c *Cache) stamp(d digest.Digest, info fs.FileInfo) {
 	now := c.o.Now()
 	if now.Sub(info.ModTime()).Abs() <= cacheStampEvery {
 		return
@@ -230,7 +238,7 @@ func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 			return nil, err
 		}
 		if digest.FromBytes(text) != d {
-			return nil, ErrIntegrity
+			return nil, fault.ErrIntegrity
 		}
 		_ = f.Close()
 		return io.NopCloser(bytes.NewReader(text)), nil
@@ -240,7 +248,7 @@ func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if digest.NewDigest(digest.SHA256, h) != d {
-		return nil, ErrIntegrity
+		return nil, fault.ErrIntegrity
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -248,5 +256,5 @@ func checked(f *os.File, d digest.Digest, size int64) (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{newVerifier(f, d, size), f}, nil
+	}{verify.NewReader(f, d, size), f}, nil
 }

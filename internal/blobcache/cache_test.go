@@ -1,4 +1,4 @@
-package images
+package blobcache
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
 )
 
 // noise is a blob that no one else has.
@@ -25,12 +27,12 @@ func noise(seed uint64, size int) ([]byte, digest.Digest) {
 	return text, digest.FromBytes(text)
 }
 
-func cacheIn(t testing.TB, dir string, o BlobCacheOptions) *BlobCache {
+func cacheIn(t testing.TB, dir string, o Options) *Cache {
 	t.Helper()
 	if o.Warn == nil {
 		o.Warn = func(err error) { t.Errorf("warning: %v", err) }
 	}
-	c, err := OpenBlobCache(dir, o)
+	c, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func cacheIn(t testing.TB, dir string, o BlobCacheOptions) *BlobCache {
 }
 
 // fetch reads a blob through the cache, as if it came from somewhere else.
-func fetch(t testing.TB, c *BlobCache, text []byte) {
+func fetch(t testing.TB, c *Cache, text []byte) {
 	t.Helper()
 	r := c.Tee(digest.FromBytes(text), int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 	got, err := io.ReadAll(r)
@@ -49,7 +51,7 @@ func fetch(t testing.TB, c *BlobCache, text []byte) {
 }
 
 // cached reads a blob out of the cache.
-func cached(t testing.TB, c *BlobCache, d digest.Digest, size int64) ([]byte, bool) {
+func cached(t testing.TB, c *Cache, d digest.Digest, size int64) ([]byte, bool) {
 	t.Helper()
 	r, ok := c.Open(d, size)
 	if !ok {
@@ -65,11 +67,11 @@ func cached(t testing.TB, c *BlobCache, d digest.Digest, size int64) ([]byte, bo
 	return text, true
 }
 
-func entryPath(c *BlobCache, d digest.Digest) string { return filepath.Join(c.dir, blobEntry(d)) }
+func entryPath(c *Cache, d digest.Digest) string { return filepath.Join(c.dir, blobEntry(d)) }
 
 func TestBlobCacheKeepsBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "cache")
-	c := cacheIn(t, dir, BlobCacheOptions{})
+	c := cacheIn(t, dir, Options{})
 	sizes := []int{0, 1, cacheWriteAfter, cacheWriteAfter + 1, cacheInMemory, cacheInMemory + 1, 3 << 20}
 	for i, size := range sizes {
 		text, d := noise(uint64(i), size)
@@ -102,7 +104,7 @@ func TestBlobCacheKeepsBlobs(t *testing.T) {
 	}
 	// Another process finds them.
 	text, d := noise(1, 1)
-	if got, ok := cached(t, cacheIn(t, dir, BlobCacheOptions{}), d, 1); !ok || !bytes.Equal(got, text) {
+	if got, ok := cached(t, cacheIn(t, dir, Options{}), d, 1); !ok || !bytes.Equal(got, text) {
 		t.Error("not found after opening again")
 	}
 	noPartials(t, dir)
@@ -116,7 +118,7 @@ func noPartials(t testing.TB, dir string) {
 }
 
 func TestNilBlobCache(t *testing.T) {
-	var c *BlobCache
+	var c *Cache
 	text, d := noise(1, 100)
 	fetch(t, c, text)
 	if _, ok := c.Open(d, 100); ok {
@@ -137,29 +139,29 @@ func TestNilBlobCache(t *testing.T) {
 // a cache.
 func TestBlobCacheKeepsNothingElse(t *testing.T) {
 	broken := errors.New("broken")
-	for name, tee := range map[string]func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser{
-		"another digest": func(c *BlobCache, text []byte, _ digest.Digest) io.ReadCloser {
+	for name, tee := range map[string]func(c *Cache, text []byte, d digest.Digest) io.ReadCloser{
+		"another digest": func(c *Cache, text []byte, _ digest.Digest) io.ReadCloser {
 			return c.Tee(digest.FromString("other"), int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 		},
-		"shorter": func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser {
+		"shorter": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, int64(len(text)), io.NopCloser(bytes.NewReader(text[1:])))
 		},
-		"longer": func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser {
+		"longer": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, int64(len(text)), io.NopCloser(io.MultiReader(bytes.NewReader(text), strings.NewReader("x"))))
 		},
-		"broken off": func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser {
+		"broken off": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, -1, io.NopCloser(io.MultiReader(bytes.NewReader(text[1:]), errReader{broken})))
 		},
-		"closed early": func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser {
+		"closed early": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, -1, io.NopCloser(io.LimitReader(bytes.NewReader(text), int64(len(text)-1))))
 		},
-		"too large": func(c *BlobCache, text []byte, d digest.Digest) io.ReadCloser {
+		"too large": func(c *Cache, text []byte, d digest.Digest) io.ReadCloser {
 			return c.Tee(d, -1, io.NopCloser(io.MultiReader(bytes.NewReader(text), bytes.NewReader(make([]byte, 1<<20)))))
 		},
 	} {
 		for _, size := range []int{10_000, 300_000} {
 			dir := t.TempDir()
-			c := cacheIn(t, dir, BlobCacheOptions{MaxBlob: 1 << 20})
+			c := cacheIn(t, dir, Options{MaxBlob: 1 << 20})
 			text, d := noise(7, size)
 			r := tee(c, text, d)
 			if _, err := io.Copy(io.Discard, r); err != nil && !errors.Is(err, broken) {
@@ -182,7 +184,7 @@ func (e errReader) Read([]byte) (int, error) { return 0, e.err }
 
 // A consumer that knows the size never reads the end of the file.
 func TestBlobCacheKeepsWhatWasReadToTheLastByte(t *testing.T) {
-	c := cacheIn(t, t.TempDir(), BlobCacheOptions{})
+	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(3, 100_000)
 	r := c.Tee(d, int64(len(text)), io.NopCloser(bytes.NewReader(text)))
 	if _, err := io.ReadFull(r, make([]byte, len(text))); err != nil {
@@ -238,7 +240,7 @@ func TestDamagedEntries(t *testing.T) {
 		for _, size := range []int{5_000, 3 << 20} {
 			for _, announced := range []int64{int64(size), -1} {
 				dir := filepath.Join(t.TempDir(), "cache")
-				c := cacheIn(t, dir, BlobCacheOptions{})
+				c := cacheIn(t, dir, Options{})
 				text, d := noise(9, size)
 				fetch(t, c, text)
 				if err := damage(entryPath(c, d)); err != nil {
@@ -261,7 +263,7 @@ func TestDamagedEntries(t *testing.T) {
 
 // An entry that changes while it is read is noticed.
 func TestEntryChangedWhileRead(t *testing.T) {
-	c := cacheIn(t, t.TempDir(), BlobCacheOptions{})
+	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(9, 3<<20)
 	fetch(t, c, text)
 	r, ok := c.Open(d, int64(len(text)))
@@ -277,7 +279,7 @@ func TestEntryChangedWhileRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if _, err := io.Copy(io.Discard, r); !errors.Is(err, ErrIntegrity) {
+	if _, err := io.Copy(io.Discard, r); !errors.Is(err, fault.ErrIntegrity) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -304,14 +306,14 @@ func TestPlacesThatAreNoCache(t *testing.T) {
 		want[foreign] = "another user"
 	}
 	for place, message := range want {
-		if _, err := OpenBlobCache(place, BlobCacheOptions{}); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := Open(place, Options{}); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v, want %q", place, err, message)
 		}
 	}
 	// It has become one of these after it was opened: one warning, and blobs come through.
 	late := filepath.Join(t.TempDir(), "late")
 	var warnings []error
-	c := cacheIn(t, late, BlobCacheOptions{Warn: func(err error) { warnings = append(warnings, err) }})
+	c := cacheIn(t, late, Options{Warn: func(err error) { warnings = append(warnings, err) }})
 	if err := os.Symlink(dir, late); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +340,7 @@ func TestDefaultCacheDir(t *testing.T) {
 		{"", "", ""},
 		{"", "relative", ""},
 	} {
-		got, ok := DefaultCacheDir(func(name string) string { return map[string]string{"XDG_CACHE_HOME": c.xdg, "HOME": c.home}[name] })
+		got, ok := DefaultDir(func(name string) string { return map[string]string{"XDG_CACHE_HOME": c.xdg, "HOME": c.home}[name] })
 		if filepath.ToSlash(got) != c.want || ok != (c.want != "") {
 			t.Errorf("%+v: %q, %v", c, got, ok)
 		}
@@ -348,7 +350,7 @@ func TestDefaultCacheDir(t *testing.T) {
 // The blobs that have not been used for longest go first.
 func TestPruning(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := cacheIn(t, t.TempDir(), BlobCacheOptions{Now: func() time.Time { return now }})
+	c := cacheIn(t, t.TempDir(), Options{Now: func() time.Time { return now }})
 	var digests []digest.Digest
 	for i := range 10 {
 		text, d := noise(uint64(i), 4096)
@@ -395,7 +397,7 @@ func TestPruning(t *testing.T) {
 }
 
 func TestReadersOutliveEviction(t *testing.T) {
-	c := cacheIn(t, t.TempDir(), BlobCacheOptions{})
+	c := cacheIn(t, t.TempDir(), Options{})
 	text, d := noise(5, 3<<20)
 	fetch(t, c, text)
 	r, ok := c.Open(d, int64(len(text)))
@@ -416,7 +418,7 @@ func TestBound(t *testing.T) {
 	dir := t.TempDir()
 	const bound = 1 << 20
 	for run := range 20 {
-		c := cacheIn(t, dir, BlobCacheOptions{MaxBytes: bound})
+		c := cacheIn(t, dir, Options{MaxBytes: bound})
 		var wg sync.WaitGroup
 		for worker := range 4 {
 			wg.Go(func() {
@@ -441,14 +443,14 @@ func TestOddFilesInTheCache(t *testing.T) {
 			"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "x", "y"), 0o700) },
 			"a FIFO":      mkfifo,
 		} {
-			c := cacheIn(t, t.TempDir(), BlobCacheOptions{})
+			c := cacheIn(t, t.TempDir(), Options{})
 			text, d := noise(1, 200_000)
 			fetch(t, c, text)
 			path := filepath.Join(c.dir, name)
 			if err := errors.Join(os.RemoveAll(path), put(path)); err != nil {
 				t.Fatal(err)
 			}
-			again := cacheIn(t, c.dir, BlobCacheOptions{})
+			again := cacheIn(t, c.dir, Options{})
 			fetch(t, again, text)
 			if _, err := again.Prune(t.Context(), PruneOptions{MaxBytes: 1 << 30}); err != nil {
 				t.Errorf("%s is %s: %v", name, kind, err)
@@ -466,7 +468,7 @@ func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 func TestCopyToFile(t *testing.T) {
 	for _, size := range []int{10, cacheInMemory + 10} {
 		dir := t.TempDir()
-		c := cacheIn(t, filepath.Join(dir, "cache"), BlobCacheOptions{})
+		c := cacheIn(t, filepath.Join(dir, "cache"), Options{})
 		text, d := noise(5, size)
 		to := filepath.Join(dir, "blob")
 		if c.CopyTo(t.Context(), d, int64(size), to) {
@@ -532,7 +534,7 @@ func TestPlacesAboveTheCache(t *testing.T) {
 		want[place(func(dir string) error { return chown(filepath.Dir(dir), 12345, 0o777) })] = "home belongs to another user"
 	}
 	for dir, message := range want {
-		_, err := OpenBlobCache(dir, BlobCacheOptions{})
+		_, err := Open(dir, Options{})
 		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: got %v, want %q", dir, err, message)
 		}

@@ -1,0 +1,129 @@
+package images_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+
+	"go.podman.io/image/v5/signature"
+
+	"github.com/operator-bindery/bindery/build"
+	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/testregistry"
+)
+
+// plainHTTP is for registries in the memory of an example; the zero value of [images.Registry] is for real ones.
+var plainHTTP = images.Registry{PlainHTTP: true, SkipTLSVerify: new(true)}
+
+// An image goes to a name in a registry.
+func ExamplePush() {
+	registry := testregistry.Start()
+	defer registry.Close()
+	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
+
+	b, err := build.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	res, err := images.Push(ctx, img, name, images.CopyOptions{Registry: plainHTTP})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Digest)
+	// Output:
+	// sha256:a09b8c5ba40248e8c499db94c58ed6d5a6bef87bb85eef8b61e073d95276fc9d
+}
+
+// The wanted files of an image are read without unpacking it.
+func ExampleImage_Extract() {
+	registry := testregistry.Start()
+	defer registry.Close()
+	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
+	push(ctx, name)
+
+	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	img, err := client.Open(ctx, name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	files, err := img.Extract(ctx, []string{"metadata"}, images.ExtractOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer files.Close()
+	found, err := fs.Glob(files, "metadata/*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found)
+	// Output:
+	// [metadata/annotations.yaml]
+}
+
+// An image of a registry is copied to a layout on the disk and to another name at once: all of it or nothing.
+func ExampleCopy() {
+	registry := testregistry.Start()
+	defer registry.Close()
+	ctx, name := context.Background(), registry.Host()+"/acme/etcd:v0.9.4"
+	push(ctx, name)
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	client, err := images.NewClient(images.ClientOptions{Registry: plainHTTP})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	src, err := client.Reference(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var dests []images.Destination
+	for _, text := range []string{"oci:" + dir + "/etcd:v0.9.4", "docker://" + registry.Host() + "/mirror/etcd:v0.9.4"} {
+		dest, err := images.Parse(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		dests = append(dests, dest)
+	}
+	// Images that were not built here are copied if a policy accepts them.
+	policy := &signature.Policy{Default: signature.PolicyRequirements{signature.NewPRInsecureAcceptAnything()}}
+	results, err := images.Copy(ctx, src, dests, images.CopyOptions{Registry: plainHTTP, Policy: policy})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(results), results[0].Digest == results[1].Digest)
+	// Output:
+	// 2 true
+}
+
+// push puts a bundle image into a registry.
+func push(ctx context.Context, name string) {
+	b, err := build.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	img, err := b.Bundle(ctx, os.DirFS("../testdata/bundles/etcd/0.9.4"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer img.Close()
+	if _, err := images.Push(ctx, img, name, images.CopyOptions{Registry: plainHTTP}); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,166 @@
+package filetx
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names in the staging directory: the journal before and after the commit.
+const (
+	journalFile   = "journal"
+	committedFile = "committed"
+)
+
+// journal is what takes a transaction back.
+type journal struct {
+	Files []journalEntry `json:"files"`
+	// Made are the directories that the transaction makes, parents first.
+	Made []string `json:"made,omitempty"`
+}
+
+// journalEntry is one change. The old file has a second name in the staging directory, by the number of the entry.
+type journalEntry struct {
+	Name     string    `json:"name"`
+	Staged   string    `json:"staged,omitempty"`
+	Replaces bool      `json:"replaces,omitempty"` // there is an old file
+	New      *identity `json:"new,omitempty"`
+}
+
+// identity recognises a file.
+type identity struct {
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"modTime"`
+}
+
+// is reports whether a name stands for that file.
+func (id *identity) is(info fs.FileInfo) bool {
+	return id != nil && info.Size() == id.Size && info.ModTime().Equal(id.ModTime)
+}
+
+func newJournal(root *os.Root, changes []Change) *journal {
+	j := &journal{}
+	for _, c := range changes {
+		e := journalEntry{Name: c.Name, Staged: c.Staged, Replaces: c.Old != nil}
+		if c.New != nil {
+			e.New = &identity{c.New.Size(), c.New.ModTime()}
+		}
+		j.Files = append(j.Files, e)
+		for dir := path.Dir(c.Name); c.Old == nil && dir != "."; dir = path.Dir(dir) {
+			if _, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+				j.Made = append(j.Made, dir)
+			}
+		}
+	}
+	slices.SortFunc(j.Made, strings.Compare) // a parent is a prefix
+	j.Made = slices.Compact(j.Made)
+	return j
+}
+
+// dirs are the directories whose entries change.
+func (j *journal) dirs() []string {
+	var dirs []string
+	for _, e := range j.Files {
+		dirs = append(dirs, path.Dir(e.Name))
+	}
+	for _, dir := range j.Made {
+		dirs = append(dirs, path.Dir(dir))
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+func backupPath(stage string, n int) string { return path.Join(stage, fmt.Sprintf("old-%d", n)) }
+
+// writeJournal writes the journal and syncs it.
+func (tx *Tx) writeJournal(j *journal) error {
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := tx.write("journal.new", data); err != nil {
+		return err
+	}
+	if err := tx.root.Rename(tx.path("journal.new"), tx.path(journalFile)); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(tx.root, tx.stage), syncDir(tx.root, "."))
+}
+
+// markCommitted renames the journal: the transaction is not taken back from now on.
+func (tx *Tx) markCommitted() error {
+	if err := tx.root.Rename(tx.path(journalFile), tx.path(committedFile)); err != nil {
+		return err
+	}
+	if err := syncDir(tx.root, tx.stage); err != nil {
+		return errors.Join(err, tx.root.Rename(tx.path(committedFile), tx.path(journalFile)))
+	}
+	return nil
+}
+
+// removeEmptied removes the directories of which the removed files were the last ones.
+func (j *journal) removeEmptied(root *os.Root) error {
+	var errs []error
+	for _, e := range j.Files {
+		for dir := path.Dir(e.Name); e.Staged == "" && dir != "."; dir = path.Dir(dir) {
+			err := root.Remove(dir)
+			if errors.Is(err, fs.ErrExist) { // not empty
+				break
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// undo brings the old files back. It may be repeated, and starts wherever Commit or an undo has ended.
+func (j *journal) undo(root *os.Root, stage string) error {
+	var errs []error
+	for i, e := range slices.Backward(j.Files) {
+		if err := e.undo(root, backupPath(stage, i)); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", e.Name, err))
+		}
+	}
+	for _, dir := range slices.Backward(j.Made) {
+		_ = root.Remove(dir) // if it is empty
+	}
+	return errors.Join(errs...)
+}
+
+func (e *journalEntry) undo(root *os.Root, backup string) error {
+	now, err := root.Lstat(e.Name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	free := err != nil
+	if !e.Replaces {
+		if free || !e.New.is(now) {
+			return nil // it is not there yet, or another program has put its own file there
+		}
+		return root.Remove(e.Name)
+	}
+	if _, err := root.Lstat(backup); errors.Is(err, fs.ErrNotExist) {
+		return nil // it is not touched yet, or back already
+	}
+	if free {
+		return renameIfFree(root, backup, e.Name)
+	}
+	if e.Staged != "" {
+		if _, err := root.Lstat(e.Staged); err == nil {
+			return nil // it is not replaced yet
+		}
+		if e.New.is(now) {
+			return root.Rename(backup, e.Name)
+		}
+	}
+	return fmt.Errorf("it was changed since; the old file is %s: %w", backup, ErrChanged)
+}

@@ -1,0 +1,53 @@
+// Package regularfile opens and reads regular files only: a FIFO or a device is refused at once.
+package regularfile
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Read reads a regular file of at most limit bytes; anything else, a FIFO say, is refused at once.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, fmt.Errorf("%s: %w: longer than %d bytes", path, fault.ErrLimit, limit)
+	}
+	return content, nil
+}
+
+// ReadMounted reads a small regular file that the user names; links are followed, for mounted secrets and configurations
+// are links.
+func ReadMounted(path string) ([]byte, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return Read(resolved, maxMounted)
+}
+
+// maxMounted is the size in bytes of the largest file that readMounted reads.
+const maxMounted = 4 << 20
+
+// Open opens a file if it is a regular one.
+func Open(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.Open(path)
+}

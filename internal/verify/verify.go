@@ -1,0 +1,59 @@
+// Package verify checks content against its digest and size while it is read.
+package verify
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/fault"
+)
+
+// Reader passes bytes on and turns the end of the stream into an error if they are not what was announced. It never
+// reads more than the announced size and one byte.
+type Reader struct {
+	r    io.Reader
+	h    hash.Hash
+	want digest.Digest
+	size int64 // negative if it was not announced
+	n    int64
+}
+
+// NewReader returns a reader of r whose end is an error unless the content has the digest and the size; a negative size is
+// not checked.
+func NewReader(r io.Reader, want digest.Digest, size int64) *Reader {
+	return &Reader{r: r, h: sha256.New(), want: want, size: size}
+}
+
+func (v *Reader) Read(p []byte) (int, error) {
+	n, err := v.r.Read(p)
+	v.h.Write(p[:n])
+	v.n += int64(n)
+	if v.size >= 0 && v.n > v.size {
+		return 0, fmt.Errorf("%s: %w: size is more than %d bytes", v.want, fault.ErrIntegrity, v.size)
+	}
+	if err != io.EOF {
+		return n, err
+	}
+	if v.size >= 0 && v.n < v.size {
+		return n, fmt.Errorf("%s: %w: unexpected end: size is %d bytes and not %d", v.want, fault.ErrIntegrity, v.n, v.size)
+	}
+	if got := digest.NewDigest(digest.SHA256, v.h); got != v.want {
+		return n, fmt.Errorf("%w: digest mismatch: %s instead of %s", fault.ErrIntegrity, got, v.want)
+	}
+	return n, io.EOF
+}
+
+// Digest refuses everything but a well-formed sha256 digest.
+func Digest(d digest.Digest) error {
+	if err := d.Validate(); err != nil {
+		return fmt.Errorf("%w: invalid digest %.120q: %v", fault.ErrInvalid, string(d), err)
+	}
+	if d.Algorithm() != digest.SHA256 {
+		return fmt.Errorf("%w: invalid digest %.120q: unsupported algorithm", fault.ErrInvalid, string(d))
+	}
+	return nil
+}
