@@ -49,7 +49,7 @@ func TestContainerfiles(t *testing.T) {
 		{"ONBUILD of ONBUILD", scratch + "ONBUILD ONBUILD LABEL a=b\n", input, "ONBUILD"},
 		{"out of the context", scratch + "COPY ../canary/secret /\nCOPY out /x\nCOPY loop /y\nADD far/* /z/\n", input, "outside of the context"},
 		{"names with escapes", scratch + "COPY \x1b[2J /\nUSER \x1b[2J\nSTOPSIGNAL \x1b[2J\nCOPY --chown=\x1b[2J a /\n", input, "syntax error in pattern"},
-		{"file of the machine", scratch + "ADD file:///etc/passwd /\n", input, "there is no"},
+		{"file of the machine", scratch + "ADD file:///etc/passwd /\n", input, "does not exist"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox(t)
@@ -104,7 +104,7 @@ func TestContextsOfContainerfiles(t *testing.T) {
 		}, limit, "pattern"},
 		{"entry that leads out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: "../../canary/x"}), input, "leads out"},
 		{"device", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), input, "neither a file"},
-		{"hard link out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeLink, Name: "x", Linkname: "../../canary/secret"}), input, "to link to"},
+		{"hard link out", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeLink, Name: "x", Linkname: "../../canary/secret"}), input, "link target"},
 		{"behind a link", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}, tar.Header{Typeflag: tar.TypeReg, Name: "l/x"}), input, "link in the same archive"},
 		{"long name", "ADD a.tgz /", entries(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("x", 900<<10)}), limit, "name of more than"},
 		{"bomb", "ADD a.tgz /", archive(func(w *tar.Writer) error {
