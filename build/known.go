@@ -96,7 +96,7 @@ func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []st
 	}
 }
 
-// keepBlob copies a file into the blob cache. Errors only mean that it is not cached.
+// keepBlob copies a file into the blob cache. Errors are dropped: the file is then not cached, and built again.
 func (k *Known) keepBlob(b layers.Blob, path string) {
 	if k.Blobs == nil {
 		return

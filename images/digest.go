@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Digest tells what a name stands for now, whatever the lock says and without recording it there: an image that was
-// written may still be in its place or not. It is empty if nothing is there that is an image. Errors are those of Open.
+// Digest returns the digest that a name stands for now. It neither uses nor records what the lock says, because an image
+// may have been replaced since it was written. It is empty if nothing is there that is an image. Errors are those of Open.
 func (c *Client) Digest(ctx context.Context, name string) (_ digest.Digest, err error) {
 	defer func() {
 		if err != nil {

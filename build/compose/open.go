@@ -79,7 +79,7 @@ func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err erro
 			return nil
 		})
 	}
-	_ = g.Wait()
+	_ = g.Wait() // no task returns an error: they are in errs
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}

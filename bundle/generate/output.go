@@ -49,7 +49,7 @@ func writeAll(ctx context.Context, files []file, overwrite bool) (written []stri
 	defer func() {
 		if err != nil {
 			for i := len(made) - 1; i >= 0; i-- {
-				_ = os.Remove(made[i]) // somebody else may be using it by now
+				_ = os.Remove(made[i]) // it stays if another program has put something into it
 			}
 			written = nil
 		}

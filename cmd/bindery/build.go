@@ -172,7 +172,7 @@ func (p *program) makeImage(c *cli.Context, in string, o build.Options, assemble
 	check, denied := p.checking.wait()
 	if denied != nil {
 		if err == nil {
-			_ = image.Close()
+			_ = image.Close() // the refusal of the registry is the error
 		}
 		return denied
 	}

@@ -353,7 +353,7 @@ func TestIndexBinaryImage(t *testing.T) {
 		{"opm's image serves", "opm", "", 2, "/bin/opm of ", false},
 		{"an image without a server gets ours", "tools", "", 1, "the embedded server was added", true},
 		{"an image may have a server that it does not start", "tools", "base", 1, "/bin/opm of ", false},
-		{"an index below is hidden and that is told", "index", "", 3, "remains in the inherited layers", false},
+		{"a hidden index below is reported", "index", "", 3, "remains in the inherited layers", false},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			for format, args := range map[string]string{"db": "/database/index.db", "fbc": "/configs"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// An exit status that is an answer is no failure: what the images stood for is recorded. If it cannot be, that is told.
+// An exit status that is an answer is no failure: what the images stood for is recorded. If it cannot be, that is an error.
 func TestLockOfAnAnswerByStatus(t *testing.T) {
 	dir := t.TempDir()
 	for name, blob := range map[string]string{"old": `{"schema":"olm.package","name":"a","defaultChannel":"x"}`, "new": `{"schema":"olm.package","name":"b","defaultChannel":"x"}`} {

@@ -207,7 +207,7 @@ func TestImageComesOutOfTheStoreAsItWentIn(t *testing.T) {
 	}
 }
 
-// Of an index the store gets the image of this machine, or of the platform that is wanted, and that is told.
+// Of an index the store gets the image of this machine, or of the platform that is wanted, and a line says which.
 func TestIndexIsTheImageOfOnePlatform(t *testing.T) {
 	r := testregistry.New(t)
 	mine, other := small, small

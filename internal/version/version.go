@@ -55,7 +55,7 @@ func (i Info) OPM() string {
 }
 
 // Program tells the running program apart from all others: what another one has found to be valid, this one need not. Programs
-// that were built from the same commit, or from none, are told apart by their files. It is empty if the file is not known.
+// that were built from the same commit, or from none, are distinguished by their files. It is empty if the file is not known.
 func Program() string {
 	path, err := os.Executable()
 	if err != nil {

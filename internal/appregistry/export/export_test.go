@@ -35,7 +35,7 @@ func options(t *testing.T, r *testregistry.Registry) export.Options {
 	return export.Options{Render: render.Options{Images: client}}
 }
 
-// A channel that was made in mode semver is not what the ClusterServiceVersions wish for, and that is told.
+// A channel that was made in mode semver is not what the ClusterServiceVersions wish for, and a warning says so.
 func TestOtherGraphsAreTold(t *testing.T) {
 	o := options(t, testregistry.Recorded(t))
 	o.Packages = []string{"rhoas-operator", "etcd"}
