@@ -195,7 +195,7 @@ func openKnown(dir string) (_ *Known, err error) {
 	if k.Blobs, err = blobcache.Open(filepath.Join(dir, "blobs"), blobcache.Options{}); err != nil {
 		return nil, err
 	}
-	k.Notes, err = blobcache.OpenNotes(blobcache.NotesDir(k.Blobs.Dir()), blobcache.Options{MaxBytes: k.Blobs.MaxBytes() / 16})
+	k.Notes, err = k.Blobs.OpenNotes(nil)
 	if err != nil {
 		return nil, errors.Join(err, k.Blobs.Close())
 	}

@@ -82,15 +82,9 @@ func (p *program) blobCache(c *cli.Context) (*blobcache.Cache, error) {
 // otherCache is what helps where the directory of the cache is refused.
 const otherCache = "set XDG_CACHE_HOME to another directory, or --no-cache"
 
-// notesShare is the part of the size of the cache of blobs that the notes beside it may have.
-const notesShare = 16
-
 // openNotes opens the notes beside a cache of blobs.
 func (p *program) openNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
-	return blobcache.OpenNotes(blobcache.NotesDir(blobs.Dir()), blobcache.Options{
-		MaxBytes: max(1, blobs.MaxBytes()/notesShare),
-		Warn:     func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) },
-	})
+	return blobs.OpenNotes(func(err error) { p.log.Debug(fmt.Sprintf("layer records are no longer written: %v", err)) })
 }
 
 // known is what earlier builds have left, as the flags say; nil if nothing is to be remembered.
@@ -270,7 +264,7 @@ func (p *program) cachePrune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := notes.Prune(c.Context, blobcache.PruneOptions{MaxBytes: o.MaxBytes / notesShare, DryRun: o.DryRun})
+	forgotten, err := notes.Prune(c.Context, blobcache.PruneOptions{MaxBytes: o.MaxBytes / blobcache.NotesShare, DryRun: o.DryRun})
 	if err != nil {
 		return err
 	}

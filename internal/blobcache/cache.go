@@ -160,7 +160,7 @@ func blobEntry(d digest.Digest) string {
 
 // Open finds a blob. A size below zero is not known. What is returned has been checked, from the first byte to the last,
 // so that a damaged entry is no more than one that is missing; where the file changes while it is read, the reader fails
-// with [fault.ErrIntegrity]. An entry with another size than announced is left to the next [BlobCache.Tee]: it may be the
+// with [fault.ErrIntegrity]. An entry with another size than announced is left to the next [Cache.Tee]: it may be the
 // announcement that is wrong.
 func (c *Cache) Open(d digest.Digest, size int64) (io.ReadCloser, bool) {
 	f, info, ok := c.find(d, size)

@@ -16,7 +16,7 @@ import (
 
 // CopyTo copies a blob of a known size to a file, which is complete, checked, on the disk and readable by everybody when it
 // appears there. It is false where the cache does not have the blob or the file cannot be written. It reads the blob once, where
-// [BlobCache.Open] has to read a large one to its end before it can vouch for the first byte.
+// [Cache.Open] has to read a large one to its end before it can vouch for the first byte.
 func (c *Cache) CopyTo(ctx context.Context, d digest.Digest, size int64, path string) bool {
 	f, info, ok := c.find(d, size)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 const maxNote = 1 << 20
 
 // Notes keeps short texts by a key in a directory, for all processes of one user: what a program has found out about
-// something whose digest is part of the key, and need not find out again. It holds back nothing: whatever is wrong with the
-// directory, a note is then not there. A note that was cut short or changed by accident is not there either; who can write
-// to the user's directory can make the notes say anything.
+// something whose digest is part of the key, and need not find out again. Whatever is wrong with the
+// directory, a note is then missing. So is a note that was cut short or changed by accident; a user who can write to the
+// directory can make the notes say anything.
 //
 // It is a [Cache] with other names: bounded, shared and swept in the same way. A nil *Notes is always empty. Methods are
 // safe for concurrent use, also by many processes.
@@ -38,6 +38,14 @@ func OpenNotes(dir string, o Options) (*Notes, error) {
 	return &Notes{c}, nil
 }
 
+// NotesShare is the part of the size of a cache of blobs that the notes beside it may have: a sixteenth.
+const NotesShare = 16
+
+// OpenNotes opens the notes beside the cache. Warn is as in [Options].
+func (c *Cache) OpenNotes(warn func(error)) (*Notes, error) {
+	return OpenNotes(NotesDir(c.Dir()), Options{MaxBytes: max(1, c.MaxBytes()/NotesShare), Warn: warn})
+}
+
 // Close gives the descriptors back. Nothing more is found or stored.
 func (n *Notes) Close() error {
 	if n == nil {
@@ -54,7 +62,7 @@ func (n *Notes) Info() (Info, error) {
 	return n.c.Info()
 }
 
-// Prune removes the notes that were not used for longest, as [BlobCache.Prune] does.
+// Prune removes the notes that were not used for longest, as [Cache.Prune] does.
 func (n *Notes) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	if n == nil {
 		return Pruned{}, nil

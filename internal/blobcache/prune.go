@@ -26,7 +26,7 @@ type Info struct {
 	Oldest, Newest time.Time
 }
 
-// Pruned is what [BlobCache.Prune] has removed.
+// Pruned is what [Cache.Prune] has removed.
 type Pruned struct {
 	Blobs int
 	Bytes int64 // on the disk
