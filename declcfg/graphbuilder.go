@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
 )
 
 // graphBuilder makes a graph and collects what is wrong with the blobs on the way.
