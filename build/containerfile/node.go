@@ -26,9 +26,9 @@ type node struct {
 	children map[string]*node
 	load     func(context.Context) (map[string]*node, error) // returns the children, called on first use
 
-	inLayer    bool // the stage's layer has it; otherwise a lower layer has
-	replacesDir   bool // it replaces a directory of lower layers
-	opaque bool // it hides the entries that lower layers have in the directory
+	inLayer     bool // the stage's layer has it; otherwise a lower layer has
+	replacesDir bool // it replaces a directory of lower layers
+	opaque      bool // it hides the entries that lower layers have in the directory
 }
 
 // content is the content of a file.
