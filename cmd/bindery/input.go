@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// catalogInput opens and validates the catalog that is to be built.
+// catalogInput opens and validates the catalog to build.
 func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.CatalogInput, error) {
 	ref := c.Args().First()
 	info, err := os.Stat(ref)
@@ -32,7 +32,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 		return build.CatalogInput{}, err
 	}
 	if !info.IsDir() {
-		// A database is validated before its first blob comes out.
+		// A database is validated before its first blob.
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
 	}
@@ -40,7 +40,7 @@ func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.Catalo
 	case err != nil:
 		return build.CatalogInput{}, err
 	case kind == render.ManifestsDirectory:
-		// All of it is checked before its first blob comes out, as with a database.
+		// Package manifests are validated before the first blob, as with a database.
 		blobs, err := render.Reference(c.Context, ref, o)
 		return build.CatalogInput{Blobs: blobs}, err
 	case kind != render.CatalogDirectory:
