@@ -38,7 +38,7 @@ func (t *target) newClient(o options, n int) (*client, error) {
 
 func (c *client) key() key { return c.keys[c.random.IntN(len(c.keys))] }
 
-// into is what an answer is received in.
+// into returns the message to receive an answer in.
 func (c *client) into(message any) any {
 	if c.decode {
 		return message
@@ -62,7 +62,7 @@ func (c *client) unary(ctx context.Context, method string, req, message any) err
 	return nil
 }
 
-// open begins a call with many answers.
+// open begins a call with a stream of answers.
 func (c *client) open(ctx context.Context, method string, req any) (grpc.ClientStream, error) {
 	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *client) getBundle(ctx context.Context) error {
 	return c.unary(ctx, api.Registry_GetBundle_FullMethodName, c.key().request(), &api.Bundle{})
 }
 
-// mixed makes one call of those that the controllers of a cluster make.
+// mixed makes one call like the controllers of a cluster.
 func (c *client) mixed(ctx context.Context) error {
 	k := c.key()
 	switch n := c.random.IntN(100); {
@@ -114,7 +114,7 @@ func (c *client) mixed(ctx context.Context) error {
 	return c.listBundles(ctx)
 }
 
-// timed makes a call and notes how long it took, or its error.
+// timed makes a call and records its duration or error.
 func (c *client) timed(ctx context.Context, do func(context.Context) error) {
 	start := time.Now()
 	err := do(ctx)
@@ -138,7 +138,7 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 			return nil, err
 		}
 		defer c.conn.Close()
-		// What a connection costs once is not part of the latencies.
+		// The cost of a new connection is not part of the latencies.
 		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg}, &api.Package{}); err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 	return r, ctx.Err()
 }
 
-// collect adds up what clients have seen.
+// collect adds up the results of clients.
 func (r *result) collect(clients []*client) {
 	var all []time.Duration
 	for _, c := range clients {
@@ -183,7 +183,7 @@ func (r *result) collect(clients []*client) {
 	r.P50, r.P99, r.P999, r.Max = at(0.5), at(0.99), at(0.999), at(1)
 }
 
-// watchFiles looks at the server's open files until it is asked for the most that it has seen.
+// watchFiles counts the server's open files until the returned function is called, which returns the maximum.
 func watchFiles(ctx context.Context, pid int) func() int {
 	ctx, cancel := context.WithCancel(ctx)
 	most, done := process(pid).files, make(chan struct{})
@@ -214,7 +214,7 @@ func mixed(ctx context.Context, t *target, o options) (*result, error) {
 	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.mixed })
 }
 
-// crowd opens many connections, of which each makes calls in its turn, and leaves them open.
+// crowd opens many connections, makes calls on each in turn, and leaves them open.
 func crowd(ctx context.Context, t *target, o options) (*result, error) {
 	clients := make([]*client, o.crowd)
 	for i := range clients {
