@@ -26,14 +26,14 @@ type database struct {
 	records []record
 }
 
-// record is where the log has an entry.
+// record is the position of an entry in the log.
 type record struct {
 	key    string
 	offset uint32
 	size   uint32 // of the value
 }
 
-// value is where the value is.
+// value returns the position of the value.
 func (r record) value() spool.Span {
 	return spool.Span{At: int64(r.offset) + recordHead + int64(len(r.key)), Len: int64(r.size)}
 }
@@ -44,11 +44,11 @@ const (
 	bucketSize = 512
 	bucketLen  = 31 // slots in a bucket
 	slotSize   = 16
-	// A table has another bucket when more of its slots than this are taken.
+	// The table gets another bucket when more than this part of its slots is used.
 	fullest = 0.7
-	// seed of the hash. The library takes a random one for a new database and reads it back from an old one.
+	// seed of the hash. The library chooses a random one for a new database and reads it from an existing one.
 	seed = 0x62696e64
-	// What the format can hold.
+	// Limits of the format.
 	maxKey     = math.MaxUint16
 	maxValue   = 512 << 20
 	maxSegment = math.MaxUint32
@@ -85,8 +85,8 @@ func (d *database) put(key, value []byte) error {
 	return nil
 }
 
-// files are the files of the database. The log can be read once: closing it closes the spool. There must be an entry, and no
-// key twice.
+// files returns the files of the database. The log can be read once: closing it closes the spool. There must be at
+// least one entry, and no key twice.
 func (d *database) files() ([]layers.Entry, error) {
 	size := d.s.Len()
 	log := layers.Entry{Name: "00000-1.psg", Size: size, Open: func() (io.ReadCloser, error) {
@@ -107,7 +107,7 @@ func (d *database) files() ([]layers.Entry, error) {
 // tableSize is the size of a hash table: buckets = 1<<level + split.
 type tableSize struct{ buckets, level, split int }
 
-// sizeFor is the size that a table has after n insertions.
+// sizeFor returns the size of a table after n insertions.
 func sizeFor(n int) tableSize {
 	buckets := 1
 	for float64(n)/float64(buckets*bucketLen) > fullest {
@@ -117,7 +117,7 @@ func sizeFor(n int) tableSize {
 	return tableSize{buckets, level, buckets - 1<<level}
 }
 
-// bucket is where entries with the hash are.
+// bucket returns the bucket of a hash.
 func (t tableSize) bucket(hash uint32) int {
 	if b := hash & (1<<t.level - 1); int(b) >= t.split {
 		return int(b)
@@ -125,14 +125,14 @@ func (t tableSize) bucket(hash uint32) int {
 	return int(hash & (1<<(t.level+1) - 1))
 }
 
-// table is the hash table of all records, in their order: the contents of both of its files.
+// table returns the hash table of all records in their order: the contents of both of its files.
 func (d *database) table() (main, overflow []byte, t tableSize) {
 	t = sizeFor(len(d.records))
 	main = append(fileHeader(), make([]byte, t.buckets*bucketSize)...)
 	overflow = fileHeader()
 	type place struct {
 		overflow bool
-		at       int // of the bucket
+		at       int // index of the bucket
 		used     int
 	}
 	last := make([]place, t.buckets)
