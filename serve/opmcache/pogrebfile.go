@@ -12,15 +12,16 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// database writes the files of a pogreb database, format version 2, which is a log of records and a hash table of them:
+// database writes the files of a pogreb database, format version 2, which consists of a log of records and a hash table
+// of them:
 //
 //	00000-1.psg      header, then records: key length (2 bytes), value length (4), key, value, CRC-32 of these (4)
 //	main.pix         header, then buckets of 31 slots (hash, segment, lengths, offset) and the offset of one more bucket
 //	overflow.pix     header, then the buckets for what does not fit into those
 //	*.pmt            header, then counts in Go's gob encoding
 //
-// All numbers are little-endian. The table grows by linear hashing, one bucket at a time, so that its size is a function of
-// the number of keys.
+// All numbers are little-endian. The table grows by linear hashing, one bucket at a time, so that its size depends only
+// on the number of keys.
 type database struct {
 	s       *spool.Spool
 	records []record
