@@ -73,13 +73,10 @@ type Result struct {
 // leave some destinations done; the results tell which. Errors do not show credentials.
 //
 // A blob is only read from the source where a registry has it neither in the repository nor, as far as the source knows
-// ([Lenders]), in another one that lends it.
+// ([BlobLocator]), in another one that it can be mounted from.
 func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o CopyOptions) (results []Result, err error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
-		defer cancel()
-	}
+	ctx, cancel := o.deadline(ctx)
+	defer cancel()
 	defer func() { err = redact.Error(err) }()
 	if err := checkDistinct(dests); err != nil {
 		return nil, err
@@ -97,12 +94,12 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	}
 
 	outputs := make([]prepared, len(dests))
-	results = make([]Result, len(dests))
-	p, err := c.newPusher(ctx, dests, results)
+	local := make([]Result, len(dests)) // those of destinations in registries are empty
+	push, err := c.preparePush(ctx, dests)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, push.close()) }()
 	defer func() {
 		for _, out := range outputs {
 			if out != nil {
@@ -114,31 +111,86 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 		if !d.local() {
 			continue
 		}
-		out, err := c.prepareLocal(ctx, d, &results[i])
+		out, err := c.prepareLocal(ctx, d, &local[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 		outputs[i] = out
 	}
-	var done []Result
-	named, err := p.push(ctx)
-	for i, d := range dests {
-		if err != nil && named[d.String()] {
-			done = append(done, results[i])
-		}
-	}
+	pushed, err := push.run(ctx)
 	if err != nil {
-		return done, err
+		for _, d := range dests {
+			if r, ok := pushed[d.String()]; ok {
+				results = append(results, r)
+			}
+		}
+		return results, err
 	}
+	var done []Result
 	for i, d := range dests {
 		if out := outputs[i]; out != nil {
 			if err := out.commit(ctx); err != nil {
 				return done, fmt.Errorf("%s: %w", d, err)
 			}
 		}
-		done = append(done, results[i])
+		if r, ok := pushed[d.String()]; ok {
+			local[i] = r
+		}
+		done = append(done, local[i])
 	}
 	return done, nil
+}
+
+// registryPush is the part of a copy that goes to registries; nil if no destination is in one.
+type registryPush struct {
+	src    types.ImageSource
+	pusher *pusher
+}
+
+func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registryPush, error) {
+	targets, err := registryTargets(dests)
+	if err != nil || len(targets) == 0 {
+		return nil, err
+	}
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPusher(ctx, src, c.policy, targets, c.o.push(), c.sys)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return &registryPush{src, p}, nil
+}
+
+func (p *registryPush) close() error {
+	if p == nil {
+		return nil
+	}
+	p.pusher.close()
+	return p.src.Close()
+}
+
+// run pushes the image. It returns the results by the text of their destinations: those whose tags are written, also with an
+// error.
+func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
+	if p == nil {
+		return nil, nil
+	}
+	pushed, err := p.pusher.push(ctx)
+	results := map[string]Result{}
+	for _, done := range pushed {
+		results[done.target.text] = pushedResult(done)
+	}
+	return results, err
+}
+
+// deadline is the context with the limit of time that is set.
+func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v: %w", o.Timeout, context.DeadlineExceeded))
 }
 
 // prepared is a local destination that has everything but its name.

@@ -6,140 +6,193 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/docker/reference"
+	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// pusher writes an image to registries.
-type pusher struct {
-	c       *copier
-	checked *PushCheck // nil, or who the remote is of
-	remote  *remote
-	src     types.ImageSource
-	image   *pushedImage
-	repos   []*pushedRepository
-	events  sync.Mutex
+// target is a name in a registry that an image is pushed to.
+type target struct {
+	// text is how errors and events name it.
+	text string
+	name reference.Named
 }
 
-// newPusher makes ready for those of the destinations that are in registries; nil if there are none. Where the names must
-// stand for something, that is looked at before anything is written anywhere.
-func (c *copier) newPusher(ctx context.Context, dests []Destination, results []Result) (_ *pusher, err error) {
-	if !slices.ContainsFunc(dests, func(d Destination) bool { return !d.local() }) {
-		return nil, nil
-	}
-	p := &pusher{c: c}
-	p.openRemote()
+// tag is the tag of a target; nil if it is named by its digest.
+func (t target) tag() reference.NamedTagged {
+	tagged, _ := t.name.(reference.NamedTagged)
+	return tagged
+}
+
+// pushOptions say how an image is pushed.
+type pushOptions struct {
+	// Client says how registries are asked. Its Stall is two minutes by default.
+	Client remoteOptions
+	// IfDigest, unless empty, is what the tags must point to until they are written: a digest, or [IfNone] for nothing.
+	IfDigest string
+	// Check, unless nil, is what [newPushCheck] found out with the same options.
+	Check *pushCheck
+	// Events receives the steps, from one goroutine at a time.
+	Events func(transfer.Event)
+}
+
+// pusher writes an image to registries.
+type pusher struct {
+	o      pushOptions
+	remote *remote
+	src    types.ImageSource
+	image  *pushedImage
+	repos  []*pushedRepository
+	events sync.Mutex
+}
+
+// newPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is set, it
+// compares the tags before anything is written. sys is the configuration of the machine.
+func newPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []target, o pushOptions, sys *types.SystemContext) (_ *pusher, err error) {
+	p := &pusher{o: o, src: src}
+	p.openRemote(sys)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.close())
+			p.close()
 		}
 	}()
-	if p.src, err = c.src.NewImageSource(ctx, c.sys); err != nil {
+	if p.image, err = readPushed(ctx, src, policy); err != nil {
 		return nil, err
 	}
-	if p.image, err = c.readPushed(ctx, p.src); err != nil {
-		return nil, err
+	for _, t := range targets {
+		if err := p.add(t); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.text, registryError{err})
+		}
 	}
-	for i, d := range dests {
-		if d.local() {
-			continue
-		}
-		if err := p.add(d, &results[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", d, registryError{err})
-		}
+	if o.IfDigest == "" {
+		return p, nil
 	}
 	for _, r := range p.repos {
-		for _, d := range r.dests {
-			if c.o.IfDigest == "" {
-				continue
-			}
-			if _, err := r.expect(ctx, d); err != nil {
-				return nil, r.failed(ctx, d, err)
+		for _, t := range r.targets {
+			if _, err := r.expect(ctx, t); err != nil {
+				return nil, r.failed(ctx, t, err)
 			}
 		}
 	}
 	return p, nil
 }
 
-// add adds a destination, which shares its blobs with the others in its repository.
-func (p *pusher) add(d Destination, result *Result) error {
-	ref, err := d.reference("")
-	if err != nil {
-		return err
+// openRemote takes over the client of the check, or makes one.
+func (p *pusher) openRemote(sys *types.SystemContext) {
+	if p.o.Check != nil {
+		p.remote = p.o.Check.remote
+		return
 	}
-	named := ref.DockerReference()
+	if p.o.Client.Stall <= 0 {
+		p.o.Client.Stall = 2 * time.Minute
+	}
+	p.remote = newRemote(p.o.Client, sys, p.event)
+}
+
+// add adds a target. Targets in one repository share their blobs.
+func (p *pusher) add(t target) error {
 	top := p.image.top()
-	if canonical, ok := named.(reference.Canonical); ok && canonical.Digest() != top.digest {
+	if canonical, ok := t.name.(reference.Canonical); ok && canonical.Digest() != top.digest {
 		return fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, top.digest)
 	}
-	*result = Result{Destination: d.String(), Reference: named.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}
-	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == named.Name() })
+	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == t.name.Name() })
 	if at < 0 {
-		repo := p.checked.repository(named.Name())
+		repo := p.o.Check.repository(t.name.Name())
 		if repo == nil {
-			if repo, err = p.remote.pushTo(named); err != nil {
+			var err error
+			if repo, err = p.remote.pushTo(t.name); err != nil {
 				return err
 			}
 		}
-		lenders, _ := p.src.(Lenders)
-		r := &pushedRepository{p: p, repo: repo, lend: &lending{repo: repo, from: lenders}, transfers: map[digest.Digest]Transfer{}}
+		known, _ := p.src.(BlobLocator)
+		r := &pushedRepository{p: p, repo: repo, mounts: &mounter{repo: repo, known: known}, blobs: map[digest.Digest]pushedBlob{}}
 		for _, earlier := range p.repos {
-			r.lend.others = append(r.lend.others, earlier.repo.name.Name())
+			r.mounts.others = append(r.mounts.others, earlier.repo.name.Name())
 		}
 		at, p.repos = len(p.repos), append(p.repos, r)
 	}
-	r := p.repos[at]
-	r.dests, r.results = append(r.dests, d), append(r.results, result)
+	p.repos[at].targets = append(p.repos[at].targets, t)
 	return nil
 }
 
-func (p *pusher) close() error {
-	if p == nil {
-		return nil
-	}
-	if p.checked == nil {
+// close ends idle connections, unless they are those of the check. It may be called on nil.
+func (p *pusher) close() {
+	if p != nil && p.o.Check == nil {
 		p.remote.close()
 	}
-	if p.src == nil {
-		return nil
-	}
-	return p.src.Close()
 }
 
-// event tells of something, from any goroutine.
+// event passes an event on, from any goroutine.
 func (p *pusher) event(e transfer.Event) {
+	if p.o.Events == nil {
+		return
+	}
 	p.events.Lock()
 	defer p.events.Unlock()
-	p.c.event(e)
+	p.o.Events(e)
 }
 
-// push brings the image to all repositories and, when all have it, gives it its names. It returns the destinations that
-// have theirs.
-func (p *pusher) push(ctx context.Context) (done map[string]bool, err error) {
-	done = map[string]bool{}
-	if p == nil {
-		return done, nil
-	}
+// push brings the image to all repositories and, when all have it, writes the tags. It returns what was done at each target
+// whose tag is written, also with an error.
+func (p *pusher) push(ctx context.Context) (done []pushResult, err error) {
 	for _, r := range p.repos {
 		err := r.fill(ctx)
 		if err == nil {
 			err = r.confirm(ctx)
 		}
 		if err != nil {
-			return done, r.failed(ctx, r.dests[0], err)
+			return nil, r.failed(ctx, r.targets[0], err)
 		}
 	}
 	for _, r := range p.repos {
-		err := r.tagAll(ctx, done)
-		r.account()
+		tagged, err := r.tagAll(ctx)
+		for i := range tagged {
+			done = append(done, r.result(i))
+		}
 		if err != nil {
 			return done, err
 		}
 	}
 	return done, nil
+}
+
+// pushResult is what was done at one target.
+type pushResult struct {
+	target target
+	// reference names the image by its digest.
+	reference string
+	digest    digest.Digest
+	mediaType string
+	// blobs are all blobs of the image. The first target of a repository brings them there, the others find them.
+	blobs []pushedBlob
+	// manifests is how many were sent, and manifestBytes their bytes together.
+	manifests     int
+	manifestBytes int64
+}
+
+// pushedBlob is what became of a blob.
+type pushedBlob struct {
+	digest digest.Digest
+	size   int64
+	how    How
+	// from is the repository that it was mounted from, "HOST/REPOSITORY".
+	from string
+}
+
+// failed gives an error its class and says where it happened.
+func (r *pushedRepository) failed(ctx context.Context, t target, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(cause, err)
+	}
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		err = registryError{err}
+	}
+	return fmt.Errorf("%s: %w", t.text, err)
 }

@@ -173,7 +173,7 @@ func TestIndexesInIndexesArePushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := (&copier{policy: policy}).readPushed(t.Context(), all)
+	got, err := readPushed(t.Context(), all, policy)
 	if err != nil || len(got.manifests) != 1+3+18 || len(got.blobs) != 18*91 {
 		t.Errorf("%d manifests, %d blobs, %v", len(got.manifests), len(got.blobs), err)
 	}

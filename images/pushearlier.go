@@ -23,8 +23,8 @@ func (r *pushedRepository) earlier(ctx context.Context) map[digest.Digest]int64 
 	}
 	// No more requests than questions that are saved at best.
 	left := len(r.p.image.manifests)
-	for _, d := range r.dests {
-		if tag, err := tagOf(d); err == nil && tag != nil {
+	for _, t := range r.targets {
+		if tag := t.tag(); tag != nil {
 			r.addEarlier(ctx, tag.Tag(), found, &left)
 		}
 	}

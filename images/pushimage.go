@@ -9,6 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/image"
 	"go.podman.io/image/v5/manifest"
+	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -36,23 +37,23 @@ type pushedManifest struct {
 func (i *pushedImage) top() pushedManifest { return i.manifests[len(i.manifests)-1] }
 
 // readPushed reads the manifests of an image, which the policy must accept.
-func (c *copier) readPushed(ctx context.Context, src types.ImageSource) (*pushedImage, error) {
-	r := &pushedReader{c: c, src: src, image: &pushedImage{}, seen: map[digest.Digest]bool{}}
+func readPushed(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext) (*pushedImage, error) {
+	r := &pushedReader{policy: policy, src: src, image: &pushedImage{}, seen: map[digest.Digest]bool{}}
 	return r.image, r.read(ctx, nil, 0)
 }
 
 type pushedReader struct {
-	c     *copier
-	src   types.ImageSource
-	image *pushedImage
-	seen  map[digest.Digest]bool
+	policy *signature.PolicyContext
+	src    types.ImageSource
+	image  *pushedImage
+	seen   map[digest.Digest]bool
 	// entries are those of all indexes together.
 	entries int
 }
 
 // read adds one manifest and what it refers to.
 func (r *pushedReader) read(ctx context.Context, instance *digest.Digest, depth int) error {
-	if _, err := r.c.policy.IsRunningImageAllowed(ctx, image.UnparsedInstance(r.src, instance)); err != nil {
+	if _, err := r.policy.IsRunningImageAllowed(ctx, image.UnparsedInstance(r.src, instance)); err != nil {
 		return fmt.Errorf("source image rejected: %w", err)
 	}
 	text, kind, err := r.src.GetManifest(ctx, instance)

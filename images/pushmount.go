@@ -14,78 +14,78 @@ import (
 )
 
 const (
-	// maxLenders is how many repositories are asked for one blob: each question that is answered with no has begun an upload.
-	maxLenders = 2
-	// maxRefusals is how often a repository may refuse before it is asked no more, unless it has lent something.
+	// maxSources is how many repositories are asked for one blob: each question that is answered with no has begun an upload.
+	maxSources = 2
+	// maxRefusals is how often a repository may refuse before it is asked no more, unless a blob was mounted from it.
 	maxRefusals = 3
 )
 
-// lending are the repositories of one registry that may lend blobs to one of its repositories. It is safe for concurrent
+// mounter asks the repositories of one registry that may have blobs for another repository there. It is safe for concurrent
 // use.
-type lending struct {
+type mounter struct {
 	repo *repository
-	// from is who might have a blob, beside others.
-	from   Lenders
+	// known says which repositories have a blob, and others may have any.
+	known  BlobLocator
 	others []string
 
 	mu      sync.Mutex
-	lenders map[string]*lender
+	sources map[string]*mountSource
 }
 
-// lender is one repository that may lend.
-type lender struct {
-	repo          *repository // the borrower, with the right to read the lender
-	lent, refused int
+// mountSource is a repository that may have blobs.
+type mountSource struct {
+	repo             *repository // the one that is pushed to, with the right to read the source
+	mounted, refused int
 }
 
 // candidates are the repositories to ask for a blob: in the same registry, and not known to be of no use.
-func (l *lending) candidates(d digest.Digest) (paths []string) {
-	names := slices.Clone(l.others)
-	if l.from != nil {
-		names = append(l.from.Lenders(d), names...)
+func (m *mounter) candidates(d digest.Digest) (paths []string) {
+	names := slices.Clone(m.others)
+	if m.known != nil {
+		names = append(m.known.BlobRepositories(d), names...)
 	}
 	for _, name := range names {
 		named, err := reference.ParseNormalizedNamed(name)
-		if err != nil || !reference.IsNameOnly(named) || reference.Domain(named) != reference.Domain(l.repo.name) {
+		if err != nil || !reference.IsNameOnly(named) || reference.Domain(named) != reference.Domain(m.repo.name) {
 			continue
 		}
 		path := reference.Path(named)
-		if path == l.repo.path || slices.Contains(paths, path) || !l.useful(path) {
+		if path == m.repo.path || slices.Contains(paths, path) || !m.useful(path) {
 			continue
 		}
-		if paths = append(paths, path); len(paths) == maxLenders {
+		if paths = append(paths, path); len(paths) == maxSources {
 			break
 		}
 	}
 	return paths
 }
 
-func (l *lending) useful(path string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known := l.lenders[path]
-	return known == nil || known.lent > 0 || known.refused < maxRefusals
+func (m *mounter) useful(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.sources[path]
+	return known == nil || known.mounted > 0 || known.refused < maxRefusals
 }
 
-// lender finds the lender of that path.
-func (l *lending) lender(path string) *lender {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lenders == nil {
-		l.lenders = map[string]*lender{}
+// source is the repository of that path.
+func (m *mounter) source(path string) *mountSource {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sources == nil {
+		m.sources = map[string]*mountSource{}
 	}
-	if l.lenders[path] == nil {
-		l.lenders[path] = &lender{repo: l.repo.borrowing(path)}
+	if m.sources[path] == nil {
+		m.sources[path] = &mountSource{repo: m.repo.readingFrom(path)}
 	}
-	return l.lenders[path]
+	return m.sources[path]
 }
 
-// note remembers what a lender has answered.
-func (l *lending) note(of *lender, lent bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lent {
-		of.lent++
+// note remembers what a source has answered.
+func (m *mounter) note(of *mountSource, mounted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if mounted {
+		of.mounted++
 	} else {
 		of.refused++
 	}
@@ -93,24 +93,24 @@ func (l *lending) note(of *lender, lent bool) {
 
 // mount asks the registry to take a blob from another of its repositories, and returns which one that was. Where none can
 // lend it the upload may have begun. Nothing that goes wrong here is an error: the blob can be sent.
-func (l *lending) mount(ctx context.Context, u *blobUpload) (from string, mounted bool) {
-	for _, path := range l.candidates(u.blob.Digest) {
+func (m *mounter) mount(ctx context.Context, u *blobUpload) (from string, mounted bool) {
+	for _, path := range m.candidates(u.blob.Digest) {
 		if ctx.Err() != nil {
 			return "", false
 		}
-		by := l.lender(path)
+		by := m.source(path)
 		query := url.Values{"mount": {u.blob.Digest.String()}, "from": {path}}.Encode()
 		q := request{method: http.MethodPost, success: []int{http.StatusCreated, http.StatusAccepted}, header: idempotent, slow: true}
 		resp, err := by.repo.try(ctx, q, "/blobs/uploads/", query)
-		lent := err == nil && resp.StatusCode == http.StatusCreated
-		if lent {
-			said := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
-			lent = verify.Digest(said) != nil || said == u.blob.Digest // or something else was
+		mounted := err == nil && resp.StatusCode == http.StatusCreated
+		if mounted {
+			stored := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+			mounted = verify.Digest(stored) != nil || stored == u.blob.Digest // not another blob
 		}
-		l.note(by, lent)
+		m.note(by, mounted)
 		switch {
-		case lent:
-			return reference.Domain(l.repo.name) + "/" + path, true
+		case mounted:
+			return reference.Domain(m.repo.name) + "/" + path, true
 		case err == nil && u.next(resp) != nil:
 			u.at = nil
 		}

@@ -23,7 +23,7 @@ type lent struct {
 func (l lent) NewImageSource(context.Context, *types.SystemContext) (types.ImageSource, error) {
 	return l, nil
 }
-func (l lent) Lenders(digest.Digest) []string { return l.by }
+func (l lent) BlobRepositories(digest.Digest) []string { return l.by }
 
 func TestBlobsAreMounted(t *testing.T) {
 	type want struct{ pushed, mounted, asked int }

@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,47 +23,33 @@ const parallelBlobs = 5
 
 // pushedRepository is a repository that the image goes to, under one or several names.
 type pushedRepository struct {
-	p    *pusher
-	repo *repository
-	lend *lending
-	// dests are its destinations, and results what is told of them.
-	dests   []Destination
-	results []*Result
+	p       *pusher
+	repo    *repository
+	mounts  *mounter
+	targets []target
 
-	mu        sync.Mutex
-	transfers map[digest.Digest]Transfer
-	manifests Amount
+	mu            sync.Mutex
+	blobs         map[digest.Digest]pushedBlob
+	manifests     int
+	manifestBytes int64
 }
 
-// tagAll gives the image its names in the repository, and notes those that it has.
-func (r *pushedRepository) tagAll(ctx context.Context, done map[string]bool) error {
-	for _, d := range r.dests {
-		if err := r.tag(ctx, d); err != nil {
-			return r.failed(ctx, d, err)
+// tagAll writes the tags of the repository's targets, and returns how many are written.
+func (r *pushedRepository) tagAll(ctx context.Context) (int, error) {
+	for i, t := range r.targets {
+		if err := r.tag(ctx, t); err != nil {
+			return i, r.failed(ctx, t, err)
 		}
-		done[d.String()] = true
 	}
-	return nil
-}
-
-// failed gives an error its class and says where it happened.
-func (r *pushedRepository) failed(ctx context.Context, d Destination, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		err = errors.Join(cause, err)
-	}
-	var conflict *ConflictError
-	if !errors.As(err, &conflict) {
-		err = registryError{err}
-	}
-	return fmt.Errorf("%s: %w", d, err)
+	return len(r.targets), nil
 }
 
 // retry is [retry] with the options of the copy. Its attempts are told of.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
-		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.dests[0].String(), Blob: blob, Attempt: attempt, Err: redact.Error(err)})
+		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].text, Blob: blob, Attempt: attempt, Err: redact.Error(err)})
 	}
-	return retry(ctx, r.p.c.o.Retries, r.p.remote.backoff(), again, try)
+	return retry(ctx, r.p.o.Client.Retries, r.p.remote.backoff(), again, try)
 }
 
 // fill brings blobs and manifests there. A blob that disappears before its manifest is there is sent once more.
@@ -73,8 +58,8 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
-	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.dests[0].String(), Attempt: 1, Err: redact.Error(err)})
-	r.lend = &lending{repo: r.repo} // what was lent may be what is not there
+	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].text, Attempt: 1, Err: redact.Error(err)})
+	r.mounts = &mounter{repo: r.repo} // a blob that was mounted may be the one that disappeared
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
 }
@@ -130,7 +115,7 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 	}
 	for _, b := range r.p.image.blobs {
 		if !missing[b.Digest] {
-			r.note(b, Transfer{How: Reused})
+			r.note(b, pushedBlob{how: Reused})
 			continue
 		}
 		g.Go(func() error {
@@ -144,15 +129,15 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 }
 
 // note remembers what became of a blob, and tells of it. What was sent once counts as sent.
-func (r *pushedRepository) note(b v1.Descriptor, t Transfer) {
-	t.Digest, t.Size = b.Digest, b.Size
+func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
+	t.digest, t.size = b.Digest, b.Size
 	r.mu.Lock()
-	if old, known := r.transfers[b.Digest]; !known || t.How == Pushed || old.How == Reused {
-		r.transfers[b.Digest] = t
+	if old, known := r.blobs[b.Digest]; !known || t.how == Pushed || old.how == Reused {
+		r.blobs[b.Digest] = t
 	}
 	r.mu.Unlock()
-	kind := map[How]transfer.EventKind{Pushed: transfer.EventBlobDone, Mounted: transfer.EventBlobMounted, Reused: transfer.EventBlobReused}[t.How]
-	r.p.event(transfer.Event{Kind: kind, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size, Done: b.Size})
+	kind := map[How]transfer.EventKind{Pushed: transfer.EventBlobDone, Mounted: transfer.EventBlobMounted, Reused: transfer.EventBlobReused}[t.how]
+	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
 // blob brings one blob there: it is there already, another repository lends it, or it is sent.
@@ -166,20 +151,20 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
 	if there {
-		r.note(b, Transfer{How: Reused})
+		r.note(b, pushedBlob{how: Reused})
 		return nil
 	}
-	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.dests[0].String(), Blob: b.Digest, Size: b.Size}
+	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size}
 	u := &blobUpload{repo: r.repo, src: r.p.src, blob: b}
-	if from, lent := r.lend.mount(ctx, u); lent {
-		r.note(b, Transfer{How: Mounted, From: from})
+	if from, mounted := r.mounts.mount(ctx, u); mounted {
+		r.note(b, pushedBlob{how: Mounted, from: from})
 		return nil
 	}
 	r.p.event(event)
 	event.Kind = transfer.EventBlobProgress
 	told := time.Now()
 	if u.at == nil && b.Size <= wholeBlob {
-		u.at, u.foreign = r.p.checked.take(r.repo)
+		u.at, u.foreign = r.p.o.Check.take(r.repo)
 	}
 	u.moved = func(n int64) {
 		if now := time.Now(); now.Sub(told) >= progressInterval {
@@ -191,7 +176,7 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		before := u.offset
 		err := r.retry(ctx, b.Digest, func() error { return u.attempt(ctx) })
 		if err == nil {
-			r.note(b, Transfer{How: Pushed})
+			r.note(b, pushedBlob{how: Pushed})
 			return nil
 		}
 		// Whoever moves on may try again, as when reading.
@@ -209,7 +194,7 @@ const progressInterval = 200 * time.Millisecond
 func (r *pushedRepository) confirm(ctx context.Context) error {
 	top := r.p.image.top()
 	var text []byte
-	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.c.o.Retries, func(resp *http.Response) (err error) {
+	_, err := r.repo.get(ctx, "/manifests/"+top.digest.String(), request{accept: manifestTypes}, r.p.o.Client.Retries, func(resp *http.Response) (err error) {
 		text, err = io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		return err
 	})
@@ -225,20 +210,19 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 	return nil
 }
 
-// account fills the results: the first destination of the repository has brought everything there, and the others found it.
-func (r *pushedRepository) account() {
-	for i, result := range r.results {
-		blobs := make([]Transfer, 0, len(r.p.image.blobs))
-		for _, b := range r.p.image.blobs {
-			t := r.transfers[b.Digest]
-			if i > 0 {
-				t.How, t.From = Reused, ""
-			}
-			blobs = append(blobs, t)
-		}
-		if i == 0 {
-			result.Traffic = &Traffic{Manifests: r.manifests}
-		}
-		result.account(blobs)
+// result is what was done at a target. The first target of the repository brings everything there, and the others find it.
+func (r *pushedRepository) result(i int) pushResult {
+	top := r.p.image.top()
+	result := pushResult{target: r.targets[i], reference: r.repo.name.Name() + "@" + top.digest.String(), digest: top.digest, mediaType: top.kind}
+	if i == 0 {
+		result.manifests, result.manifestBytes = r.manifests, r.manifestBytes
 	}
+	for _, b := range r.p.image.blobs {
+		t := r.blobs[b.Digest]
+		if i > 0 {
+			t.how, t.from = Reused, ""
+		}
+		result.blobs = append(result.blobs, t)
+	}
+	return result
 }

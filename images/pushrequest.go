@@ -35,8 +35,8 @@ func (r *remote) pushTo(named reference.Named) (*repository, error) {
 	return p, nil
 }
 
-// borrowing is the same repository with the right to read another one, for mounts.
-func (p *repository) borrowing(from string) *repository {
+// readingFrom is the same repository with the right to read another one, for mounts.
+func (p *repository) readingFrom(from string) *repository {
 	return &repository{host: p.host, path: p.path, name: p.name, scopes: append(slices.Clone(p.scopes), "repository:"+from+":pull")}
 }
 

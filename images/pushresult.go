@@ -50,23 +50,25 @@ func (t *Traffic) Add(o Traffic) {
 	}
 }
 
-// account fills the result with what became of the blobs.
-func (r *Result) account(blobs []Transfer) {
-	if r.Traffic == nil {
-		r.Traffic = &Traffic{}
+// pushedResult is the result of a push to one destination.
+func pushedResult(p pushResult) Result {
+	r := Result{
+		Destination: p.target.text, Reference: p.reference, Digest: p.digest, MediaType: p.mediaType,
+		Traffic: &Traffic{Manifests: Amount{p.manifests, p.manifestBytes}}, Blobs: make([]Transfer, 0, len(p.blobs)),
 	}
-	r.Blobs = blobs
-	for _, b := range blobs {
-		switch b.How {
+	for _, b := range p.blobs {
+		r.Blobs = append(r.Blobs, Transfer{Digest: b.digest, Size: b.size, How: b.how, From: b.from})
+		switch b.how {
 		case Pushed:
-			r.Written = append(r.Written, b.Digest)
-			r.Traffic.Pushed.add(b.Size)
+			r.Written = append(r.Written, b.digest)
+			r.Traffic.Pushed.add(b.size)
 		case Mounted:
-			r.Mounted = append(r.Mounted, b.Digest)
-			r.Traffic.Mounted.add(b.Size)
+			r.Mounted = append(r.Mounted, b.digest)
+			r.Traffic.Mounted.add(b.size)
 		case Reused:
-			r.Reused = append(r.Reused, b.Digest)
-			r.Traffic.Reused.add(b.Size)
+			r.Reused = append(r.Reused, b.digest)
+			r.Traffic.Reused.add(b.size)
 		}
 	}
+	return r
 }

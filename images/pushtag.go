@@ -39,42 +39,24 @@ func (e *ConflictError) Error() string {
 // ErrorClass is that of a conflict.
 func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
-// CheckIfDigest checks the text of [CopyOptions.IfDigest].
-func CheckIfDigest(text string) error {
-	if text == "" || text == IfNone {
-		return nil
-	}
-	return verify.Digest(digest.Digest(text))
-}
-
-// tagOf is the tag of a destination; empty if it is named by its digest.
-func tagOf(d Destination) (reference.NamedTagged, error) {
-	ref, err := d.reference("")
-	if err != nil {
-		return nil, err
-	}
-	tagged, _ := ref.DockerReference().(reference.NamedTagged)
-	return tagged, nil
-}
-
 // expect compares what a destination's tag stands for, which it returns, with what it should. An image that is there
 // already, from an earlier attempt say, is no conflict.
-func (r *pushedRepository) expect(ctx context.Context, d Destination) (got digest.Digest, err error) {
-	tag, err := tagOf(d)
-	if err != nil || tag == nil {
-		return "", err
+func (r *pushedRepository) expect(ctx context.Context, t target) (got digest.Digest, err error) {
+	tag := t.tag()
+	if tag == nil {
+		return "", nil
 	}
 	if got, err = r.current(ctx, tag.Tag()); err != nil {
 		return "", fmt.Errorf("what %s stands for: %w", tag, err)
 	}
-	if want := r.p.c.o.IfDigest; want == "" || want == string(got) || want == IfNone && got == "" || got == r.p.image.top().digest {
+	if want := r.p.o.IfDigest; want == "" || want == string(got) || want == IfNone && got == "" || got == r.p.image.top().digest {
 		return got, nil
 	}
 	return got, r.conflict(tag, got)
 }
 
 func (r *pushedRepository) conflict(tag reference.NamedTagged, got digest.Digest) *ConflictError {
-	want := digest.Digest(r.p.c.o.IfDigest)
+	want := digest.Digest(r.p.o.IfDigest)
 	if want == IfNone {
 		want = ""
 	}
@@ -100,7 +82,7 @@ func (r *pushedRepository) current(ctx context.Context, name string) (d digest.D
 		return d, err
 	}
 	// The header need not be there.
-	_, err = r.repo.get(ctx, path, accept, r.p.c.o.Retries, func(resp *http.Response) error {
+	_, err = r.repo.get(ctx, path, accept, r.p.o.Client.Retries, func(resp *http.Response) error {
 		text, err := io.ReadAll(io.LimitReader(resp.Body, limit.MaxManifest+1))
 		d = digest.FromBytes(text)
 		return err
@@ -123,27 +105,27 @@ func (r *pushedRepository) hasManifest(ctx context.Context, m pushedManifest) (t
 }
 
 // tag gives the image the name of a destination, unless it has it.
-func (r *pushedRepository) tag(ctx context.Context, d Destination) error {
-	tag, err := tagOf(d)
-	if err != nil || tag == nil {
-		return err
+func (r *pushedRepository) tag(ctx context.Context, t target) error {
+	tag := t.tag()
+	if tag == nil {
+		return nil
 	}
 	top := r.p.image.top()
 	var only http.Header
-	switch want := r.p.c.o.IfDigest; want {
+	switch want := r.p.o.IfDigest; want {
 	case "":
 	case IfNone:
 		only = http.Header{"If-None-Match": {"*"}}
 	default:
 		only = http.Header{"If-Match": {`"` + want + `"`}}
 	}
-	if only != nil || r.manifests.Count == 0 {
+	if only != nil || r.manifests == 0 {
 		// Registries cannot compare and set in one step. As little time as possible passes between the two.
-		if got, err := r.expect(ctx, d); err != nil || got == top.digest {
+		if got, err := r.expect(ctx, t); err != nil || got == top.digest {
 			return err
 		}
 	}
-	err = r.putManifest(ctx, top, tag.Tag(), only)
+	err := r.putManifest(ctx, top, tag.Tag(), only)
 	if hasStatus(err, http.StatusPreconditionFailed) {
 		got, found := r.current(ctx, tag.Tag())
 		switch {
@@ -171,7 +153,8 @@ func (r *pushedRepository) putManifest(ctx context.Context, m pushedManifest, na
 		if said := digest.Digest(resp.Header.Get("Docker-Content-Digest")); verify.Digest(said) == nil && said != m.digest {
 			return fmt.Errorf("%w: the registry has stored %s in place of %s", fault.ErrIntegrity, said, m.digest)
 		}
-		r.manifests.add(int64(len(m.text)))
+		r.manifests++
+		r.manifestBytes += int64(len(m.text))
 		return nil
 	})
 	if err != nil {
