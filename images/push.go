@@ -52,6 +52,11 @@ type pusher struct {
 	events sync.Mutex
 }
 
+// blobLocator is [images.BlobLocator].
+type blobLocator interface {
+	BlobRepositories(d digest.Digest) []string
+}
+
 // newPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is set, it
 // compares the tags before anything is written. sys is the configuration of the machine.
 func newPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []target, o pushOptions, sys *types.SystemContext) (_ *pusher, err error) {
@@ -110,7 +115,7 @@ func (p *pusher) add(t target) error {
 				return err
 			}
 		}
-		known, _ := p.src.(BlobLocator)
+		known, _ := p.src.(blobLocator)
 		r := &pushedRepository{p: p, repo: repo, mounts: &mounter{repo: repo, known: known}, blobs: map[digest.Digest]pushedBlob{}}
 		for _, earlier := range p.repos {
 			r.mounts.others = append(r.mounts.others, earlier.repo.name.Name())
@@ -180,10 +185,19 @@ type pushResult struct {
 type pushedBlob struct {
 	digest digest.Digest
 	size   int64
-	how    How
+	how    how
 	// from is the repository that it was mounted from, "HOST/REPOSITORY".
 	from string
 }
+
+// how is the way a blob got to where it is.
+type how string
+
+const (
+	pushed  how = "pushed"
+	mounted how = "mounted"
+	reused  how = "reused"
+)
 
 // failed gives an error its class and says where it happened.
 func (r *pushedRepository) failed(ctx context.Context, t target, err error) error {

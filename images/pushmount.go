@@ -25,7 +25,7 @@ const (
 type mounter struct {
 	repo *repository
 	// known says which repositories have a blob, and others may have any.
-	known  BlobLocator
+	known  blobLocator
 	others []string
 
 	mu      sync.Mutex

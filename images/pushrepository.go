@@ -115,7 +115,7 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 	}
 	for _, b := range r.p.image.blobs {
 		if !missing[b.Digest] {
-			r.note(b, pushedBlob{how: Reused})
+			r.note(b, pushedBlob{how: reused})
 			continue
 		}
 		g.Go(func() error {
@@ -132,11 +132,11 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
 	t.digest, t.size = b.Digest, b.Size
 	r.mu.Lock()
-	if old, known := r.blobs[b.Digest]; !known || t.how == Pushed || old.how == Reused {
+	if old, known := r.blobs[b.Digest]; !known || t.how == pushed || old.how == reused {
 		r.blobs[b.Digest] = t
 	}
 	r.mu.Unlock()
-	kind := map[How]transfer.EventKind{Pushed: transfer.EventBlobDone, Mounted: transfer.EventBlobMounted, Reused: transfer.EventBlobReused}[t.how]
+	kind := map[how]transfer.EventKind{pushed: transfer.EventBlobDone, mounted: transfer.EventBlobMounted, reused: transfer.EventBlobReused}[t.how]
 	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
@@ -151,13 +151,13 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
 	if there {
-		r.note(b, pushedBlob{how: Reused})
+		r.note(b, pushedBlob{how: reused})
 		return nil
 	}
 	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size}
 	u := &blobUpload{repo: r.repo, src: r.p.src, blob: b}
-	if from, mounted := r.mounts.mount(ctx, u); mounted {
-		r.note(b, pushedBlob{how: Mounted, from: from})
+	if from, ok := r.mounts.mount(ctx, u); ok {
+		r.note(b, pushedBlob{how: mounted, from: from})
 		return nil
 	}
 	r.p.event(event)
@@ -176,7 +176,7 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		before := u.offset
 		err := r.retry(ctx, b.Digest, func() error { return u.attempt(ctx) })
 		if err == nil {
-			r.note(b, pushedBlob{how: Pushed})
+			r.note(b, pushedBlob{how: pushed})
 			return nil
 		}
 		// Whoever moves on may try again, as when reading.
@@ -220,7 +220,7 @@ func (r *pushedRepository) result(i int) pushResult {
 	for _, b := range r.p.image.blobs {
 		t := r.blobs[b.Digest]
 		if i > 0 {
-			t.how, t.from = Reused, ""
+			t.how, t.from = reused, ""
 		}
 		result.blobs = append(result.blobs, t)
 	}

@@ -57,8 +57,8 @@ func pushedResult(p pushResult) Result {
 		Traffic: &Traffic{Manifests: Amount{p.manifests, p.manifestBytes}}, Blobs: make([]Transfer, 0, len(p.blobs)),
 	}
 	for _, b := range p.blobs {
-		r.Blobs = append(r.Blobs, Transfer{Digest: b.digest, Size: b.size, How: b.how, From: b.from})
-		switch b.how {
+		r.Blobs = append(r.Blobs, Transfer{Digest: b.digest, Size: b.size, How: How(b.how), From: b.from})
+		switch How(b.how) {
 		case Pushed:
 			r.Written = append(r.Written, b.digest)
 			r.Traffic.Pushed.add(b.size)
