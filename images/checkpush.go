@@ -8,8 +8,12 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
+
+// IfNone is the value of [CopyOptions.IfDigest] for tags that must not exist.
+const IfNone = registry.IfNone
 
 // CheckPush checks, before an image is made, that the repositories of those destinations that are in registries can be
 // written to: it begins an upload in each. Errors are those that [Copy] would return, of the class [ErrRegistry], or a
@@ -40,14 +44,14 @@ func CheckPush(ctx context.Context, dests []Destination, o CopyOptions) (_ *Push
 	if err != nil {
 		return nil, err
 	}
-	check.check, err = newPushCheck(ctx, targets, o.push(), sys)
+	check.check, err = registry.NewCheck(ctx, targets, o.push(), sys)
 	return check, err
 }
 
 // PushCheck is the result of [CheckPush]. It is safe for concurrent use; nil stands for a check of nothing.
 type PushCheck struct {
 	work  *Workspace
-	check *pushCheck
+	check *registry.Check
 }
 
 // Conflicts returns the tags that point to another image than [CopyOptions.IfDigest] says. The copy fails for them, unless
@@ -56,7 +60,7 @@ func (k *PushCheck) Conflicts() []*ConflictError {
 	if k == nil {
 		return nil
 	}
-	return k.check.conflicts
+	return k.check.Conflicts
 }
 
 // Close cancels the uploads that were not used, and ends idle connections.
@@ -64,7 +68,7 @@ func (k *PushCheck) Close(ctx context.Context) error {
 	if k == nil {
 		return nil
 	}
-	k.check.close(ctx)
+	k.check.Close(ctx)
 	return k.work.Close()
 }
 
@@ -77,24 +81,24 @@ func CheckIfDigest(text string) error {
 }
 
 // registryTargets are the destinations that are in registries.
-func registryTargets(dests []Destination) (targets []target, err error) {
+func registryTargets(dests []Destination) (targets []registry.Target, err error) {
 	for _, d := range dests {
 		if d.local() {
 			continue
 		}
 		ref, err := d.reference("")
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d, registryError{err})
+			return nil, fmt.Errorf("%s: %w", d, registry.Wrap(err))
 		}
-		targets = append(targets, target{d.String(), ref.DockerReference()})
+		targets = append(targets, registry.Target{Text: d.String(), Name: ref.DockerReference()})
 	}
 	return targets, nil
 }
 
 // push are the options of the part of a copy that goes to registries.
-func (o CopyOptions) push() pushOptions {
-	p := pushOptions{
-		Client:   remoteOptions{Registry: o.Registry, Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall},
+func (o CopyOptions) push() registry.PushOptions {
+	p := registry.PushOptions{
+		Client:   registry.Options{Config: registry.Config(o.Registry), Retries: o.Retries, Backoff: o.Backoff, Stall: o.Stall},
 		IfDigest: o.IfDigest, Events: o.Events,
 	}
 	if o.Checked != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -62,7 +63,7 @@ type Client struct {
 	sys       *types.SystemContext // nil until the first image is opened
 	scratch   *stage
 	policy    *signature.PolicyContext // nil accepts everything
-	remote    *remote
+	remote    *registry.Client
 
 	policyLock sync.Mutex
 	eventLock  sync.Mutex
@@ -105,8 +106,8 @@ func (c *Client) start(ctx context.Context) (err error) {
 		return errors.Join(err, scratch.close())
 	}
 	c.scratch, c.sys = scratch, sys
-	c.remote = newRemote(remoteOptions{
-		Registry: c.o.Registry, Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
+	c.remote = registry.NewClient(registry.Options{
+		Config: registry.Config(c.o.Registry), Retries: c.o.Retries, Backoff: c.o.Backoff, Stall: c.o.Stall, Cache: c.o.Cache,
 	}, c.sys, c.event)
 	return nil
 }
@@ -123,7 +124,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.remote.close()
+	c.remote.Close()
 	var err error
 	if c.policy != nil {
 		err = c.policy.Destroy()
@@ -187,8 +188,8 @@ func (c *Client) open(ctx context.Context, name string, o OpenOptions) (_ *Image
 		return nil, err
 	}
 	img.Name, img.deadline, img.timeout = name, deadline, c.o.Timeout
-	if r, ok := src.(*registrySource); ok {
-		img.Source, img.repository = r.source, n.repository.Name()
+	if r, ok := src.(*registry.Source); ok {
+		img.Source, img.repository = r.OpenedAt, n.repository.Name()
 	}
 	if err := c.admit(ctx, n, name, img.Top); err != nil {
 		return nil, errors.Join(err, img.Close())
@@ -237,7 +238,7 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 		if err != nil {
 			return nil, err
 		}
-		return c.remote.open(ctx, ref, n.repository)
+		return c.remote.Open(ctx, ref, n.repository)
 	}
 	temp := c.o.Temp
 	if n.transport == Store {
@@ -260,5 +261,5 @@ func withDeadline(ctx context.Context, deadline time.Time, allowed time.Duration
 		return ctx, func() {}
 	}
 	// Where it ends is chance; what it was waiting for is the registry.
-	return context.WithDeadlineCause(ctx, deadline, registryError{fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)})
+	return context.WithDeadlineCause(ctx, deadline, registry.Wrap(fmt.Errorf("not done within %v: %w", allowed, context.DeadlineExceeded)))
 }

@@ -15,6 +15,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
@@ -144,7 +145,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 // registryPush is the part of a copy that goes to registries; nil if no destination is in one.
 type registryPush struct {
 	src    types.ImageSource
-	pusher *pusher
+	pusher *registry.Pusher
 }
 
 func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registryPush, error) {
@@ -156,7 +157,7 @@ func (c *copier) preparePush(ctx context.Context, dests []Destination) (*registr
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPusher(ctx, src, c.policy, targets, c.o.push(), c.sys)
+	p, err := registry.NewPusher(ctx, src, c.policy, targets, c.o.push(), c.sys)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
@@ -167,7 +168,7 @@ func (p *registryPush) close() error {
 	if p == nil {
 		return nil
 	}
-	p.pusher.close()
+	p.pusher.Close()
 	return p.src.Close()
 }
 
@@ -177,10 +178,10 @@ func (p *registryPush) run(ctx context.Context) (map[string]Result, error) {
 	if p == nil {
 		return nil, nil
 	}
-	pushed, err := p.pusher.push(ctx)
+	pushed, err := p.pusher.Push(ctx)
 	results := map[string]Result{}
 	for _, done := range pushed {
-		results[done.target.text] = pushedResult(done)
+		results[done.Target.Text] = pushedResult(done)
 	}
 	return results, err
 }

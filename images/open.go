@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
-	"github.com/operator-bindery/bindery/internal/transfer"
+	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
@@ -362,8 +362,8 @@ func (i *Image) Close() error { return i.src.Close() }
 // blob opens a blob that fails to be read to its end if it has another digest or size than its descriptor.
 func (i *Image) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	r, cached := i.cache.Open(d.Digest, d.Size)
-	if s, remote := i.src.(*registrySource); cached && remote {
-		s.repo.event(transfer.EventBlobReused, d, d.Size)
+	if s, remote := i.src.(*registry.Source); cached && remote {
+		s.Reused(d)
 	}
 	if !cached {
 		info := types.BlobInfo{Digest: d.Digest, Size: d.Size, MediaType: d.MediaType}

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 const (
@@ -36,7 +38,7 @@ type fetchedLayer struct {
 // prefetch begins to fetch the small layers of an image in a registry, the upper ones first. Its close must be called.
 func (i *Image) prefetch(ctx context.Context) *prefetch {
 	p := &prefetch{layers: map[int]*fetchedLayer{}, cancel: func() {}}
-	if _, remote := i.src.(*registrySource); !remote || len(i.Layers) < 2 {
+	if _, remote := i.src.(*registry.Source); !remote || len(i.Layers) < 2 {
 		return p
 	}
 	ctx, p.cancel = context.WithCancel(ctx)

@@ -2,6 +2,8 @@ package images
 
 import (
 	"github.com/opencontainers/go-digest"
+
+	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // How tells how a blob got to where it is.
@@ -51,23 +53,23 @@ func (t *Traffic) Add(o Traffic) {
 }
 
 // pushedResult is the result of a push to one destination.
-func pushedResult(p pushResult) Result {
+func pushedResult(p registry.PushResult) Result {
 	r := Result{
-		Destination: p.target.text, Reference: p.reference, Digest: p.digest, MediaType: p.mediaType,
-		Traffic: &Traffic{Manifests: Amount{p.manifests, p.manifestBytes}}, Blobs: make([]Transfer, 0, len(p.blobs)),
+		Destination: p.Target.Text, Reference: p.Reference, Digest: p.Digest, MediaType: p.MediaType,
+		Traffic: &Traffic{Manifests: Amount{p.Manifests, p.ManifestBytes}}, Blobs: make([]Transfer, 0, len(p.Blobs)),
 	}
-	for _, b := range p.blobs {
-		r.Blobs = append(r.Blobs, Transfer{Digest: b.digest, Size: b.size, How: How(b.how), From: b.from})
-		switch How(b.how) {
+	for _, b := range p.Blobs {
+		r.Blobs = append(r.Blobs, Transfer{Digest: b.Digest, Size: b.Size, How: How(b.How), From: b.From})
+		switch How(b.How) {
 		case Pushed:
-			r.Written = append(r.Written, b.digest)
-			r.Traffic.Pushed.add(b.size)
+			r.Written = append(r.Written, b.Digest)
+			r.Traffic.Pushed.add(b.Size)
 		case Mounted:
-			r.Mounted = append(r.Mounted, b.digest)
-			r.Traffic.Mounted.add(b.size)
+			r.Mounted = append(r.Mounted, b.Digest)
+			r.Traffic.Mounted.add(b.Size)
 		case Reused:
-			r.Reused = append(r.Reused, b.digest)
-			r.Traffic.Reused.add(b.size)
+			r.Reused = append(r.Reused, b.Digest)
+			r.Traffic.Reused.add(b.Size)
 		}
 	}
 	return r

@@ -11,6 +11,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/redact"
+	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 // Survey is all that a name stands for: one image, or an index with everything in it. Its images can be read until it is
@@ -70,8 +71,8 @@ func (c *Client) Survey(ctx context.Context, name string) (_ *Survey, err error)
 	}()
 	top := &Image{Name: name, src: src, cache: c.cacheFor(n), deadline: deadline, timeout: c.o.Timeout}
 	out := &Survey{Name: name, src: src}
-	if r, ok := src.(*registrySource); ok {
-		out.Source, top.Source, top.repository = r.source, r.source, n.repository.Name()
+	if r, ok := src.(*registry.Source); ok {
+		out.Source, top.Source, top.repository = r.OpenedAt, r.OpenedAt, n.repository.Name()
 	}
 	want, known := expectedDescriptor(src)
 	text, kind, err := top.manifest(ctx, nil)

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"net/http"
@@ -23,7 +23,7 @@ func TestUploadLocations(t *testing.T) {
 		{"r.example.com", "https://r.example.com/v2/", "", "error"},
 		{"r.example.com", "https://r.example.com/v2/", "://", "error"},
 	} {
-		p := &repository{host: &registryHost{hostKey: hostKey{name: c.host}, address: c.host}}
+		p := &repository{host: &host{hostKey: hostKey{name: c.host}, address: c.host}}
 		at, err := url.Parse(c.at)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type againError struct{ error }
 func (e *againError) Unwrap() error { return e.error }
 
 // pushTo is a repository that is written to. Mirrors do not count: they are for reading (containers-registries.conf(5)).
-func (r *remote) pushTo(named reference.Named) (*repository, error) {
+func (r *Client) pushTo(named reference.Named) (*repository, error) {
 	found, err := r.configured(named)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 	text, at := resp.Header.Get("Location"), resp.Request.URL
 	to, err := at.Parse(text)
 	if text == "" || err != nil || to.Host == "" {
-		return nil, false, registryError{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
+		return nil, false, classified{fmt.Errorf("registry %s: invalid Location %.200q of an upload", p.host.name, redact.Text(text))}
 	}
 	to.User, to.Fragment = nil, ""
 	// A registry that does not know of the proxy before it: one that speaks TLS, or that does not.
@@ -80,10 +80,10 @@ func (p *repository) location(resp *http.Response) (_ *url.URL, foreign bool, er
 		to.Scheme = "http"
 	}
 	if to.Scheme != "https" && (to.Scheme != "http" || at.Scheme == "https") {
-		return nil, false, registryError{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q", p.host.name, to.Scheme, to.Host)}
+		return nil, false, classified{fmt.Errorf("registry %s: refusing %.10s after https: upload at %.100q", p.host.name, to.Scheme, to.Host)}
 	}
 	if err := checkAddress(at.Hostname(), to.Hostname()); err != nil {
-		return nil, false, registryError{fmt.Errorf("registry %s: upload: %w", p.host.name, err)}
+		return nil, false, classified{fmt.Errorf("registry %s: upload: %w", p.host.name, err)}
 	}
 	home := p.host.address
 	return to, hostPort(to) != hostPort(&url.URL{Scheme: to.Scheme, Host: home}), nil

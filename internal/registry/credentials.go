@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type credentialStore struct {
 	warn     func(error)
 }
 
-func newCredentialStore(r Registry, sys *types.SystemContext, warn func(error)) *credentialStore {
+func newCredentialStore(r Config, sys *types.SystemContext, warn func(error)) *credentialStore {
 	return &credentialStore{explicit: r.AuthFile, files: r.AuthFiles, sys: sys, warn: warn}
 }
 
@@ -46,7 +46,7 @@ func newCredentialStore(r Registry, sys *types.SystemContext, warn func(error)) 
 func (s *credentialStore) find(ctx context.Context, named reference.Named) (credentials, error) {
 	ways, err := sysregistriesv2.CredentialHelpers(s.sys)
 	if err != nil {
-		if !homeless(err) {
+		if !Homeless(err) {
 			return credentials{}, fmt.Errorf("registries.conf: %w", err)
 		}
 		ways = []string{sysregistriesv2.AuthenticationFileHelper}
@@ -182,21 +182,21 @@ func fromHelper(ctx context.Context, name, by string, hosts ...string) (credenti
 	return credentials{}, nil
 }
 
-// system is the library's form of the options with the credentials of a repository: the library knows fewer files.
-func (s *credentialStore) system(ctx context.Context, sys *types.SystemContext, named reference.Named) (*types.SystemContext, error) {
-	found, err := s.find(ctx, named)
+// System returns the machine's configuration with the credentials of a repository: the library knows fewer files.
+func (r *Client) System(ctx context.Context, named reference.Named) (*types.SystemContext, error) {
+	found, err := r.creds.find(ctx, named)
 	if err != nil {
 		return nil, err
 	}
-	own := *sys
+	own := *r.sys
 	own.DockerAuthConfig = &types.DockerAuthConfig{Username: found.user, Password: found.secret, IdentityToken: found.identityToken}
 	own.DockerBearerRegistryToken = found.registryToken
 	return &own, nil
 }
 
-// homeless tells whether an error is only that the user has no home directory: a user that no file knows, as in many
+// Homeless tells whether an error is only that the user has no home directory: a user that no file knows, as in many
 // clusters. Then there is no configuration of that user either.
-func homeless(err error) bool {
+func Homeless(err error) bool {
 	_, isSet := os.LookupEnv("XDG_CONFIG_HOME")
 	var path *fs.PathError
 	return err != nil && os.Getenv("HOME") == "" && !isSet && !errors.As(err, &path)

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ type oldConf struct {
 }
 
 // oldConf reads the registries.conf that counts, and is nil if that is not in version 1.
-func (r Registry) oldConf() (*oldConf, error) {
+func (r Config) oldConf() (*oldConf, error) {
 	path, content, err := r.mainConf()
 	if err != nil || content == nil {
 		return nil, err
@@ -88,7 +88,7 @@ func mergeRegistry(tables []map[string]any, location, field string) []map[string
 }
 
 // mainConf reads the registries.conf that the library would read; its content is nil if there is none.
-func (r Registry) mainConf() (path string, content []byte, err error) {
+func (r Config) mainConf() (path string, content []byte, err error) {
 	paths := []string{r.RegistriesConf}
 	if r.RegistriesConf == "" {
 		found, err := configfile.GetSearchPaths(&configfile.File{

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (e *ConflictError) ErrorClass() fault.Class { return fault.Conflict }
 
 // expect compares what a destination's tag stands for, which it returns, with what it should. An image that is there
 // already, from an earlier attempt say, is no conflict.
-func (r *pushedRepository) expect(ctx context.Context, t target) (got digest.Digest, err error) {
+func (r *pushedRepository) expect(ctx context.Context, t Target) (got digest.Digest, err error) {
 	tag := t.tag()
 	if tag == nil {
 		return "", nil
@@ -105,7 +105,7 @@ func (r *pushedRepository) hasManifest(ctx context.Context, m pushedManifest) (t
 }
 
 // tag gives the image the name of a destination, unless it has it.
-func (r *pushedRepository) tag(ctx context.Context, t target) error {
+func (r *pushedRepository) tag(ctx context.Context, t Target) error {
 	tag := t.tag()
 	if tag == nil {
 		return nil

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // ErrPlainHTTP is the error for a registry that does not speak TLS and that plain HTTP was not allowed for.
 var ErrPlainHTTP = errors.New("does not speak TLS, and plain HTTP was not asked for")
 
-// requireTLS refuses a registry that does not speak TLS where certificates are not verified: the library would go on in
+// RequireTLS refuses a registry that does not speak TLS where certificates are not verified: the library would go on in
 // plain HTTP there, with the credentials, and who skips the verification of a name has not asked for that.
-func (r Registry) requireTLS(ctx context.Context, ref types.ImageReference) error {
+func (r Config) RequireTLS(ctx context.Context, ref types.ImageReference) error {
 	if r.SkipTLSVerify == nil || !*r.SkipTLSVerify || r.PlainHTTP || ref.DockerReference() == nil {
 		return nil
 	}

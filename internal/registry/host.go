@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -27,10 +27,10 @@ type hostKey struct {
 	skip, plain bool
 }
 
-// registryHost is one registry, with its connections and what it wants of its clients.
-type registryHost struct {
+// host is one registry, with its connections and what it wants of its clients.
+type host struct {
 	hostKey
-	r       *remote
+	r       *Client
 	address string // where it is reached
 	client  *http.Client
 
@@ -48,10 +48,10 @@ type schemeProbe struct {
 }
 
 // host finds or makes the way to a registry.
-func (r *remote) host(name string, insecure bool) (*registryHost, error) {
+func (r *Client) host(name string, insecure bool) (*host, error) {
 	key := hostKey{name: name, skip: insecure, plain: insecure}
-	if skip := r.o.Registry.SkipTLSVerify; skip != nil {
-		key.skip, key.plain = *skip, *skip && (r.o.Registry.PlainHTTP || insecure)
+	if skip := r.o.Config.SkipTLSVerify; skip != nil {
+		key.skip, key.plain = *skip, *skip && (r.o.Config.PlainHTTP || insecure)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *remote) host(name string, insecure bool) (*registryHost, error) {
 			return nil, fmt.Errorf("certificates in %s: %w", dir, err)
 		}
 	}
-	h := &registryHost{hostKey: key, r: r, address: name}
+	h := &host{hostKey: key, r: r, address: name}
 	if name == "docker.io" {
 		h.address = "registry-1.docker.io"
 	}
@@ -86,11 +86,11 @@ func (r *remote) host(name string, insecure bool) (*registryHost, error) {
 }
 
 // certificates is the directory with the certificates for a registry (containers-certs.d(5)); empty if there is none.
-func (r *remote) certificates(host string) (string, error) {
+func (r *Client) certificates(host string) (string, error) {
 	if dir := r.sys.DockerCertPath; dir != "" {
 		return dir, nil
 	}
-	for _, base := range append(r.o.Registry.CertDirs[:len(r.o.Registry.CertDirs):len(r.o.Registry.CertDirs)], "/etc/containers/certs.d", "/etc/docker/certs.d") {
+	for _, base := range append(r.o.Config.CertDirs[:len(r.o.Config.CertDirs):len(r.o.Config.CertDirs)], "/etc/containers/certs.d", "/etc/docker/certs.d") {
 		dir := filepath.Join(base, host)
 		switch _, err := os.Stat(dir); {
 		case err == nil:
@@ -110,7 +110,7 @@ type repositoryKey struct {
 
 // repository is a repository in a registry, with the credentials for it.
 type repository struct {
-	host *registryHost
+	host *host
 	path string
 	name reference.Named
 	// scopes are what a token is asked for; pulling from the repository by default.
@@ -123,7 +123,7 @@ type repository struct {
 	tokenEnd time.Time
 }
 
-func (r *remote) repository(from sysregistriesv2.PullSource) (*repository, error) {
+func (r *Client) repository(from sysregistriesv2.PullSource) (*repository, error) {
 	name := reference.TrimNamed(from.Reference)
 	host, err := r.host(reference.Domain(name), from.Endpoint.Insecure)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *remote) repository(from sysregistriesv2.PullSource) (*repository, error
 
 // base is the URL below which the registry answers. Where plain HTTP is allowed it is found out which one that is, by one
 // request for all that begin at the same time.
-func (h *registryHost) base(ctx context.Context) (*url.URL, error) {
+func (h *host) base(ctx context.Context) (*url.URL, error) {
 	for {
 		h.mu.Lock()
 		scheme, probe := h.scheme, h.probing
@@ -175,7 +175,7 @@ func (h *registryHost) base(ctx context.Context) (*url.URL, error) {
 }
 
 // findScheme asks the registry with TLS and then without.
-func (h *registryHost) findScheme(ctx context.Context) (string, error) {
+func (h *host) findScheme(ctx context.Context) (string, error) {
 	var first error
 	for _, scheme := range []string{"https", "http"} {
 		resp, err := h.send(ctx, &request{url: &url.URL{Scheme: scheme, Host: h.address, Path: "/v2/"}})
@@ -203,7 +203,7 @@ func passOver(resp *http.Response) {
 }
 
 // learn keeps what the registry wants to see of its clients.
-func (h *registryHost) learn(header http.Header) {
+func (h *host) learn(header http.Header) {
 	if found := parseChallenges(header.Values("WWW-Authenticate")); len(found) > 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -211,7 +211,7 @@ func (h *registryHost) learn(header http.Header) {
 	}
 }
 
-func (h *registryHost) wanted() []challenge {
+func (h *host) wanted() []challenge {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.challenges
@@ -224,13 +224,13 @@ const maxRedirects = 10
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
-		return registryError{fmt.Errorf("more than %d redirects", maxRedirects)}
+		return classified{fmt.Errorf("more than %d redirects", maxRedirects)}
 	}
 	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.Scheme == "https") {
-		return registryError{fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host)}
+		return classified{fmt.Errorf("refusing %.10s after https: redirect to %.100q", req.URL.Scheme, req.URL.Host)}
 	}
 	if err := checkAddress(first.Hostname(), req.URL.Hostname()); err != nil {
-		return registryError{fmt.Errorf("redirect: %w", err)}
+		return classified{fmt.Errorf("redirect: %w", err)}
 	}
 	req.Header.Del("Referer")
 	if req.URL.Scheme != first.Scheme || hostPort(req.URL) != hostPort(first) {

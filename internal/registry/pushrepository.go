@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -23,10 +23,10 @@ const parallelBlobs = 5
 
 // pushedRepository is a repository that the image goes to, under one or several names.
 type pushedRepository struct {
-	p       *pusher
+	p       *Pusher
 	repo    *repository
 	mounts  *mounter
-	targets []target
+	targets []Target
 
 	mu            sync.Mutex
 	blobs         map[digest.Digest]pushedBlob
@@ -47,7 +47,7 @@ func (r *pushedRepository) tagAll(ctx context.Context) (int, error) {
 // retry is [retry] with the options of the copy. Its attempts are told of.
 func (r *pushedRepository) retry(ctx context.Context, blob digest.Digest, try func() error) error {
 	again := func(attempt int, err error) {
-		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].text, Blob: blob, Attempt: attempt, Err: redact.Error(err)})
+		r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Blob: blob, Attempt: attempt, Err: redact.Error(err)})
 	}
 	return retry(ctx, r.p.o.Client.Retries, r.p.remote.backoff(), again, try)
 }
@@ -58,7 +58,7 @@ func (r *pushedRepository) fill(ctx context.Context) error {
 	if !hasCode(err, "MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN") {
 		return err
 	}
-	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].text, Attempt: 1, Err: redact.Error(err)})
+	r.p.event(transfer.Event{Kind: transfer.EventRetry, Destination: r.targets[0].Text, Attempt: 1, Err: redact.Error(err)})
 	r.mounts = &mounter{repo: r.repo} // a blob that was mounted may be the one that disappeared
 	none := func(context.Context, pushedManifest) (bool, error) { return false, nil }
 	return r.round(ctx, none, func(context.Context) map[digest.Digest]int64 { return nil })
@@ -115,7 +115,7 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 	}
 	for _, b := range r.p.image.blobs {
 		if !missing[b.Digest] {
-			r.note(b, pushedBlob{how: reused})
+			r.note(b, pushedBlob{How: reused})
 			continue
 		}
 		g.Go(func() error {
@@ -130,14 +130,14 @@ func (r *pushedRepository) bring(ctx context.Context, missing map[digest.Digest]
 
 // note remembers what became of a blob, and tells of it. What was sent once counts as sent.
 func (r *pushedRepository) note(b v1.Descriptor, t pushedBlob) {
-	t.digest, t.size = b.Digest, b.Size
+	t.Digest, t.Size = b.Digest, b.Size
 	r.mu.Lock()
-	if old, known := r.blobs[b.Digest]; !known || t.how == pushed || old.how == reused {
+	if old, known := r.blobs[b.Digest]; !known || t.How == pushed || old.How == reused {
 		r.blobs[b.Digest] = t
 	}
 	r.mu.Unlock()
-	kind := map[how]transfer.EventKind{pushed: transfer.EventBlobDone, mounted: transfer.EventBlobMounted, reused: transfer.EventBlobReused}[t.how]
-	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size, Done: b.Size})
+	kind := map[how]transfer.EventKind{pushed: transfer.EventBlobDone, mounted: transfer.EventBlobMounted, reused: transfer.EventBlobReused}[t.How]
+	r.p.event(transfer.Event{Kind: kind, Destination: r.targets[0].Text, Blob: b.Digest, Size: b.Size, Done: b.Size})
 }
 
 // blob brings one blob there: it is there already, another repository lends it, or it is sent.
@@ -151,13 +151,13 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
 	if there {
-		r.note(b, pushedBlob{how: reused})
+		r.note(b, pushedBlob{How: reused})
 		return nil
 	}
-	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.targets[0].text, Blob: b.Digest, Size: b.Size}
+	event := transfer.Event{Kind: transfer.EventBlobStart, Destination: r.targets[0].Text, Blob: b.Digest, Size: b.Size}
 	u := &blobUpload{repo: r.repo, src: r.p.src, blob: b}
 	if from, ok := r.mounts.mount(ctx, u); ok {
-		r.note(b, pushedBlob{how: mounted, from: from})
+		r.note(b, pushedBlob{How: mounted, From: from})
 		return nil
 	}
 	r.p.event(event)
@@ -176,7 +176,7 @@ func (r *pushedRepository) blob(ctx context.Context, b v1.Descriptor) (err error
 		before := u.offset
 		err := r.retry(ctx, b.Digest, func() error { return u.attempt(ctx) })
 		if err == nil {
-			r.note(b, pushedBlob{how: pushed})
+			r.note(b, pushedBlob{How: pushed})
 			return nil
 		}
 		// Whoever moves on may try again, as when reading.
@@ -211,18 +211,18 @@ func (r *pushedRepository) confirm(ctx context.Context) error {
 }
 
 // result is what was done at a target. The first target of the repository brings everything there, and the others find it.
-func (r *pushedRepository) result(i int) pushResult {
+func (r *pushedRepository) result(i int) PushResult {
 	top := r.p.image.top()
-	result := pushResult{target: r.targets[i], reference: r.repo.name.Name() + "@" + top.digest.String(), digest: top.digest, mediaType: top.kind}
+	result := PushResult{Target: r.targets[i], Reference: r.repo.name.Name() + "@" + top.digest.String(), Digest: top.digest, MediaType: top.kind}
 	if i == 0 {
-		result.manifests, result.manifestBytes = r.manifests, r.manifestBytes
+		result.Manifests, result.ManifestBytes = r.manifests, r.manifestBytes
 	}
 	for _, b := range r.p.image.blobs {
 		t := r.blobs[b.Digest]
 		if i > 0 {
-			t.how, t.from = reused, ""
+			t.How, t.From = reused, ""
 		}
-		result.blobs = append(result.blobs, t)
+		result.Blobs = append(result.Blobs, t)
 	}
 	return result
 }

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func (q *request) build(ctx context.Context) (*http.Request, error) {
 }
 
 // send makes a request once. The caller closes the body, whose reading ends when too little comes for too long.
-func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, error) {
+func (h *host) send(ctx context.Context, q *request) (*http.Response, error) {
 	w := newStallWatch(ctx, h.r.o.Stall)
 	req, err := q.build(w.ctx)
 	var up *uploading
@@ -94,7 +94,7 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 	if q.from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", q.from))
 	}
-	if agent := h.r.o.Registry.UserAgent; agent != "" {
+	if agent := h.r.o.Config.UserAgent; agent != "" {
 		req.Header.Set("User-Agent", agent)
 	}
 	resp, err := h.do(req, q, w, up)
@@ -114,7 +114,7 @@ func (h *registryHost) send(ctx context.Context, q *request) (*http.Response, er
 }
 
 // do makes a request under its watch. What sends something is watched while it is sent.
-func (h *registryHost) do(req *http.Request, q *request, w *stallWatch, up *uploading) (*http.Response, error) {
+func (h *host) do(req *http.Request, q *request, w *stallWatch, up *uploading) (*http.Response, error) {
 	switch {
 	case up != nil:
 		defer up.stop()
@@ -134,9 +134,9 @@ func (h *registryHost) do(req *http.Request, q *request, w *stallWatch, up *uplo
 }
 
 // explain makes one error of what Go says about a server without TLS.
-func (h *registryHost) explain(err error) error {
+func (h *host) explain(err error) error {
 	if errors.Is(err, http.ErrSchemeMismatch) && h.skip && !h.plain {
-		return registryError{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
+		return classified{fmt.Errorf("registry %s %w", h.name, ErrPlainHTTP)}
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (p *repository) get(ctx context.Context, path string, q request, retries in
 	return resp, err
 }
 
-func (r *remote) backoff() time.Duration {
+func (r *Client) backoff() time.Duration {
 	if r.o.Backoff > 0 {
 		return r.o.Backoff
 	}
@@ -235,7 +235,7 @@ func (p *repository) manifest(ctx context.Context, name string, retries int) (te
 		case len(text) > limit.MaxManifest:
 			return fmt.Errorf("manifest: %w: more than %d bytes", fault.ErrLimit, limit.MaxManifest)
 		case kind == "text/html" || bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
-			return registryError{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
+			return classified{fmt.Errorf("%s answers with a page of %q: not a registry manifest", resp.Request.URL.Host, kind)}
 		}
 		return checkContentDigest(resp.Header, text)
 	})

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"errors"
@@ -11,10 +11,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// registryError gives an error of a push its class and leaves its text.
-type registryError struct{ error }
+// Wrap gives an error the class [fault.ErrRegistry] and leaves its text.
+func Wrap(err error) error { return classified{err} }
 
-func (e registryError) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
+type classified struct{ error }
+
+func (e classified) Unwrap() []error { return []error{fault.ErrRegistry, e.error} }
 
 // IsUnauthorized tells whether an error is a registry's refusal of the credentials, or of there being none.
 func IsUnauthorized(err error) bool {

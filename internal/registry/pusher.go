@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -17,35 +17,35 @@ import (
 	"github.com/operator-bindery/bindery/internal/transfer"
 )
 
-// target is a name in a registry that an image is pushed to.
-type target struct {
+// Target is a name in a registry that an image is pushed to.
+type Target struct {
 	// text is how errors and events name it.
-	text string
-	name reference.Named
+	Text string
+	Name reference.Named
 }
 
 // tag is the tag of a target; nil if it is named by its digest.
-func (t target) tag() reference.NamedTagged {
-	tagged, _ := t.name.(reference.NamedTagged)
+func (t Target) tag() reference.NamedTagged {
+	tagged, _ := t.Name.(reference.NamedTagged)
 	return tagged
 }
 
-// pushOptions say how an image is pushed.
-type pushOptions struct {
+// PushOptions say how an image is pushed.
+type PushOptions struct {
 	// Client says how registries are asked. Its Stall is two minutes by default.
-	Client remoteOptions
+	Client Options
 	// IfDigest, unless empty, is what the tags must point to until they are written: a digest, or [IfNone] for nothing.
 	IfDigest string
-	// Check, unless nil, is what [newPushCheck] found out with the same options.
-	Check *pushCheck
+	// Check, unless nil, is what [NewCheck] found out with the same options.
+	Check *Check
 	// Events receives the steps, from one goroutine at a time.
 	Events func(transfer.Event)
 }
 
-// pusher writes an image to registries.
-type pusher struct {
-	o      pushOptions
-	remote *remote
+// Pusher writes an image to registries.
+type Pusher struct {
+	o      PushOptions
+	remote *Client
 	src    types.ImageSource
 	image  *pushedImage
 	repos  []*pushedRepository
@@ -57,14 +57,14 @@ type blobLocator interface {
 	BlobRepositories(d digest.Digest) []string
 }
 
-// newPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is set, it
+// NewPusher reads the manifests of an image, which the policy must accept, and prepares the targets. If IfDigest is set, it
 // compares the tags before anything is written. sys is the configuration of the machine.
-func newPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []target, o pushOptions, sys *types.SystemContext) (_ *pusher, err error) {
-	p := &pusher{o: o, src: src}
+func NewPusher(ctx context.Context, src types.ImageSource, policy *signature.PolicyContext, targets []Target, o PushOptions, sys *types.SystemContext) (_ *Pusher, err error) {
+	p := &Pusher{o: o, src: src}
 	p.openRemote(sys)
 	defer func() {
 		if err != nil {
-			p.close()
+			p.Close()
 		}
 	}()
 	if p.image, err = readPushed(ctx, src, policy); err != nil {
@@ -72,7 +72,7 @@ func newPusher(ctx context.Context, src types.ImageSource, policy *signature.Pol
 	}
 	for _, t := range targets {
 		if err := p.add(t); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.text, registryError{err})
+			return nil, fmt.Errorf("%s: %w", t.Text, classified{err})
 		}
 	}
 	if o.IfDigest == "" {
@@ -89,7 +89,7 @@ func newPusher(ctx context.Context, src types.ImageSource, policy *signature.Pol
 }
 
 // openRemote takes over the client of the check, or makes one.
-func (p *pusher) openRemote(sys *types.SystemContext) {
+func (p *Pusher) openRemote(sys *types.SystemContext) {
 	if p.o.Check != nil {
 		p.remote = p.o.Check.remote
 		return
@@ -97,21 +97,21 @@ func (p *pusher) openRemote(sys *types.SystemContext) {
 	if p.o.Client.Stall <= 0 {
 		p.o.Client.Stall = 2 * time.Minute
 	}
-	p.remote = newRemote(p.o.Client, sys, p.event)
+	p.remote = NewClient(p.o.Client, sys, p.event)
 }
 
 // add adds a target. Targets in one repository share their blobs.
-func (p *pusher) add(t target) error {
+func (p *Pusher) add(t Target) error {
 	top := p.image.top()
-	if canonical, ok := t.name.(reference.Canonical); ok && canonical.Digest() != top.digest {
+	if canonical, ok := t.Name.(reference.Canonical); ok && canonical.Digest() != top.digest {
 		return fmt.Errorf("%w: the image has the digest %s", fault.ErrIntegrity, top.digest)
 	}
-	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == t.name.Name() })
+	at := slices.IndexFunc(p.repos, func(r *pushedRepository) bool { return r.repo.name.Name() == t.Name.Name() })
 	if at < 0 {
-		repo := p.o.Check.repository(t.name.Name())
+		repo := p.o.Check.repository(t.Name.Name())
 		if repo == nil {
 			var err error
-			if repo, err = p.remote.pushTo(t.name); err != nil {
+			if repo, err = p.remote.pushTo(t.Name); err != nil {
 				return err
 			}
 		}
@@ -126,15 +126,15 @@ func (p *pusher) add(t target) error {
 	return nil
 }
 
-// close ends idle connections, unless they are those of the check. It may be called on nil.
-func (p *pusher) close() {
+// Close ends idle connections, unless they are those of the check. It may be called on nil.
+func (p *Pusher) Close() {
 	if p != nil && p.o.Check == nil {
-		p.remote.close()
+		p.remote.Close()
 	}
 }
 
 // event passes an event on, from any goroutine.
-func (p *pusher) event(e transfer.Event) {
+func (p *Pusher) event(e transfer.Event) {
 	if p.o.Events == nil {
 		return
 	}
@@ -143,9 +143,9 @@ func (p *pusher) event(e transfer.Event) {
 	p.o.Events(e)
 }
 
-// push brings the image to all repositories and, when all have it, writes the tags. It returns what was done at each target
+// Push brings the image to all repositories and, when all have it, writes the tags. It returns what was done at each target
 // whose tag is written, also with an error.
-func (p *pusher) push(ctx context.Context) (done []pushResult, err error) {
+func (p *Pusher) Push(ctx context.Context) (done []PushResult, err error) {
 	for _, r := range p.repos {
 		err := r.fill(ctx)
 		if err == nil {
@@ -167,27 +167,27 @@ func (p *pusher) push(ctx context.Context) (done []pushResult, err error) {
 	return done, nil
 }
 
-// pushResult is what was done at one target.
-type pushResult struct {
-	target target
+// PushResult is what was done at one target.
+type PushResult struct {
+	Target Target
 	// reference names the image by its digest.
-	reference string
-	digest    digest.Digest
-	mediaType string
+	Reference string
+	Digest    digest.Digest
+	MediaType string
 	// blobs are all blobs of the image. The first target of a repository brings them there, the others find them.
-	blobs []pushedBlob
+	Blobs []pushedBlob
 	// manifests is how many were sent, and manifestBytes their bytes together.
-	manifests     int
-	manifestBytes int64
+	Manifests     int
+	ManifestBytes int64
 }
 
 // pushedBlob is what became of a blob.
 type pushedBlob struct {
-	digest digest.Digest
-	size   int64
-	how    how
+	Digest digest.Digest
+	Size   int64
+	How    how
 	// from is the repository that it was mounted from, "HOST/REPOSITORY".
-	from string
+	From string
 }
 
 // how is the way a blob got to where it is.
@@ -200,13 +200,13 @@ const (
 )
 
 // failed gives an error its class and says where it happened.
-func (r *pushedRepository) failed(ctx context.Context, t target, err error) error {
+func (r *pushedRepository) failed(ctx context.Context, t Target, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = errors.Join(cause, err)
 	}
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {
-		err = registryError{err}
+		err = classified{err}
 	}
-	return fmt.Errorf("%s: %w", t.text, err)
+	return fmt.Errorf("%s: %w", t.Text, err)
 }

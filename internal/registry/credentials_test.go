@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"encoding/base64"
@@ -39,7 +39,7 @@ func helper(t *testing.T, name, host, user, secret string) string {
 	return filepath.Join(dir, "asked")
 }
 
-func find(t testing.TB, r Registry, name string) (credentials, error) {
+func find(t testing.TB, r Config, name string) (credentials, error) {
 	t.Helper()
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPlacesOfCredentials(t *testing.T) {
 		{"config", "config/containers/auth.json", auths("config")},
 		{"runtime", "run/containers/auth.json", auths("runtime")},
 	}
-	options := func() Registry { return Registry{}.Env(func(name string) string { return env[name] }) }
+	options := func() Config { return Config{}.Env(func(name string) string { return env[name] }) }
 	if got, err := find(t, options(), "quay.io/a/b"); err != nil || got != (credentials{}) {
 		t.Errorf("nothing is there: %v, %v", got, err)
 	}
@@ -87,7 +87,7 @@ func TestPlacesOfCredentials(t *testing.T) {
 	}
 	flag := filepath.Join(dir, "flag.json")
 	write(t, flag, auths("flag"))
-	if got, err := find(t, Registry{AuthFile: flag}.Env(func(name string) string { return env[name] }), "quay.io/a/b"); err != nil || got.user != "flag" {
+	if got, err := find(t, Config{AuthFile: flag}.Env(func(name string) string { return env[name] }), "quay.io/a/b"); err != nil || got.user != "flag" {
 		t.Errorf("a flag: %v, %v", got, err)
 	}
 	delete(env, "REGISTRY_AUTH_FILE")
@@ -120,7 +120,7 @@ func TestEntriesOfCredentials(t *testing.T) {
 		"host:5000/a": "host_5000", "host:5001/a": "", "old.io/a": "https_//old.io/v1/", "docker.io/library/x": "https_//index.docker.io/v1/", "busybox": "https_//index.docker.io/v1/",
 		"sub.quay.io/a": "", "plain.io/a": "u", "empty.io/a": "",
 	} {
-		got, err := find(t, Registry{AuthFile: path}, name)
+		got, err := find(t, Config{AuthFile: path}, name)
 		if err != nil || got.user != want {
 			t.Errorf("%s: %q instead of %q, %v", name, got.user, want, err)
 		}
@@ -128,10 +128,10 @@ func TestEntriesOfCredentials(t *testing.T) {
 			t.Errorf("secret %q", got.secret)
 		}
 	}
-	if got, err := find(t, Registry{AuthFile: path}, "id.io/a"); err != nil || got.identityToken != "t" {
+	if got, err := find(t, Config{AuthFile: path}, "id.io/a"); err != nil || got.identityToken != "t" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := find(t, Registry{AuthFile: path}, "token.io/a"); err != nil || got.registryToken != "r" {
+	if got, err := find(t, Config{AuthFile: path}, "token.io/a"); err != nil || got.registryToken != "r" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -149,7 +149,7 @@ func TestCredentialHelpers(t *testing.T) {
 		"does not know it":          {`{"credsStore":"test"}`, "other.io/a/b", ""},
 	} {
 		write(t, path, c.text)
-		if got, err := find(t, Registry{AuthFile: path}, c.ref); err != nil || got.user != c.want {
+		if got, err := find(t, Config{AuthFile: path}, c.ref); err != nil || got.user != c.want {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
@@ -160,19 +160,19 @@ func TestCredentialHelpers(t *testing.T) {
 	write(t, conf, `credential-helpers = ["test", "containers-auth.json"]`)
 	write(t, path, `{"auths":{"quay.io":{"auth":"`+auth+`"},"other.io":{"auth":"`+auth+`"}}}`)
 	for ref, want := range map[string]string{"quay.io/a": "helped", "other.io/a": "file"} {
-		if got, err := find(t, Registry{AuthFile: path, RegistriesConf: conf}, ref); err != nil || got.user != want {
+		if got, err := find(t, Config{AuthFile: path, RegistriesConf: conf}, ref); err != nil || got.user != want {
 			t.Errorf("registries.conf, %s: got %v, %v", ref, got, err)
 		}
 	}
 	for _, bad := range []string{"../x", "", "a\x00b", "not-there"} {
 		write(t, path, fmt.Sprintf(`{"credHelpers":{"quay.io":%q}}`, bad))
-		if _, err := find(t, Registry{AuthFile: path}, "quay.io/a"); err == nil {
+		if _, err := find(t, Config{AuthFile: path}, "quay.io/a"); err == nil {
 			t.Errorf("helper %q: no error", bad)
 		}
 	}
 	helper(t, "token", "quay.io", "<token>", "identity")
 	write(t, path, `{"credsStore":"token"}`)
-	if got, err := find(t, Registry{AuthFile: path}, "quay.io/a"); err != nil || got.identityToken != "identity" {
+	if got, err := find(t, Config{AuthFile: path}, "quay.io/a"); err != nil || got.identityToken != "identity" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -194,7 +194,7 @@ func TestBrokenAuthFiles(t *testing.T) {
 		"store":           {`{"credsStore":7}`, "credsStore: a number"},
 	} {
 		write(t, path, c.text)
-		_, err := find(t, Registry{AuthFile: path}, "quay.io/a/b")
+		_, err := find(t, Config{AuthFile: path}, "quay.io/a/b")
 		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -203,24 +203,24 @@ func TestBrokenAuthFiles(t *testing.T) {
 		}
 	}
 	write(t, path, `{"auths":{"broken.io":{"auth":"!"},"quay.io":{"auth":"`+encoded("u", "p")+`"}}}`)
-	if got, err := find(t, Registry{AuthFile: path}, "quay.io/a/b"); err != nil || got.user != "u" {
+	if got, err := find(t, Config{AuthFile: path}, "quay.io/a/b"); err != nil || got.user != "u" {
 		t.Errorf("a broken entry of another registry: %v, %v", got, err)
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := find(t, Registry{AuthFile: fifo}, "quay.io/a/b"); err == nil {
+	if _, err := find(t, Config{AuthFile: fifo}, "quay.io/a/b"); err == nil {
 		t.Error("a FIFO is read")
 	}
-	if _, err := find(t, Registry{AuthFile: os.DevNull}, "quay.io/a/b"); err != nil {
+	if _, err := find(t, Config{AuthFile: os.DevNull}, "quay.io/a/b"); err != nil {
 		t.Errorf("%s: %v", os.DevNull, err)
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := find(t, Registry{AuthFile: link}, "quay.io/a/b"); err != nil || got.user != "u" {
+	if got, err := find(t, Config{AuthFile: link}, "quay.io/a/b"); err != nil || got.user != "u" {
 		t.Errorf("a mounted secret is a link: %v, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // A registry that always warns in other words does not make the client grow.
 func TestWarningsAreBounded(t *testing.T) {
 	told := 0
-	r := newRemote(remoteOptions{}, nil, func(transfer.Event) { told++ })
+	r := NewClient(Options{}, nil, func(transfer.Event) { told++ })
 	for i := range 10 * maxWarnings {
 		r.warn(fmt.Sprint(i), transfer.Event{Kind: transfer.EventWarning})
 	}

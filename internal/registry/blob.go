@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -158,7 +158,7 @@ func (b *registryBlob) checkRange(header []string) error {
 			return nil
 		}
 	}
-	return registryError{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at, b.d.Size-1, header)}
+	return classified{fmt.Errorf("%s: asked for the bytes from %d to %d, got Content-Range %.100q", b.d.Digest, b.at, b.d.Size-1, header)}
 }
 
 func (b *registryBlob) Read(p []byte) (int, error) {
@@ -233,7 +233,7 @@ func (b *registryBlob) end() {
 
 func (b *registryBlob) event(kind transfer.EventKind) { b.repo.event(kind, b.d, b.at) }
 
-// event tells of a blob of which so much is there.
+// Event tells of a blob of which so much is there.
 func (p *repository) event(kind transfer.EventKind, d v1.Descriptor, done int64) {
 	p.host.r.event(transfer.Event{Kind: kind, Destination: p.name.Name(), Blob: d.Digest, Size: d.Size, Done: done})
 }

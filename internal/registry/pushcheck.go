@@ -1,4 +1,4 @@
-package images
+package registry
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// newPushCheck begins an upload in each repository of the targets, and looks at what their tags point to if IfDigest is set.
+// NewCheck begins an upload in each repository of the targets, and looks at what their tags point to if IfDigest is set.
 // Of the options Check is not used. The caller must close the check, also after an error.
-func newPushCheck(ctx context.Context, targets []target, o pushOptions, sys *types.SystemContext) (*pushCheck, error) {
-	p := &pusher{o: o}
+func NewCheck(ctx context.Context, targets []Target, o PushOptions, sys *types.SystemContext) (*Check, error) {
+	p := &Pusher{o: o}
 	p.openRemote(sys)
-	check := &pushCheck{remote: p.remote, repos: map[string]*repository{}, begun: map[string]begunUpload{}}
+	check := &Check{remote: p.remote, repos: map[string]*repository{}, begun: map[string]begunUpload{}}
 	for _, t := range targets {
 		if err := check.target(ctx, p, t); err != nil {
 			return check, err
@@ -25,16 +25,16 @@ func newPushCheck(ctx context.Context, targets []target, o pushOptions, sys *typ
 	return check, nil
 }
 
-// pushCheck has the repositories that were checked, with their connections and tokens, and the uploads that were begun. It is
+// Check has the repositories that were checked, with their connections and tokens, and the uploads that were begun. It is
 // safe for concurrent use; nil stands for a check of nothing.
-type pushCheck struct {
-	remote *remote
+type Check struct {
+	remote *Client
 
 	mu    sync.Mutex
 	repos map[string]*repository // by their names
 	begun map[string]begunUpload // by the names of their repositories
 	// conflicts are the tags that point to another image than IfDigest says.
-	conflicts []*ConflictError
+	Conflicts []*ConflictError
 }
 
 // begunUpload is an upload that nothing has been sent to.
@@ -46,23 +46,23 @@ type begunUpload struct {
 // beginsFor is how long an upload that was begun is used: registries forget those that nothing comes of.
 const beginsFor = time.Minute
 
-// target checks one target.
-func (k *pushCheck) target(ctx context.Context, p *pusher, t target) error {
-	repo, known := k.repos[t.name.Name()]
+// Target checks one target.
+func (k *Check) target(ctx context.Context, p *Pusher, t Target) error {
+	repo, known := k.repos[t.Name.Name()]
 	if !known {
 		var err error
-		if repo, err = p.remote.pushTo(t.name); err != nil {
-			return fmt.Errorf("%s: %w", t.text, registryError{err})
+		if repo, err = p.remote.pushTo(t.Name); err != nil {
+			return fmt.Errorf("%s: %w", t.Text, classified{err})
 		}
-		k.repos[t.name.Name()] = repo
+		k.repos[t.Name.Name()] = repo
 	}
-	r := &pushedRepository{p: p, repo: repo, targets: []target{t}}
+	r := &pushedRepository{p: p, repo: repo, targets: []Target{t}}
 	if !known {
 		u := begunUpload{blobUpload{repo: repo}, time.Now()}
 		if err := r.retry(ctx, "", func() error { return u.begin(ctx) }); err != nil {
 			return r.failed(ctx, t, err)
 		}
-		k.begun[t.name.Name()] = u
+		k.begun[t.Name.Name()] = u
 	}
 	tag := t.tag()
 	if p.o.IfDigest == "" || tag == nil {
@@ -76,13 +76,13 @@ func (k *pushCheck) target(ctx context.Context, p *pusher, t target) error {
 	case got == "":
 		return r.failed(ctx, t, conflict)
 	default:
-		k.conflicts = append(k.conflicts, conflict)
+		k.Conflicts = append(k.Conflicts, conflict)
 	}
 	return nil
 }
 
 // repository is one that was checked; nil if this one was not.
-func (k *pushCheck) repository(name string) *repository {
+func (k *Check) repository(name string) *repository {
 	if k == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (k *pushCheck) repository(name string) *repository {
 }
 
 // take is where an upload goes on that was begun, for one caller; nil if there is none.
-func (k *pushCheck) take(repo *repository) (at *url.URL, foreign bool) {
+func (k *Check) take(repo *repository) (at *url.URL, foreign bool) {
 	if k == nil {
 		return nil, false
 	}
@@ -104,8 +104,8 @@ func (k *pushCheck) take(repo *repository) (at *url.URL, foreign bool) {
 	return u.at, u.foreign
 }
 
-// close cancels the uploads that were not used, and ends idle connections.
-func (k *pushCheck) close(ctx context.Context) {
+// Close cancels the uploads that were not used, and ends idle connections.
+func (k *Check) Close(ctx context.Context) {
 	if k == nil {
 		return
 	}
@@ -117,5 +117,5 @@ func (k *pushCheck) close(ctx context.Context) {
 		_, _ = u.repo.try(ctx, q, "", "")
 	}
 	clear(k.begun)
-	k.remote.close()
+	k.remote.Close()
 }
