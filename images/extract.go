@@ -19,25 +19,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// ExtractOptions say what is read out of an image and what it may cost.
-type ExtractOptions struct {
-	Limits limit.Limits
-	// Temp is where a temporary file is made if the files do not fit into Limits.Memory; empty means the system's place.
-	Temp string
+// layerStack is the layers of an image.
+type layerStack struct {
+	// layers and diffIDs have the same length, the lowest layer first.
+	layers  []v1.Descriptor
+	diffIDs []digest.Digest
+	// open returns the content of a layer. Reading it to its end fails if it has another digest or size.
+	open func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
+	// slow tells that each layer costs a round trip: small ones are fetched at the same time.
+	slow bool
 }
 
-// Extract reads the wanted paths, directories or files, out of the image's layers, as they are in the image: upper
-// layers win, and what they have removed is gone. "." is the whole image. Only regular files and directories are taken;
-// a link, device or FIFO at or above a wanted path is an error, and so is a name that leads out of the image or that two
-// readers could understand differently.
-//
-// Layers are read from the top, and only as long as something wanted can still come from the next one. A layer that is
-// read is read to its end and checked against digest, size and diffID before anything is returned.
-//
-// The tree is in memory up to a limit, the rest in one temporary file without a name until it is closed.
-func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (_ *Tree, err error) {
-	limits := o.Limits.WithDefaults()
-	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, o.Temp))}
+// extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory, the
+// rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
+func (s *layerStack) extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
+	limits = limits.WithDefaults()
+	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
 	if x.wanted, err = cleanWanted(wanted); err != nil {
 		return nil, err
 	}
@@ -46,33 +43,27 @@ func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) 
 			err = errors.Join(err, x.tree.Close())
 		}
 	}()
-	x.ahead = true
-	if err := i.extract(ctx, x); err != nil {
+	x.ahead = s.slow
+	if err := s.read(ctx, x); err != nil {
 		return nil, err
 	}
 	return x.tree, x.tree.seal()
 }
 
-// CopyFile writes one regular file of the image to w, as it is in the image; an error that is [fs.ErrNotExist] says that
-// there is none. It is for a file that need not fit into memory or a temporary file, a database say; Limits.File is 1 GiB
-// by default. The file is written while its layer is read: on an error what was written must be thrown away, for
-// it may not be what the digests say.
-func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o ExtractOptions) (size int64, err error) {
-	if o.Limits.File == 0 {
-		o.Limits.File = 1 << 30
-	}
+// copyFile writes one regular file to w while its layer is read, and returns its size.
+func (s *layerStack) copyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits, temp string) (size int64, err error) {
 	wanted, err := cleanWanted([]string{name})
 	if err != nil {
 		return 0, err
 	}
 	found := false
-	x := &extraction{limits: o.Limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, o.Temp))}
+	x := &extraction{limits: limits.WithDefaults(), wanted: wanted, tree: newTree(newHeap(0, temp))}
 	x.sink = func(r io.Reader) (err error) {
 		found = true
 		size, err = io.Copy(w, r)
 		return err
 	}
-	if err := i.extract(ctx, x); err != nil {
+	if err := s.read(ctx, x); err != nil {
 		return size, err
 	}
 	switch n, ok := x.tree.nodes[wanted[0]]; {
@@ -99,29 +90,27 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 	return clean, nil
 }
 
-// extract reads layers from the top until nothing more can come.
-func (i *Image) extract(ctx context.Context, x *extraction) error {
-	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
-	defer cancel()
+// read reads layers from the top until nothing more can come.
+func (s *layerStack) read(ctx context.Context, x *extraction) error {
 	var compressed int64
-	for _, l := range i.Layers {
+	for _, l := range s.layers {
 		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
 			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
 		}
 	}
 	fetched := &prefetch{cancel: func() {}}
 	if x.ahead && !x.complete() {
-		fetched = i.prefetch(ctx)
+		fetched = s.prefetch(ctx)
 	}
 	defer fetched.close()
-	for n, l := range slices.Backward(i.Layers) {
+	for n, l := range slices.Backward(s.layers) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if x.complete() {
 			return nil
 		}
-		if err := i.extractLayer(ctx, x, fetched, n); err != nil {
+		if err := s.readLayer(ctx, x, fetched, n); err != nil {
 			return fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
 		}
 	}
@@ -133,17 +122,17 @@ func (x *extraction) complete() bool {
 	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
 }
 
-func (i *Image) extractLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
-	l := i.Layers[n]
+func (s *layerStack) readLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+	l := s.layers[n]
 	r, ok, err := fetched.open(n)
 	if !ok {
-		r, err = i.blob(ctx, l)
+		r, err = s.open(ctx, l)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return blame(x.readLayer(r, l, i.Config.RootFS.DiffIDs[n]), r)
+	return blame(x.readLayer(r, l, s.diffIDs[n]), r)
 }
 
 // blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
@@ -191,7 +180,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extraction is one run of [Image.Extract].
+// extraction is one reading of a [layerStack].
 type extraction struct {
 	// ahead lets small layers be fetched before it is their turn.
 	ahead bool

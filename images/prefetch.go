@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/registry"
 )
 
 const (
@@ -35,16 +34,16 @@ type fetchedLayer struct {
 	err     error
 }
 
-// prefetch begins to fetch the small layers of an image in a registry, the upper ones first. Its close must be called.
-func (i *Image) prefetch(ctx context.Context) *prefetch {
+// prefetch begins to fetch the small layers, the upper ones first. Its close must be called.
+func (s *layerStack) prefetch(ctx context.Context) *prefetch {
 	p := &prefetch{layers: map[int]*fetchedLayer{}, cancel: func() {}}
-	if _, remote := i.src.(*registry.Source); !remote || len(i.Layers) < 2 {
+	if len(s.layers) < 2 {
 		return p
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	room := int64(prefetchTotal)
 	slots := make(chan struct{}, prefetchAtOnce)
-	for n, l := range slices.Backward(i.Layers) {
+	for n, l := range slices.Backward(s.layers) {
 		if l.Size > prefetchSize || l.Size > room {
 			continue
 		}
@@ -56,7 +55,7 @@ func (i *Image) prefetch(ctx context.Context) *prefetch {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
-				f.err = i.fetch(ctx, l, &f.content)
+				f.err = s.fetch(ctx, l, &f.content)
 			case <-ctx.Done():
 				f.err = context.Cause(ctx)
 			}
@@ -66,8 +65,8 @@ func (i *Image) prefetch(ctx context.Context) *prefetch {
 }
 
 // fetch reads a blob completely.
-func (i *Image) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer) error {
-	r, err := i.blob(ctx, d)
+func (s *layerStack) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer) error {
+	r, err := s.open(ctx, d)
 	if err != nil {
 		return err
 	}

@@ -12,23 +12,17 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// LayerReader reads layers as they are, entry by entry: what upper layers hide and lower ones show is not its business. The
-// limits hold for all layers together that it reads. It is not safe for concurrent use.
-type LayerReader struct{ x extraction }
+// layerReader reads layers entry by entry, without applying them to each other. The limits hold for all layers together that
+// it reads. It is not safe for concurrent use.
+type layerReader struct{ x extraction }
 
-// NewLayerReader returns a reader within limits.
-func NewLayerReader(l limit.Limits) *LayerReader {
-	return &LayerReader{extraction{limits: l.WithDefaults()}}
+func newLayerReader(l limit.Limits) *layerReader {
+	return &layerReader{extraction{limits: l.WithDefaults()}}
 }
 
-// Read calls take for every entry of layer n of the image, with its clean name relative to the root ("." for that itself)
-// and, for a regular file, its content. The layer is read to its end and checked against digest, size and diffID; what take
-// was given before an error may not be what they say. Names that lead out of the image and sparse files are errors;
-// links, devices and whiteouts are passed on. An error of take ends it. The result is the length of the archive in bytes.
-func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
-	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
-	defer cancel()
-	l := i.Layers[n]
+// read calls take for each entry of layer n. See [images.LayerReader.Read].
+func (r *layerReader) read(ctx context.Context, s *layerStack, n int, take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
+	l := s.layers[n]
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("layer %d (%s): %w", n, l.Digest, err)
@@ -37,7 +31,7 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 	if r.x.compressed += l.Size; r.x.compressed > r.x.limits.Compressed || r.x.compressed < 0 {
 		return 0, limit.Errorf(limit.Compressed, r.x.limits.Compressed, "the layers have more than %d bytes", r.x.limits.Compressed)
 	}
-	blob, err := i.blob(ctx, l)
+	blob, err := s.open(ctx, l)
 	if err != nil {
 		return 0, err
 	}
@@ -48,14 +42,14 @@ func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name 
 	}
 	defer plain.Close()
 	counted := &budget{r: plain, x: &r.x, compressed: l.Size}
-	if err := r.archive(verify.NewReader(counted, i.Config.RootFS.DiffIDs[n], -1), take); err != nil {
+	if err := r.archive(verify.NewReader(counted, s.diffIDs[n], -1), take); err != nil {
 		return counted.n, blame(err, blob)
 	}
 	return counted.n, nil
 }
 
 // archive reads one archive to its end.
-func (r *LayerReader) archive(in io.Reader, take func(string, *tar.Header, io.Reader) error) error {
+func (r *layerReader) archive(in io.Reader, take func(string, *tar.Header, io.Reader) error) error {
 	end := &endReader{r: in}
 	tr := tar.NewReader(end)
 	for {
