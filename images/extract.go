@@ -167,6 +167,11 @@ type budget struct {
 	n          int64
 }
 
+// newBudget bounds what is read of a decompressed stream of one archive.
+func newBudget(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
+	return &budget{r: r, x: &extraction{limits: limits}, compressed: compressed}
+}
+
 func (b *budget) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.n += int64(n)

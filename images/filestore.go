@@ -141,7 +141,7 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 		return nil, err
 	}
 	defer plain.Close()
-	counted := &budget{r: plain, x: &extraction{limits: limits}, compressed: info.Size()}
+	counted := newBudget(plain, limits, info.Size())
 	if _, err = io.Copy(out, counted); err != nil {
 		return nil, archiveError(err)
 	}
