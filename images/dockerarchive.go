@@ -20,6 +20,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
@@ -97,9 +98,9 @@ func (s *localSource) archivedLayer(ctx context.Context, name string, diffID dig
 		return d, err
 	}
 	switch {
-	case bytes.HasPrefix(head, codecs["gzip"]):
+	case bytes.HasPrefix(head, imagefs.Magic["gzip"]):
 		d.MediaType = manifest.DockerV2Schema2LayerMediaType
-	case bytes.HasPrefix(head, codecs["zstd"]):
+	case bytes.HasPrefix(head, imagefs.Magic["zstd"]):
 		d.MediaType = v1.MediaTypeImageLayerZstd
 	default:
 		return d, nil

@@ -24,11 +24,12 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 )
 
 // extract reads the paths out of a fixture.
-func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*Tree, error) {
+func extract(t testing.TB, f *fixture, limits limit.Limits, paths ...string) (*imagefs.Tree, error) {
 	t.Helper()
 	temp := t.TempDir()
 	img, err := OpenSource(t.Context(), f, OpenOptions{})

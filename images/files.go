@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
@@ -28,7 +29,7 @@ type ExtractOptions struct {
 func (i *Image) Extract(ctx context.Context, wanted []string, o ExtractOptions) (*Tree, error) {
 	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
 	defer cancel()
-	return i.layerStack().extract(ctx, wanted, o.Limits, o.Temp)
+	return i.layerStack().Extract(ctx, wanted, o.Limits, o.Temp)
 }
 
 // CopyFile writes one regular file of the image to w and returns its size. The error is [fs.ErrNotExist] if there is none.
@@ -41,20 +42,24 @@ func (i *Image) CopyFile(ctx context.Context, name string, w io.Writer, o Extrac
 	}
 	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
 	defer cancel()
-	return i.layerStack().copyFile(ctx, name, w, o.Limits, o.Temp)
+	return i.layerStack().CopyFile(ctx, name, w, o.Limits, o.Temp)
 }
 
-func (i *Image) layerStack() *layerStack {
+// Tree is an fs.FS of what was extracted from an image; see [Image.Extract]. It also is an fs.ReadDirFS and an fs.StatFS. Modes are
+// 0644 and 0755, times are zero. It is safe for concurrent use until Close.
+type Tree = imagefs.Tree
+
+func (i *Image) layerStack() *imagefs.Layers {
 	_, remote := i.src.(*registry.Source)
-	return &layerStack{layers: i.Layers, diffIDs: i.Config.RootFS.DiffIDs, open: i.blob, slow: remote}
+	return &imagefs.Layers{Layers: i.Layers, DiffIDs: i.Config.RootFS.DiffIDs, Open: i.blob, Slow: remote}
 }
 
 // LayerReader reads layers entry by entry, without applying them to each other. Its limits hold for all layers together that
 // it reads. It is not safe for concurrent use.
-type LayerReader struct{ r *layerReader }
+type LayerReader struct{ r *imagefs.Reader }
 
 // NewLayerReader returns a reader within limits.
-func NewLayerReader(l limit.Limits) *LayerReader { return &LayerReader{newLayerReader(l)} }
+func NewLayerReader(l limit.Limits) *LayerReader { return &LayerReader{imagefs.NewReader(l)} }
 
 // Read calls take for each entry of layer n of the image, with its clean name relative to the root ("." for the root itself)
 // and, for a regular file, its content. It returns the length of the archive in bytes.
@@ -65,5 +70,5 @@ func NewLayerReader(l limit.Limits) *LayerReader { return &LayerReader{newLayerR
 func (r *LayerReader) Read(ctx context.Context, i *Image, n int, take func(name string, h *tar.Header, content io.Reader) error) (size int64, err error) {
 	ctx, cancel := withDeadline(ctx, i.deadline, i.timeout)
 	defer cancel()
-	return r.r.read(ctx, i.layerStack(), n, take)
+	return r.r.Read(ctx, i.layerStack(), n, take)
 }

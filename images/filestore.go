@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -94,7 +95,7 @@ func openTarFiles(ctx context.Context, name string, limits limit.Limits, temp st
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	for codec, magic := range codecs {
+	for codec, magic := range imagefs.Magic {
 		if bytes.HasPrefix(head[:n], magic) {
 			plain, err := decompressedFile(ctx, f, codec, limits, temp)
 			if err != nil {
@@ -136,14 +137,14 @@ func decompressedFile(ctx context.Context, f *os.File, codec string, limits limi
 	if err := os.Remove(out.Name()); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	plain, err := decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
+	plain, err := imagefs.Decompress(bufio.NewReader(ctxio.Reader{Ctx: ctx, R: f}), mediaType, -1)
 	if err != nil {
 		return nil, err
 	}
 	defer plain.Close()
-	counted := newBudget(plain, limits, info.Size())
+	counted := imagefs.Bound(plain, limits, info.Size())
 	if _, err = io.Copy(out, counted); err != nil {
-		return nil, archiveError(err)
+		return nil, imagefs.ArchiveError(err)
 	}
 	_, err = out.Seek(0, io.SeekStart)
 	return out, err
@@ -160,16 +161,16 @@ func (t *tarFiles) index(ctx context.Context, limits limit.Limits) error {
 			return nil
 		}
 		if err != nil {
-			return archiveError(err)
+			return imagefs.ArchiveError(err)
 		}
 		if n >= limits.Entries {
 			return limit.Errorf(limit.Entries, int64(limits.Entries), "the archive has more than %d entries", limits.Entries)
 		}
-		name, err := entryName(h)
+		name, err := imagefs.EntryName(h)
 		if err != nil {
 			return err
 		}
-		if isSparse(h) {
+		if imagefs.IsSparse(h) {
 			return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 		}
 		entry := tarEntry{size: h.Size}

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
 // The labels by which an image says what it is (operator-registry's image format).
@@ -56,7 +57,7 @@ func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 
 // insideRoot turns an absolute path of an image into one relative to its root.
 func insideRoot(name string) (string, error) {
-	clean, err := images.CleanPath(name)
+	clean, err := imagefs.CleanPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%.300q is not a path in the image: %w", name, err)
 	}

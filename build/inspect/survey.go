@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
 // Inspect reports what the images of a survey declare. No layer is read.
@@ -157,7 +158,7 @@ func cacheDirs(c v1.ImageConfig) []string {
 
 // clean is a path of an image relative to its root; empty if it is the root, or leads out of it.
 func clean(at string) string {
-	name, err := images.CleanPath(at)
+	name, err := imagefs.CleanPath(at)
 	if err != nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-
 )
 
 const (
@@ -35,15 +34,15 @@ type fetchedLayer struct {
 }
 
 // prefetch begins to fetch the small layers, the upper ones first. Its close must be called.
-func (s *layerStack) prefetch(ctx context.Context) *prefetch {
+func (s *Layers) prefetch(ctx context.Context) *prefetch {
 	p := &prefetch{layers: map[int]*fetchedLayer{}, cancel: func() {}}
-	if len(s.layers) < 2 {
+	if len(s.Layers) < 2 {
 		return p
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	room := int64(prefetchTotal)
 	slots := make(chan struct{}, prefetchAtOnce)
-	for n, l := range slices.Backward(s.layers) {
+	for n, l := range slices.Backward(s.Layers) {
 		if l.Size > prefetchSize || l.Size > room {
 			continue
 		}
@@ -65,8 +64,8 @@ func (s *layerStack) prefetch(ctx context.Context) *prefetch {
 }
 
 // fetch reads a blob completely.
-func (s *layerStack) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer) error {
-	r, err := s.open(ctx, d)
+func (s *Layers) fetch(ctx context.Context, d v1.Descriptor, into *bytes.Buffer) error {
+	r, err := s.Open(ctx, d)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"archive/tar"
@@ -19,20 +19,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// layerStack is the layers of an image.
-type layerStack struct {
+// Layers is the layers of an image.
+type Layers struct {
 	// layers and diffIDs have the same length, the lowest layer first.
-	layers  []v1.Descriptor
-	diffIDs []digest.Digest
+	Layers  []v1.Descriptor
+	DiffIDs []digest.Digest
 	// open returns the content of a layer. Reading it to its end fails if it has another digest or size.
-	open func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
+	Open func(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
 	// slow tells that each layer costs a round trip: small ones are fetched at the same time.
-	slow bool
+	Slow bool
 }
 
-// extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory, the
+// Extract returns the files and directories at the wanted paths, within limits. If they do not fit into limits.Memory, the
 // rest is in a file without a name in temp, or in the system's directory for temporary files if temp is empty.
-func (s *layerStack) extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
+func (s *Layers) Extract(ctx context.Context, wanted []string, limits limit.Limits, temp string) (_ *Tree, err error) {
 	limits = limits.WithDefaults()
 	x := &extraction{limits: limits, tree: newTree(newHeap(limits.Memory, temp))}
 	if x.wanted, err = cleanWanted(wanted); err != nil {
@@ -43,15 +43,15 @@ func (s *layerStack) extract(ctx context.Context, wanted []string, limits limit.
 			err = errors.Join(err, x.tree.Close())
 		}
 	}()
-	x.ahead = s.slow
+	x.ahead = s.Slow
 	if err := s.read(ctx, x); err != nil {
 		return nil, err
 	}
 	return x.tree, x.tree.seal()
 }
 
-// copyFile writes one regular file to w while its layer is read, and returns its size.
-func (s *layerStack) copyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits, temp string) (size int64, err error) {
+// CopyFile writes one regular file to w while its layer is read, and returns its size.
+func (s *Layers) CopyFile(ctx context.Context, name string, w io.Writer, limits limit.Limits, temp string) (size int64, err error) {
 	wanted, err := cleanWanted([]string{name})
 	if err != nil {
 		return 0, err
@@ -91,9 +91,9 @@ func cleanWanted(wanted []string) (clean []string, err error) {
 }
 
 // read reads layers from the top until nothing more can come.
-func (s *layerStack) read(ctx context.Context, x *extraction) error {
+func (s *Layers) read(ctx context.Context, x *extraction) error {
 	var compressed int64
-	for _, l := range s.layers {
+	for _, l := range s.Layers {
 		if compressed += l.Size; compressed > x.limits.Compressed || compressed < 0 {
 			return limit.Errorf(limit.Compressed, x.limits.Compressed, "the layers have more than %d bytes", x.limits.Compressed)
 		}
@@ -103,7 +103,7 @@ func (s *layerStack) read(ctx context.Context, x *extraction) error {
 		fetched = s.prefetch(ctx)
 	}
 	defer fetched.close()
-	for n, l := range slices.Backward(s.layers) {
+	for n, l := range slices.Backward(s.Layers) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -122,17 +122,17 @@ func (x *extraction) complete() bool {
 	return !slices.ContainsFunc(x.wanted, func(w string) bool { return !x.tree.settled(w) })
 }
 
-func (s *layerStack) readLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
-	l := s.layers[n]
+func (s *Layers) readLayer(ctx context.Context, x *extraction, fetched *prefetch, n int) (err error) {
+	l := s.Layers[n]
 	r, ok, err := fetched.open(n)
 	if !ok {
-		r, err = s.open(ctx, l)
+		r, err = s.Open(ctx, l)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return blame(x.readLayer(r, l, s.diffIDs[n]), r)
+	return blame(x.readLayer(r, l, s.DiffIDs[n]), r)
 }
 
 // blame tells what is wrong with a layer of which the rest is still to be read: what is wrong with the content does not
@@ -150,29 +150,29 @@ func blame(err error, rest io.Reader) error {
 const maxBlame = 64 << 20
 
 func (x *extraction) readLayer(r io.Reader, l v1.Descriptor, diffID digest.Digest) error {
-	plain, err := decompress(r, l.MediaType, l.Size)
+	plain, err := Decompress(r, l.MediaType, l.Size)
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	counted := &budget{r: plain, x: x, compressed: l.Size}
+	counted := &bounded{r: plain, x: x, compressed: l.Size}
 	return x.layer(verify.NewReader(counted, diffID, -1))
 }
 
-// budget enforces the limits of decompressed bytes.
-type budget struct {
+// bounded enforces the limits of decompressed bytes.
+type bounded struct {
 	r          io.Reader
 	x          *extraction
 	compressed int64
 	n          int64
 }
 
-// newBudget bounds what is read of a decompressed stream of one archive.
-func newBudget(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
-	return &budget{r: r, x: &extraction{limits: limits}, compressed: compressed}
+// Bound bounds what is read of a decompressed stream of one archive.
+func Bound(r io.Reader, limits limit.Limits, compressed int64) io.Reader {
+	return &bounded{r: r, x: &extraction{limits: limits}, compressed: compressed}
 }
 
-func (b *budget) Read(p []byte) (int, error) {
+func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.n += int64(n)
 	b.x.uncompressed += int64(n)
@@ -185,7 +185,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extraction is one reading of a [layerStack].
+// extraction is one reading of a [Layers].
 type extraction struct {
 	// ahead lets small layers be fetched before it is their turn.
 	ahead bool
@@ -211,7 +211,7 @@ func (x *extraction) layer(r io.Reader) error {
 			break
 		}
 		if err != nil {
-			return archiveError(err)
+			return ArchiveError(err)
 		}
 		if x.entries++; x.entries > x.limits.Entries {
 			return limit.Errorf(limit.Entries, int64(x.limits.Entries), "more than %d entries", x.limits.Entries)
@@ -238,7 +238,7 @@ func isSettled(err error) bool {
 	return errors.As(err, &file)
 }
 
-func archiveError(err error) error {
+func ArchiveError(err error) error {
 	switch {
 	case isSettled(err):
 		return err
@@ -250,11 +250,11 @@ func archiveError(err error) error {
 
 // entry takes one entry if it is wanted.
 func (x *extraction) entry(l *layerNames, h *tar.Header, content io.Reader) error {
-	name, err := entryName(h)
+	name, err := EntryName(h)
 	if err != nil {
 		return err
 	}
-	if isSparse(h) {
+	if IsSparse(h) {
 		return fmt.Errorf("%w: %.200q is a sparse file", fault.ErrLimit, name)
 	}
 	if name == "." {
@@ -324,7 +324,7 @@ func archiveOrNil(err error) error {
 	if err == nil {
 		return nil
 	}
-	return archiveError(err)
+	return ArchiveError(err)
 }
 
 // relevant tells whether a name is wanted or above a wanted one.

@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"bufio"
@@ -18,16 +18,16 @@ import (
 )
 
 // The codecs, and how their streams begin.
-var codecs = map[string][]byte{
+var Magic = map[string][]byte{
 	"gzip":  {0x1f, 0x8b},
 	"zstd":  {0x28, 0xb5, 0x2f, 0xfd},
 	"xz":    {0xfd, '7', 'z', 'X', 'Z', 0},
 	"bzip2": {'B', 'Z', 'h'},
 }
 
-// decompress is the archive in a layer of so many bytes, less than zero if that is not known. The media type and the content must
+// Decompress is the archive in a layer of so many bytes, less than zero if that is not known. The media type and the content must
 // agree on the codec.
-func decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
+func Decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error) {
 	want, err := codecOf(mediaType)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func decompress(r io.Reader, mediaType string, size int64) (io.ReadCloser, error
 		return nil, err
 	}
 	got := ""
-	for name, magic := range codecs {
+	for name, magic := range Magic {
 		if bytes.HasPrefix(head, magic) {
 			got = name
 		}

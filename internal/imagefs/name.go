@@ -1,4 +1,4 @@
-package images
+package imagefs
 
 import (
 	"archive/tar"
@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// entryName is the clean, relative name of an archive's entry; "." for the root.
-func entryName(h *tar.Header) (string, error) {
+// EntryName is the clean, relative name of an archive's entry; "." for the root.
+func EntryName(h *tar.Header) (string, error) {
 	name := h.Name
 	switch {
 	case !utf8.ValidString(name):
@@ -60,8 +60,8 @@ func CleanPath(name string) (string, error) {
 	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
 }
 
-// isSparse tells whether an entry claims to be longer than what is stored of it.
-func isSparse(h *tar.Header) bool {
+// IsSparse tells whether an entry claims to be longer than what is stored of it.
+func IsSparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true
 	}
