@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
+	"go.podman.io/image/v5/docker"
 
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -86,7 +87,7 @@ func registryTargets(dests []Destination) (targets []registry.Target, err error)
 		if d.local() {
 			continue
 		}
-		ref, err := d.reference("")
+		ref, err := docker.ParseReference("//" + d.Name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d, registry.Wrap(err))
 		}

@@ -18,10 +18,10 @@ func (out *output) commit(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	var err error
-	switch out.dest.Transport {
-	case OCI:
+	switch out.place.format {
+	case formatOCI:
 		err = out.commitLayout(ctx)
-	case Directory:
+	case formatDirectory:
 		err = out.commitDirectory(ctx)
 	default:
 		err = out.commitFile()
@@ -32,7 +32,7 @@ func (out *output) commit(ctx context.Context) error {
 
 // commitLayout renames a layout that did not exist, or merges into the one that does: perhaps only since this run began.
 func (out *output) commitLayout(ctx context.Context) error {
-	dir := filepath.Clean(out.dest.Path)
+	dir := filepath.Clean(out.place.path)
 	staged := out.stage.join(stagedLayout)
 	for {
 		info, err := lstatOutput(dir)
@@ -63,7 +63,7 @@ func occupied(err error) bool {
 
 // commitFile renames the file over the old one.
 func (out *output) commitFile() error {
-	path := filepath.Clean(out.dest.Path)
+	path := filepath.Clean(out.place.path)
 	if err := out.check(); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func replaceFile(staged, path, kept string) (replaced bool, err error) {
 
 // commitDirectory exchanges the directory with the old one.
 func (out *output) commitDirectory(ctx context.Context) error {
-	dir := filepath.Clean(out.dest.Path)
+	dir := filepath.Clean(out.place.path)
 	lock, err := filelock.LockDir(ctx, filepath.Dir(dir))
 	if err != nil {
 		return err

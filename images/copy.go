@@ -207,11 +207,37 @@ func (c *copier) prepareLocal(ctx context.Context, d Destination, r *Result) (pr
 	if d.Transport == Store {
 		return c.prepareStored(ctx, d, r)
 	}
-	out, err := c.prepare(ctx, d, r)
+	out, err := c.prepareFiles(ctx, d, r)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// prepareFiles prepares a destination in files.
+func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ *output, err error) {
+	src, err := c.src.NewImageSource(ctx, c.sys)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	out, err := newOutput(ctx, d.place(), src)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.discard())
+		}
+	}()
+	ref, err := out.reference()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.copyTo(ctx, d, ref, r); err != nil {
+		return nil, err
+	}
+	return out, out.finish(ctx)
 }
 
 // checkDistinct refuses two images in one file: the second would replace the first.

@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go.podman.io/image/v5/directory"
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/oci/layout"
-	"go.podman.io/image/v5/types"
 )
 
 // Transport names a way to keep or move an image, as the containers tools write it before the colon.
@@ -132,10 +130,8 @@ func (d Destination) String() string {
 		return string(d.Transport) + ":[" + d.Path + "]" + d.Name
 	case d.Transport == Store:
 		return string(d.Transport) + ":" + d.Name
-	case d.Name == "":
-		return string(d.Transport) + ":" + d.Path
 	}
-	return string(d.Transport) + ":" + d.Path + ":" + d.Name
+	return d.place().String()
 }
 
 // local tells whether the destination is in the file system, and not in a registry.
@@ -144,18 +140,5 @@ func (d Destination) local() bool { return d.Transport != Docker }
 // InFiles tells whether Path is the file or directory that the image goes to: it is neither in a registry nor in a store.
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
-// reference is the library's reference to the destination with another path in place of its own.
-func (d Destination) reference(path string) (types.ImageReference, error) {
-	switch d.Transport {
-	case Docker:
-		return docker.ParseReference("//" + d.Name)
-	case DockerArchive:
-		if d.Name == "" {
-			return archive.NewReference(path, nil)
-		}
-		return archive.ParseReference(path + ":" + d.Name)
-	case Directory:
-		return directory.NewReference(path)
-	}
-	return layout.NewReference(path, d.Name)
-}
+// place is the destination if it is in files.
+func (d Destination) place() place { return place{format(d.Transport), d.Path, d.Name} }

@@ -33,7 +33,7 @@ type archivedImage struct {
 
 // openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests: one is
 // made of the files that are there, so its digest is a function of the image but not the one of any registry.
-func (s *localSource) openDockerArchive(ctx context.Context, n sourceName, limits limit.Limits) error {
+func (s *localSource) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
 	content, err := readFile(s.files, "manifest.json")
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *localSource) openDockerArchive(ctx context.Context, n sourceName, limit
 	if err := json.Unmarshal(content, &list); err != nil {
 		return fmt.Errorf("%w: manifest.json: %v", fault.ErrInvalid, err)
 	}
-	image, err := chooseArchived(list, n.name)
+	image, err := chooseArchived(list, name)
 	if err != nil {
 		return err
 	}

@@ -37,13 +37,13 @@ type localSource struct {
 var _ types.ImageSource = (*localSource)(nil)
 
 // openLocal opens an image of a transport of the file system.
-func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limits limit.Limits, temp string) (_ *localSource, err error) {
+func openLocal(ctx context.Context, p place, ref types.ImageReference, limits limit.Limits, temp string) (_ *localSource, err error) {
 	var files fileStore
-	switch n.transport {
-	case OCI, Directory:
-		files, err = openDirFiles(n.path)
+	switch p.format {
+	case formatOCI, formatDirectory:
+		files, err = openDirFiles(p.path)
 	default:
-		files, err = openTarFiles(ctx, n.path, limits, temp)
+		files, err = openTarFiles(ctx, p.path, limits, temp)
 	}
 	if err != nil {
 		return nil, err
@@ -54,17 +54,17 @@ func openLocal(ctx context.Context, n sourceName, ref types.ImageReference, limi
 			err = errors.Join(err, files.Close())
 		}
 	}()
-	switch n.transport {
-	case OCI, OCIArchive:
-		return s, s.openLayout(n)
-	case DockerArchive:
-		return s, s.openDockerArchive(ctx, n, limits)
+	switch p.format {
+	case formatOCI, formatOCIArchive:
+		return s, s.openLayout(p)
+	case formatDockerArchive:
+		return s, s.openDockerArchive(ctx, p.name, limits)
 	}
 	return s, s.openDirectory()
 }
 
 // openLayout finds the image in an OCI image layout (image specification, "Image Layout").
-func (s *localSource) openLayout(n sourceName) error {
+func (s *localSource) openLayout(p place) error {
 	content, err := readFile(s.files, layoutFile)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *localSource) openLayout(n sourceName) error {
 	if err := index.parse(content); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
-	if s.top, err = index.find(n.path, n.name, s.refers); err != nil {
+	if s.top, err = index.find(p.path, p.name, s.refers); err != nil {
 		return err
 	}
 	if err := verify.Digest(s.top.Digest); err != nil {
@@ -171,7 +171,7 @@ func (s *localSource) Reference() types.ImageReference { return s.ref }
 func (s *localSource) Close() error                    { return s.files.Close() }
 func (s *localSource) HasThreadSafeGetBlob() bool      { return true }
 
-// GetSignatures finds none: signatures of local images are read by the library, see [Client.allowed].
+// GetSignatures finds none: signatures of local images are read by the library, see images.Client.
 func (s *localSource) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
 	return nil, nil
 }

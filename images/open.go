@@ -246,7 +246,7 @@ func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp strin
 	if err != nil {
 		return nil, err
 	}
-	src, err := openLocal(ctx, n, ref, limits, temp)
+	src, err := openLocal(ctx, place{format(n.transport), n.path, n.name}, ref, limits, temp)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ const filesAtOnce = 4
 
 // output is a local destination that is prepared in a stage.
 type output struct {
-	dest  Destination
+	place place
 	stage *stage
 	made  []string
 	done  bool
@@ -52,13 +52,14 @@ type output struct {
 // stagedFile is the name in its stage of a destination that is one file or one plain directory.
 const stagedFile = "out"
 
-// prepare writes the image into a stage of the destination.
-func (c *copier) prepare(ctx context.Context, d Destination, r *Result) (_ *output, err error) {
-	in, err := d.stageDir()
+// newOutput makes a stage for a place, and puts those blobs of the image into it that need not be copied. The caller copies the
+// image to the output's reference, then calls finish and commit, and discard in any case.
+func newOutput(ctx context.Context, p place, src types.ImageSource) (_ *output, err error) {
+	in, err := p.stageDir()
 	if err != nil {
 		return nil, err
 	}
-	out := &output{dest: d}
+	out := &output{place: p}
 	if out.made, err = parents(in); err != nil {
 		return nil, err
 	}
@@ -73,59 +74,67 @@ func (c *copier) prepare(ctx context.Context, d Destination, r *Result) (_ *outp
 	if err := out.check(); err != nil {
 		return nil, err
 	}
-	path := out.stage.join(stagedFile)
-	if d.Transport == OCI || d.Transport == OCIArchive {
-		path = out.stage.join(stagedLayout)
-		if err := c.provide(ctx, d, path); err != nil {
-			return nil, err
+	if out.isLayout() {
+		return out, out.provide(ctx, src)
+	}
+	return out, nil
+}
+
+// isLayout tells whether an OCI layout is staged.
+func (out *output) isLayout() bool {
+	return out.place.format == formatOCI || out.place.format == formatOCIArchive
+}
+
+// reference is where the image is to be copied to.
+func (out *output) reference() (types.ImageReference, error) {
+	if out.isLayout() {
+		return out.place.reference(out.stage.join(stagedLayout))
+	}
+	return out.place.reference(out.stage.join(stagedFile))
+}
+
+// finish completes what was copied, and brings it to the disk.
+func (out *output) finish(ctx context.Context) error {
+	layout := out.stage.join(stagedLayout)
+	if out.isLayout() {
+		if err := normalizeIndex(layout); err != nil {
+			return err
 		}
 	}
-	ref, err := d.reference(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.copyTo(ctx, d, ref, r); err != nil {
-		return nil, err
-	}
-	if d.Transport == OCI || d.Transport == OCIArchive {
-		if err := normalizeIndex(path); err != nil {
-			return nil, err
+	if out.place.format == formatOCIArchive {
+		if err := archiveLayout(ctx, layout, out.stage.join(stagedFile)); err != nil {
+			return err
 		}
 	}
-	if d.Transport == OCIArchive {
-		if err := archiveLayout(ctx, path, out.stage.join(stagedFile)); err != nil {
-			return nil, err
-		}
-	}
-	return out, out.sync()
+	return out.sync()
 }
 
 // check refuses what is at the output path if it cannot be what an earlier run has written there.
 func (out *output) check() error {
-	info, err := lstatOutput(out.dest.Path)
+	info, err := lstatOutput(out.place.path)
 	if err != nil || info == nil {
 		return err
 	}
-	switch out.dest.Transport {
-	case OCI:
-		index, err := readIndex(out.dest.Path)
+	switch out.place.format {
+	case formatOCI:
+		index, err := readIndex(out.place.path)
 		if err != nil {
 			return err
 		}
 		if index == nil {
-			return checkUsable(out.dest.Path)
+			return checkUsable(out.place.path)
 		}
-		return checkLayout(out.dest.Path)
-	case Directory:
+		return checkLayout(out.place.path)
+	case formatDirectory:
 		if !info.IsDir() {
-			return fmt.Errorf("%s is not a directory", out.dest.Path)
+			return fmt.Errorf("%s is not a directory", out.place.path)
 		}
-		return checkReplaceable(out.dest.Path)
+		return checkReplaceable(out.place.path)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", out.dest.Path)
+		return fmt.Errorf("%s is not a regular file", out.place.path)
 	}
-	return checkArchive(out.dest.Path, info.Size())
+	return checkArchive(out.place.path, info.Size())
 }
 
 // checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
@@ -158,16 +167,12 @@ func checkReplaceable(dir string) error {
 
 // provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
 // has as files, and those that the layout at the destination has already.
-func (c *copier) provide(ctx context.Context, d Destination, layout string) (err error) {
+func (out *output) provide(ctx context.Context, src types.ImageSource) (err error) {
+	layout := out.stage.join(stagedLayout)
 	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return err
 	}
-	src, err := c.src.NewImageSource(ctx, c.sys)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	local, _ := src.(LocalBlobs)
 	files, _ := src.(FileBlobs)
 	infos, err := allLayers(ctx, src)
@@ -191,8 +196,8 @@ func (c *copier) provide(ctx context.Context, d Destination, layout string) (err
 			}
 		}
 		g.Go(func() error {
-			if d.Transport == OCI {
-				if done, err := reuse(gctx, blobPath(d.Path, info.Digest), to, info); done || err != nil {
+			if out.place.format == formatOCI {
+				if done, err := reuse(gctx, blobPath(out.place.path, info.Digest), to, info); done || err != nil {
 					return err
 				}
 			}
@@ -293,10 +298,10 @@ func normalizeIndex(layout string) error {
 
 // sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
 func (out *output) sync() error {
-	switch out.dest.Transport {
-	case OCI:
+	switch out.place.format {
+	case formatOCI:
 		return syncLayout(out.stage.join(stagedLayout))
-	case Directory:
+	case formatDirectory:
 		dir := out.stage.join(stagedFile)
 		names, err := os.ReadDir(dir)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
@@ -30,7 +29,7 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		if !ok {
 			continue
 		}
-		in, err := d.stageDir()
+		in, err := d.place().stageDir()
 		if err != nil {
 			return nil, err
 		}
@@ -66,23 +65,6 @@ func first(dests []Destination, t Transport) (Destination, bool) {
 		}
 	}
 	return Destination{}, false
-}
-
-// stageDir is the directory that the destination's stages are made in: the destination itself if it is a directory that
-// exists and is filled in place, because it may be a mount point under a parent that cannot be written.
-func (d Destination) stageDir() (string, error) {
-	info, err := lstatOutput(d.Path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", d, err)
-	}
-	if d.Transport == OCI && info != nil {
-		if !info.IsDir() {
-			return "", fmt.Errorf("%s: %s is not a directory", d, d.Path)
-		}
-		sweepBeside(d.Path)
-		return filepath.Clean(d.Path), nil
-	}
-	return filepath.Dir(filepath.Clean(d.Path)), nil
 }
 
 // Dir is the directory to use. It is only accessible to the user.
