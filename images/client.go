@@ -16,6 +16,7 @@ import (
 
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -61,7 +62,7 @@ type Client struct {
 	startLock sync.Mutex
 	closed    bool
 	sys       *types.SystemContext // nil until the first image is opened
-	scratch   *stage
+	scratch   *layouts.Stage
 	policy    *signature.PolicyContext // nil accepts everything
 	remote    *registry.Client
 
@@ -94,16 +95,16 @@ func (c *Client) start(ctx context.Context) (err error) {
 		temp = os.TempDir()
 	}
 	// A stage, because the next run removes what a killed one has left of it.
-	scratch, err := newStage(ctx, temp)
+	scratch, err := layouts.NewStage(ctx, temp)
 	if err != nil {
 		return err
 	}
-	sys, err := c.o.Registry.System(scratch.path)
+	sys, err := c.o.Registry.System(scratch.Path)
 	if err != nil {
-		return errors.Join(err, scratch.close())
+		return errors.Join(err, scratch.Close())
 	}
 	if c.policy, err = sourcePolicy(c.o.PolicyFile); err != nil {
-		return errors.Join(err, scratch.close())
+		return errors.Join(err, scratch.Close())
 	}
 	c.scratch, c.sys = scratch, sys
 	c.remote = registry.NewClient(registry.Options{
@@ -129,7 +130,7 @@ func (c *Client) Close() error {
 	if c.policy != nil {
 		err = c.policy.Destroy()
 	}
-	return errors.Join(err, c.scratch.close())
+	return errors.Join(err, c.scratch.Close())
 }
 
 func (c *Client) event(e transfer.Event) {
@@ -242,7 +243,7 @@ func (c *Client) source(ctx context.Context, n sourceName) (types.ImageSource, e
 	}
 	temp := c.o.Temp
 	if n.transport == Store {
-		temp = c.scratch.path // the library takes another place than $TMPDIR
+		temp = c.scratch.Path // the library takes another place than $TMPDIR
 	}
 	return openHere(ctx, n, c.o.Limits.WithDefaults(), temp)
 }

@@ -14,6 +14,7 @@ import (
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
 
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/redact"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/transfer"
@@ -104,7 +105,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	defer func() {
 		for _, out := range outputs {
 			if out != nil {
-				err = errors.Join(err, out.discard())
+				err = errors.Join(err, out.Discard())
 			}
 		}
 	}()
@@ -130,7 +131,7 @@ func Copy(ctx context.Context, src types.ImageReference, dests []Destination, o 
 	var done []Result
 	for i, d := range dests {
 		if out := outputs[i]; out != nil {
-			if err := out.commit(ctx); err != nil {
+			if err := out.Commit(ctx); err != nil {
 				return done, fmt.Errorf("%s: %w", d, err)
 			}
 		}
@@ -196,10 +197,10 @@ func (o CopyOptions) deadline(ctx context.Context) (context.Context, context.Can
 
 // prepared is a local destination that has everything but its name.
 type prepared interface {
-	// commit gives it the name.
-	commit(ctx context.Context) error
-	// discard tidies up, also after commit.
-	discard() error
+	// Commit gives it the name.
+	Commit(ctx context.Context) error
+	// Discard tidies up, also after commit.
+	Discard() error
 }
 
 // prepareLocal prepares a destination that is in no registry.
@@ -215,29 +216,29 @@ func (c *copier) prepareLocal(ctx context.Context, d Destination, r *Result) (pr
 }
 
 // prepareFiles prepares a destination in files.
-func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ *output, err error) {
+func (c *copier) prepareFiles(ctx context.Context, d Destination, r *Result) (_ *layouts.Output, err error) {
 	src, err := c.src.NewImageSource(ctx, c.sys)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	out, err := newOutput(ctx, d.place(), src)
+	out, err := layouts.NewOutput(ctx, d.place(), src)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, out.discard())
+			err = errors.Join(err, out.Discard())
 		}
 	}()
-	ref, err := out.reference()
+	ref, err := out.Reference()
 	if err != nil {
 		return nil, err
 	}
 	if err := c.copyTo(ctx, d, ref, r); err != nil {
 		return nil, err
 	}
-	return out, out.finish(ctx)
+	return out, out.Finish(ctx)
 }
 
 // checkDistinct refuses two images in one file: the second would replace the first.

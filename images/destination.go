@@ -9,6 +9,8 @@ import (
 	"go.podman.io/image/v5/docker"
 	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/oci/layout"
+
+	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // Transport names a way to keep or move an image, as the containers tools write it before the colon.
@@ -141,4 +143,6 @@ func (d Destination) local() bool { return d.Transport != Docker }
 func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transport != Store }
 
 // place is the destination if it is in files.
-func (d Destination) place() place { return place{format(d.Transport), d.Path, d.Name} }
+func (d Destination) place() layouts.Place {
+	return layouts.Place{Format: layouts.Format(d.Transport), Path: d.Path, Name: d.Name}
+}

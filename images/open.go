@@ -21,6 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -222,17 +223,17 @@ func manifestKind(text []byte, kind string) (string, error) {
 // expectedDescriptor is what a source knows of its manifest before that is read.
 func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	if local, ok := src.(interface {
-		topDescriptor() (v1.Descriptor, bool)
+		TopDescriptor() (v1.Descriptor, bool)
 	}); ok {
-		return local.topDescriptor()
+		return local.TopDescriptor()
 	}
 	return v1.Descriptor{}, false
 }
 
 // identityOf is the digest that an image is known by, whose manifest is given: that of the manifest, unless the source had to make it.
 func identityOf(src types.ImageSource, text []byte) digest.Digest {
-	if s, ok := src.(interface{ identity() digest.Digest }); ok {
-		return s.identity()
+	if s, ok := src.(interface{ Identity() digest.Digest }); ok {
+		return s.Identity()
 	}
 	return digest.FromBytes(text)
 }
@@ -246,7 +247,7 @@ func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp strin
 	if err != nil {
 		return nil, err
 	}
-	src, err := openLocal(ctx, place{format(n.transport), n.path, n.name}, ref, limits, temp)
+	src, err := layouts.OpenSource(ctx, layouts.Place{Format: layouts.Format(n.transport), Path: n.path, Name: n.name}, ref, limits, temp)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/filelock"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
@@ -46,12 +47,12 @@ func (j journal) remove(store *heldStore) {
 }
 
 // write keeps the journal in a stage.
-func (j journal) write(s *stage) error {
+func (j journal) write(s *layouts.Stage) error {
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	return writeSync(s.join(journalFile), text)
+	return layouts.WriteSync(s.Join(journalFile), text)
 }
 
 // reclaim removes what killed runs have left in a store.
@@ -61,7 +62,7 @@ func reclaim(store *heldStore) {
 		return
 	}
 	for _, n := range names {
-		if !n.IsDir() || !strings.HasPrefix(n.Name(), stagePrefix) {
+		if !n.IsDir() || !strings.HasPrefix(n.Name(), layouts.StagePrefix) {
 			continue
 		}
 		path := filepath.Join(store.GraphRoot(), n.Name())

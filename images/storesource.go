@@ -176,11 +176,11 @@ func (s *storedSource) layer(ctx context.Context, old v1.Descriptor, info types.
 	return d, nil
 }
 
-// topDescriptor is that of the manifest that was made.
-func (s *storedSource) topDescriptor() (v1.Descriptor, bool) { return s.top, true }
+// TopDescriptor is that of the manifest that was made.
+func (s *storedSource) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
 
-// identity is the digest of the image's own manifest.
-func (s *storedSource) identity() digest.Digest { return s.original }
+// Identity is the digest of the image's own manifest.
+func (s *storedSource) Identity() digest.Digest { return s.original }
 
 func (s *storedSource) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
 	if instance != nil {

@@ -19,6 +19,7 @@ import (
 	"go.podman.io/storage"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -32,7 +33,7 @@ type storedImage struct {
 	id    string
 	// added is removed again where the name is not given; the stage has it for the next run if this one is killed.
 	added journal
-	stage *stage
+	stage *layouts.Stage
 	done  bool
 }
 
@@ -41,7 +42,7 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	out := &storedImage{dest: d}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, out.discard())
+			err = errors.Join(err, out.Discard())
 		}
 	}()
 	if out.store, err = holdStore(ctx, d.Path); err != nil {
@@ -55,7 +56,7 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	if out.id, err = out.look(config); err != nil {
 		return nil, err
 	}
-	if out.stage, err = newStage(ctx, out.store.GraphRoot()); err != nil {
+	if out.stage, err = layouts.NewStage(ctx, out.store.GraphRoot()); err != nil {
 		return nil, err
 	}
 	if err := out.added.write(out.stage); err != nil {
@@ -169,8 +170,8 @@ func chainIDs(diffIDs []digest.Digest) []string {
 	return ids
 }
 
-// commit gives the image its name, in one step: what had it before has it no more.
-func (out *storedImage) commit(ctx context.Context) error {
+// Commit gives the image its name, in one step: what had it before has it no more.
+func (out *storedImage) Commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -186,7 +187,7 @@ func (out *storedImage) commit(ctx context.Context) error {
 }
 
 // discard removes what nobody uses and was not there before, unless the image has its name, and closes the store.
-func (out *storedImage) discard() error {
+func (out *storedImage) Discard() error {
 	if out.store == nil {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (out *storedImage) discard() error {
 	}
 	var err error
 	if out.stage != nil {
-		err = out.stage.close()
+		err = out.stage.Close()
 	}
 	return errors.Join(err, out.store.release())
 }

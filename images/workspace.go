@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
 // Workspace is a private directory for the blobs of an image that is being made. Where an image goes to an OCI layout it
 // lies in that layout's file system, so that finished blobs get there by a hard link and are written to the disk once.
 type Workspace struct {
-	stage  *stage
+	stage  *layouts.Stage
 	made   []string
 	stores []*heldStore
 }
@@ -29,19 +31,19 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		if !ok {
 			continue
 		}
-		in, err := d.place().stageDir()
+		in, err := d.place().StageDir()
 		if err != nil {
 			return nil, err
 		}
-		if made, err = parents(in); err != nil {
+		if made, err = layouts.Parents(in); err != nil {
 			return nil, fmt.Errorf("%s: %w", d, err)
 		}
 		dir = in
 		break
 	}
-	s, err := newStage(ctx, dir)
+	s, err := layouts.NewStage(ctx, dir)
 	if err != nil {
-		removeEmpty(made)
+		layouts.RemoveEmpty(made)
 		return nil, fmt.Errorf("making a workspace: %w", err)
 	}
 	w := &Workspace{stage: s, made: made}
@@ -68,14 +70,14 @@ func first(dests []Destination, t Transport) (Destination, bool) {
 }
 
 // Dir is the directory to use. It is only accessible to the user.
-func (w *Workspace) Dir() string { return w.stage.path }
+func (w *Workspace) Dir() string { return w.stage.Path }
 
 // Close removes the workspace, and the directories that were made for it unless they are in use by now.
 func (w *Workspace) Close() error {
-	err := w.stage.close()
+	err := w.stage.Close()
 	for _, store := range w.stores {
 		err = errors.Join(err, store.release())
 	}
-	removeEmpty(w.made)
+	layouts.RemoveEmpty(w.made)
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// IfNone is the value of [CopyOptions.IfDigest] for names that must not be taken.
+// IfNone is the value of [PushOptions.IfDigest] for tags that must not exist.
 const IfNone = "none"
 
 // ConflictError says that the name of an image stands for another image than it should: somebody has moved it meanwhile,

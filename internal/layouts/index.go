@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"encoding/json"
@@ -19,13 +19,13 @@ import (
 
 // layoutIndex is the index.json of an OCI image layout. What this package does not know of it is kept.
 type layoutIndex struct {
-	fields      map[string]json.RawMessage
-	entries     []json.RawMessage
-	descriptors []v1.Descriptor
+	Fields      map[string]json.RawMessage
+	Entries     []json.RawMessage
+	Descriptors []v1.Descriptor
 }
 
-// readIndex reads the index.json of a layout; nil if there is none.
-func readIndex(dir string) (*layoutIndex, error) {
+// ReadIndex reads the index.json of a layout; nil if there is none.
+func ReadIndex(dir string) (*layoutIndex, error) {
 	path := filepath.Join(dir, indexFile)
 	content, err := regularfile.Read(path, limit.MaxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,16 +47,16 @@ func readIndex(dir string) (*layoutIndex, error) {
 func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
 	if at, numbered := strings.CutPrefix(tag, "@"); numbered {
 		i, err := strconv.Atoi(at)
-		if err != nil || i < 0 || i >= len(x.descriptors) {
-			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir, tag, len(x.descriptors))
+		if err != nil || i < 0 || i >= len(x.Descriptors) {
+			return v1.Descriptor{}, fmt.Errorf("%w: %s has no image %.40q: it holds %d images", fault.ErrInvalid, dir, tag, len(x.Descriptors))
 		}
-		return x.descriptors[i], nil
+		return x.Descriptors[i], nil
 	}
 	if tag == "" {
 		return x.only(dir, refers)
 	}
 	var tags []string
-	for _, d := range x.descriptors {
+	for _, d := range x.Descriptors {
 		name, ok := d.Annotations[v1.AnnotationRefName]
 		if ok && name == tag {
 			return d, nil
@@ -74,13 +74,13 @@ func (x *layoutIndex) find(dir, tag string, refers func(v1.Descriptor) bool) (v1
 
 // only is the one image of the layout.
 func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Descriptor, error) {
-	if len(x.descriptors) == 1 {
-		return x.descriptors[0], nil
+	if len(x.Descriptors) == 1 {
+		return x.Descriptors[0], nil
 	}
 	var found []v1.Descriptor
 	var names []string
 	images := 0
-	for i, d := range x.descriptors {
+	for i, d := range x.Descriptors {
 		if refers(d) {
 			continue
 		}
@@ -115,27 +115,27 @@ func (x *layoutIndex) only(dir string, refers func(v1.Descriptor) bool) (v1.Desc
 const maxTagsShown = 10
 
 func (x *layoutIndex) parse(content []byte) error {
-	if err := json.Unmarshal(content, &x.fields); err != nil {
+	if err := json.Unmarshal(content, &x.Fields); err != nil {
 		return fmt.Errorf("%w: not an OCI image index: %v", fault.ErrInvalid, err)
 	}
 	var version int
-	if err := json.Unmarshal(x.fields["schemaVersion"], &version); err != nil || version != 2 {
+	if err := json.Unmarshal(x.Fields["schemaVersion"], &version); err != nil || version != 2 {
 		return fmt.Errorf("%w: schemaVersion is not 2", fault.ErrInvalid)
 	}
-	if raw, ok := x.fields["manifests"]; ok {
-		if err := json.Unmarshal(raw, &x.entries); err != nil {
+	if raw, ok := x.Fields["manifests"]; ok {
+		if err := json.Unmarshal(raw, &x.Entries); err != nil {
 			return fmt.Errorf("%w: manifests: %v", fault.ErrInvalid, err)
 		}
 	}
-	if len(x.entries) > limit.MaxIndexEntries {
-		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.entries), limit.MaxIndexEntries)
+	if len(x.Entries) > limit.MaxIndexEntries {
+		return fmt.Errorf("%w: %d entries (limit %d)", fault.ErrLimit, len(x.Entries), limit.MaxIndexEntries)
 	}
-	for i, e := range x.entries {
+	for i, e := range x.Entries {
 		var d v1.Descriptor
 		if err := json.Unmarshal(e, &d); err != nil {
 			return fmt.Errorf("%w: manifests[%d]: %v", fault.ErrInvalid, i, err)
 		}
-		x.descriptors = append(x.descriptors, d)
+		x.Descriptors = append(x.Descriptors, d)
 	}
 	return nil
 }
@@ -145,13 +145,13 @@ func (x *layoutIndex) parse(content []byte) error {
 // attestations.
 func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if x == nil {
-		x = &layoutIndex{fields: added.fields}
+		x = &layoutIndex{Fields: added.Fields}
 	}
 	var out []json.RawMessage
-	placed := make([]bool, len(added.entries))
-	for i, old := range x.descriptors {
+	placed := make([]bool, len(added.Entries))
+	for i, old := range x.Descriptors {
 		keep := true
-		for j, d := range added.descriptors {
+		for j, d := range added.Descriptors {
 			tag := d.Annotations[v1.AnnotationRefName]
 			if tag != old.Annotations[v1.AnnotationRefName] || tag == "" && d.Digest != old.Digest {
 				continue
@@ -159,14 +159,14 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 			keep = false
 			if !placed[j] {
 				placed[j] = true
-				out = append(out, added.entries[j])
+				out = append(out, added.Entries[j])
 			}
 		}
 		if keep {
-			out = append(out, x.entries[i])
+			out = append(out, x.Entries[i])
 		}
 	}
-	for j, e := range added.entries {
+	for j, e := range added.Entries {
 		if !placed[j] {
 			out = append(out, e)
 		}
@@ -175,8 +175,8 @@ func (x *layoutIndex) merge(added *layoutIndex) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields := make(map[string]json.RawMessage, len(x.fields))
-	for k, v := range x.fields {
+	fields := make(map[string]json.RawMessage, len(x.Fields))
+	for k, v := range x.Fields {
 		fields[k] = v
 	}
 	fields["manifests"] = raw

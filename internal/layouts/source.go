@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// localSource is an image on this machine. It reads files where they lie, in a directory or within an archive, and
+// Source is an image on this machine. It reads files where they lie, in a directory or within an archive, and
 // nothing but regular ones.
-type localSource struct {
+type Source struct {
 	ref   types.ImageReference
 	files fileStore
 	// top is what is known of the manifest; its digest is empty if nothing is.
@@ -34,37 +34,37 @@ type localSource struct {
 	blobFile     func(digest.Digest) string
 }
 
-var _ types.ImageSource = (*localSource)(nil)
+var _ types.ImageSource = (*Source)(nil)
 
-// openLocal opens an image of a transport of the file system.
-func openLocal(ctx context.Context, p place, ref types.ImageReference, limits limit.Limits, temp string) (_ *localSource, err error) {
+// OpenSource opens an image of a transport of the file system.
+func OpenSource(ctx context.Context, p Place, ref types.ImageReference, limits limit.Limits, temp string) (_ *Source, err error) {
 	var files fileStore
-	switch p.format {
-	case formatOCI, formatDirectory:
-		files, err = openDirFiles(p.path)
+	switch p.Format {
+	case OCI, Directory:
+		files, err = openDirFiles(p.Path)
 	default:
-		files, err = openTarFiles(ctx, p.path, limits, temp)
+		files, err = openTarFiles(ctx, p.Path, limits, temp)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &localSource{ref: ref, files: files}
+	s := &Source{ref: ref, files: files}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, files.Close())
 		}
 	}()
-	switch p.format {
-	case formatOCI, formatOCIArchive:
+	switch p.Format {
+	case OCI, OCIArchive:
 		return s, s.openLayout(p)
-	case formatDockerArchive:
-		return s, s.openDockerArchive(ctx, p.name, limits)
+	case DockerArchive:
+		return s, s.openDockerArchive(ctx, p.Name, limits)
 	}
 	return s, s.openDirectory()
 }
 
 // openLayout finds the image in an OCI image layout (image specification, "Image Layout").
-func (s *localSource) openLayout(p place) error {
+func (s *Source) openLayout(p Place) error {
 	content, err := readFile(s.files, layoutFile)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *localSource) openLayout(p place) error {
 	if err := index.parse(content); err != nil {
 		return fmt.Errorf("%s: %w", indexFile, err)
 	}
-	if s.top, err = index.find(p.path, p.name, s.refers); err != nil {
+	if s.top, err = index.find(p.Path, p.Name, s.refers); err != nil {
 		return err
 	}
 	if err := verify.Digest(s.top.Digest); err != nil {
@@ -102,7 +102,7 @@ func (s *localSource) openLayout(p place) error {
 const maxReferrer = 64 << 10
 
 // refers tells whether the manifest of an entry names a subject: it is a signature or an attestation of another image.
-func (s *localSource) refers(d v1.Descriptor) bool {
+func (s *Source) refers(d v1.Descriptor) bool {
 	if verify.Digest(d.Digest) != nil || d.Size > maxReferrer {
 		return false
 	}
@@ -117,7 +117,7 @@ func (s *localSource) refers(d v1.Descriptor) bool {
 }
 
 // openDirectory reads what the containers tools call "dir:": a manifest, and blobs named by their digests.
-func (s *localSource) openDirectory() error {
+func (s *Source) openDirectory() error {
 	s.blobFile = func(d digest.Digest) string { return d.Encoded() }
 	s.manifestFile = func(d *digest.Digest) string {
 		if d == nil {
@@ -138,10 +138,10 @@ func (s *localSource) openDirectory() error {
 	return nil
 }
 
-// topDescriptor is what is known of the manifest before it is read.
-func (s *localSource) topDescriptor() (v1.Descriptor, bool) { return s.top, s.top.Digest != "" }
+// TopDescriptor is what is known of the manifest before it is read.
+func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, s.top.Digest != "" }
 
-func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
+func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
 	if instance == nil && s.made != nil {
 		return bytes.Clone(s.made), s.top.MediaType, nil
 	}
@@ -160,24 +160,24 @@ func (s *localSource) GetManifest(_ context.Context, instance *digest.Digest) ([
 	return text, manifest.GuessMIMEType(text), nil
 }
 
-func (s *localSource) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
+func (s *Source) GetBlob(_ context.Context, info types.BlobInfo, _ types.BlobInfoCache) (io.ReadCloser, int64, error) {
 	if err := verify.Digest(info.Digest); err != nil {
 		return nil, 0, err
 	}
 	return s.files.open(s.blobFile(info.Digest))
 }
 
-func (s *localSource) Reference() types.ImageReference { return s.ref }
-func (s *localSource) Close() error                    { return s.files.Close() }
-func (s *localSource) HasThreadSafeGetBlob() bool      { return true }
+func (s *Source) Reference() types.ImageReference { return s.ref }
+func (s *Source) Close() error                    { return s.files.Close() }
+func (s *Source) HasThreadSafeGetBlob() bool      { return true }
 
 // GetSignatures finds none: signatures of local images are read by the library, see images.Client.
-func (s *localSource) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
+func (s *Source) GetSignatures(context.Context, *digest.Digest) ([][]byte, error) {
 	return nil, nil
 }
 
 // LayerInfosForCopy says that the layers are as the manifest has them.
-func (s *localSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }
 

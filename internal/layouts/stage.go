@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// stagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
-const stagePrefix = ".bindery-stage-"
+// StagePrefix begins the name of every stage, so that the next run knows what a killed one has left.
+const StagePrefix = ".bindery-stage-"
 
-// stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It
+// Stage is a private directory beside or inside an output, in the same file system, where the output is prepared. It
 // is locked as long as its owner lives.
-type stage struct {
-	path  string
+type Stage struct {
+	Path  string
 	lock  *filelock.Dir
 	spare []*os.File // descriptors for tidying, which needs some, where the run has failed because there were no more
 }
@@ -27,9 +27,9 @@ type stage struct {
 // spareFiles is how many descriptors it takes to remove a staged layout: one for each directory that leads to its blobs.
 const spareFiles = 5
 
-// newStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
+// NewStage makes a stage in the directory and removes the stages there whose owners are gone. It waits for nobody: the
 // directory may be one for temporary files, of which any user can hold the lock.
-func newStage(ctx context.Context, in string) (*stage, error) {
+func NewStage(ctx context.Context, in string) (*Stage, error) {
 	if lock, free := filelock.TryDir(in); free {
 		sweep(in)
 		lock.Unlock()
@@ -48,8 +48,8 @@ const stageAttempts = 10
 var errSwept = errors.New("another run has removed it")
 
 // claimedStage makes a stage and locks it.
-func claimedStage(ctx context.Context, in string) (*stage, error) {
-	path, err := os.MkdirTemp(in, stagePrefix)
+func claimedStage(ctx context.Context, in string) (*Stage, error) {
+	path, err := os.MkdirTemp(in, StagePrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -64,20 +64,20 @@ func claimedStage(ctx context.Context, in string) (*stage, error) {
 		own.Unlock()
 		return nil, fmt.Errorf("%s: %w", path, errSwept)
 	}
-	s := &stage{path: path, lock: own}
+	s := &Stage{Path: path, lock: own}
 	for range spareFiles {
 		f, err := os.Open(os.DevNull)
 		if err != nil {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
 		s.spare = append(s.spare, f)
 	}
 	return s, nil
 }
 
-// sweepBeside removes abandoned stages beside an output that has its own inside: a run that is killed after it has put the
-// output there for the first time leaves them.
-func sweepBeside(path string) {
+// SweepBeside removes abandoned stages beside an output that has its own inside: a run that is killed after it has put the
+// Output there for the first time leaves them.
+func SweepBeside(path string) {
 	parent := filepath.Dir(filepath.Clean(path))
 	if lock, free := filelock.TryDir(parent); free {
 		sweep(parent)
@@ -92,7 +92,7 @@ func sweep(in string) {
 		return
 	}
 	for _, n := range names {
-		if !n.IsDir() || !strings.HasPrefix(n.Name(), stagePrefix) {
+		if !n.IsDir() || !strings.HasPrefix(n.Name(), StagePrefix) {
 			continue
 		}
 		path := filepath.Join(in, n.Name())
@@ -106,28 +106,28 @@ func sweep(in string) {
 	}
 }
 
-// close removes the stage and whatever is still in it.
-func (s *stage) close() error {
+// Close removes the stage and whatever is still in it.
+func (s *Stage) Close() error {
 	for _, f := range s.spare {
 		f.Close()
 	}
 	s.spare = nil
-	err := os.RemoveAll(s.path)
+	err := os.RemoveAll(s.Path)
 	s.lock.Unlock()
 	// Where descriptors are short, there is one more now; others come back when what else was going on has ended.
 	for pause := time.Millisecond; err != nil && pause < time.Second; pause *= 2 {
-		if err = os.RemoveAll(s.path); err != nil {
+		if err = os.RemoveAll(s.Path); err != nil {
 			time.Sleep(pause)
 		}
 	}
 	return err
 }
 
-// join is the path of a name in the stage.
-func (s *stage) join(name string) string { return filepath.Join(s.path, name) }
+// Join is the path of a name in the stage.
+func (s *Stage) Join(name string) string { return filepath.Join(s.Path, name) }
 
-// parents creates the missing directories that lead to an output and returns those that it made, outermost first.
-func parents(dir string) (made []string, err error) {
+// Parents creates the missing directories that lead to an output and returns those that it made, outermost first.
+func Parents(dir string) (made []string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		info, err := os.Stat(d)
 		if err == nil {
@@ -144,15 +144,15 @@ func parents(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755)
 }
 
-// removeEmpty undoes [parents] for directories that nobody has used since.
-func removeEmpty(made []string) {
+// RemoveEmpty undoes [Parents] for directories that nobody has used since.
+func RemoveEmpty(made []string) {
 	for i := len(made) - 1; i >= 0; i-- {
 		os.Remove(made[i])
 	}
 }
 
-// lstatOutput looks at an output path without following it. It returns nil information if nothing is there.
-func lstatOutput(path string) (fs.FileInfo, error) {
+// LstatOutput looks at an output path without following it. It returns nil information if nothing is there.
+func LstatOutput(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(filepath.Clean(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -175,8 +175,8 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writeSync writes a new file and brings it to the disk.
-func writeSync(path string, content []byte) error {
+// WriteSync writes a new file and brings it to the disk.
+func WriteSync(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"bytes"
@@ -38,11 +38,11 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 		return err
 	}
 	defer lock.Unlock()
-	old, err := readIndex(dir)
+	old, err := ReadIndex(dir)
 	if err != nil {
 		return err
 	}
-	added, err := readIndex(staged)
+	added, err := ReadIndex(staged)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 		return err
 	}
 	next := filepath.Join(staged, "index.next")
-	if err := writeSync(next, merged); err != nil {
+	if err := WriteSync(next, merged); err != nil {
 		return err
 	}
 	if err := atomicfs.SyncDir(dir); err != nil {
@@ -82,7 +82,7 @@ func mergeLayout(ctx context.Context, staged, dir string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	replaced, err := replaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
+	replaced, err := ReplaceFile(next, filepath.Join(dir, indexFile), filepath.Join(staged, "index.old"))
 	if replaced {
 		undo = nil // the index refers to what was added, durable or not
 	}
@@ -97,7 +97,7 @@ func checkUsable(dir string) error {
 	}
 	for _, n := range names {
 		switch {
-		case n.IsDir() && len(n.Name()) > len(stagePrefix) && n.Name()[:len(stagePrefix)] == stagePrefix:
+		case n.IsDir() && len(n.Name()) > len(StagePrefix) && n.Name()[:len(StagePrefix)] == StagePrefix:
 		case n.Name() == layoutFile && n.Type().IsRegular(), n.Name() == blobsDir && n.IsDir(), n.Name() == "lost+found":
 		default:
 			return fmt.Errorf("%s is neither empty nor an OCI image layout: it holds %q", dir, n.Name())
@@ -199,7 +199,7 @@ func forgetBlobs(dir, staged string) {
 
 // referenced are the digests that can be reached from a layout's index.json.
 func referenced(dir string) (map[digest.Digest]bool, error) {
-	index, err := readIndex(dir)
+	index, err := ReadIndex(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 		if d.Digest.Validate() != nil || d.Size > limit.MaxManifest {
 			return nil
 		}
-		content, err := regularfile.Read(blobPath(dir, d.Digest), limit.MaxManifest)
+		content, err := regularfile.Read(BlobPath(dir, d.Digest), limit.MaxManifest)
 		if err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 		}
 		return nil
 	}
-	for _, d := range index.descriptors {
+	for _, d := range index.Descriptors {
 		if err := visit(d, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -247,8 +247,8 @@ func referenced(dir string) (map[digest.Digest]bool, error) {
 	return used, nil
 }
 
-// blobPath is where a layout keeps a blob. The digest must be valid.
-func blobPath(dir string, d digest.Digest) string {
+// BlobPath is where a layout keeps a blob. The digest must be valid.
+func BlobPath(dir string, d digest.Digest) string {
 	return filepath.Join(dir, blobsDir, d.Algorithm().String(), d.Encoded())
 }
 

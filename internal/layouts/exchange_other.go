@@ -1,6 +1,6 @@
 //go:build !linux
 
-package images
+package layouts
 
 import "syscall"
 

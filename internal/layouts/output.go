@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"archive/tar"
@@ -24,51 +24,47 @@ import (
 	"github.com/operator-bindery/bindery/internal/regularfile"
 )
 
-// LocalBlobs is a source of images that has blobs as complete, unchanging files. Where the output is in the same file
-// system they get there by a hard link.
-type LocalBlobs interface {
-	// LocalBlob is the file of a blob, if there is one. Its content has been checked against the digest.
-	LocalBlob(d digest.Digest) (path string, ok bool)
-}
-
-// FileBlobs is a source of images that can make a file of a blob with less work than the blob's bytes take on their way through
-// a copy: they are read once, checked and written.
-type FileBlobs interface {
-	// BlobFile is a file as that of [LocalBlobs]. It is false where the blob is to be read. It is called concurrently.
-	BlobFile(ctx context.Context, d digest.Digest) (path string, ok bool)
-}
+// localBlobs and fileBlobs are interfaces of sources; see images.LocalBlobs and images.FileBlobs.
+type (
+	localBlobs interface {
+		LocalBlob(d digest.Digest) (path string, ok bool)
+	}
+	fileBlobs interface {
+		BlobFile(ctx context.Context, d digest.Digest) (path string, ok bool)
+	}
+)
 
 // filesAtOnce is how many blobs are made files at once: they wait for the disk more than for the processor.
 const filesAtOnce = 4
 
-// output is a local destination that is prepared in a stage.
-type output struct {
-	place place
-	stage *stage
+// Output is a local destination that is prepared in a stage.
+type Output struct {
+	place Place
+	stage *Stage
 	made  []string
 	done  bool
 }
 
-// stagedFile is the name in its stage of a destination that is one file or one plain directory.
-const stagedFile = "out"
+// StagedFile is the name in its stage of a destination that is one file or one plain directory.
+const StagedFile = "out"
 
-// newOutput makes a stage for a place, and puts those blobs of the image into it that need not be copied. The caller copies the
+// NewOutput makes a stage for a place, and puts those blobs of the image into it that need not be copied. The caller copies the
 // image to the output's reference, then calls finish and commit, and discard in any case.
-func newOutput(ctx context.Context, p place, src types.ImageSource) (_ *output, err error) {
-	in, err := p.stageDir()
+func NewOutput(ctx context.Context, p Place, src types.ImageSource) (_ *Output, err error) {
+	in, err := p.StageDir()
 	if err != nil {
 		return nil, err
 	}
-	out := &output{place: p}
-	if out.made, err = parents(in); err != nil {
+	out := &Output{place: p}
+	if out.made, err = Parents(in); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, out.discard())
+			err = errors.Join(err, out.Discard())
 		}
 	}()
-	if out.stage, err = newStage(ctx, in); err != nil {
+	if out.stage, err = NewStage(ctx, in); err != nil {
 		return nil, err
 	}
 	if err := out.check(); err != nil {
@@ -81,28 +77,28 @@ func newOutput(ctx context.Context, p place, src types.ImageSource) (_ *output, 
 }
 
 // isLayout tells whether an OCI layout is staged.
-func (out *output) isLayout() bool {
-	return out.place.format == formatOCI || out.place.format == formatOCIArchive
+func (out *Output) isLayout() bool {
+	return out.place.Format == OCI || out.place.Format == OCIArchive
 }
 
-// reference is where the image is to be copied to.
-func (out *output) reference() (types.ImageReference, error) {
+// Reference is where the image is to be copied to.
+func (out *Output) Reference() (types.ImageReference, error) {
 	if out.isLayout() {
-		return out.place.reference(out.stage.join(stagedLayout))
+		return out.place.reference(out.stage.Join(stagedLayout))
 	}
-	return out.place.reference(out.stage.join(stagedFile))
+	return out.place.reference(out.stage.Join(StagedFile))
 }
 
-// finish completes what was copied, and brings it to the disk.
-func (out *output) finish(ctx context.Context) error {
-	layout := out.stage.join(stagedLayout)
+// Finish completes what was copied, and brings it to the disk.
+func (out *Output) Finish(ctx context.Context) error {
+	layout := out.stage.Join(stagedLayout)
 	if out.isLayout() {
 		if err := normalizeIndex(layout); err != nil {
 			return err
 		}
 	}
-	if out.place.format == formatOCIArchive {
-		if err := archiveLayout(ctx, layout, out.stage.join(stagedFile)); err != nil {
+	if out.place.Format == OCIArchive {
+		if err := archiveLayout(ctx, layout, out.stage.Join(StagedFile)); err != nil {
 			return err
 		}
 	}
@@ -110,31 +106,31 @@ func (out *output) finish(ctx context.Context) error {
 }
 
 // check refuses what is at the output path if it cannot be what an earlier run has written there.
-func (out *output) check() error {
-	info, err := lstatOutput(out.place.path)
+func (out *Output) check() error {
+	info, err := LstatOutput(out.place.Path)
 	if err != nil || info == nil {
 		return err
 	}
-	switch out.place.format {
-	case formatOCI:
-		index, err := readIndex(out.place.path)
+	switch out.place.Format {
+	case OCI:
+		index, err := ReadIndex(out.place.Path)
 		if err != nil {
 			return err
 		}
 		if index == nil {
-			return checkUsable(out.place.path)
+			return checkUsable(out.place.Path)
 		}
-		return checkLayout(out.place.path)
-	case formatDirectory:
+		return checkLayout(out.place.Path)
+	case Directory:
 		if !info.IsDir() {
-			return fmt.Errorf("%s is not a directory", out.place.path)
+			return fmt.Errorf("%s is not a directory", out.place.Path)
 		}
-		return checkReplaceable(out.place.path)
+		return checkReplaceable(out.place.Path)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", out.place.path)
+		return fmt.Errorf("%s is not a regular file", out.place.Path)
 	}
-	return checkArchive(out.place.path, info.Size())
+	return checkArchive(out.place.Path, info.Size())
 }
 
 // checkArchive refuses to replace a file that is neither empty nor a tar archive: it is somebody's other file.
@@ -167,14 +163,14 @@ func checkReplaceable(dir string) error {
 
 // provide makes a staged layout and puts the blobs into it that need not be fetched or written: those that the source
 // has as files, and those that the layout at the destination has already.
-func (out *output) provide(ctx context.Context, src types.ImageSource) (err error) {
-	layout := out.stage.join(stagedLayout)
+func (out *Output) provide(ctx context.Context, src types.ImageSource) (err error) {
+	layout := out.stage.Join(stagedLayout)
 	blobs := filepath.Join(layout, blobsDir, digest.SHA256.String())
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return err
 	}
-	local, _ := src.(LocalBlobs)
-	files, _ := src.(FileBlobs)
+	local, _ := src.(localBlobs)
+	files, _ := src.(fileBlobs)
 	infos, err := allLayers(ctx, src)
 	if err != nil {
 		return err
@@ -196,8 +192,8 @@ func (out *output) provide(ctx context.Context, src types.ImageSource) (err erro
 			}
 		}
 		g.Go(func() error {
-			if out.place.format == formatOCI {
-				if done, err := reuse(gctx, blobPath(out.place.path, info.Digest), to, info); done || err != nil {
+			if out.place.Format == OCI {
+				if done, err := reuse(gctx, BlobPath(out.place.Path, info.Digest), to, info); done || err != nil {
 					return err
 				}
 			}
@@ -281,7 +277,7 @@ func allLayers(ctx context.Context, src types.ImageSource) ([]types.BlobInfo, er
 
 // normalizeIndex writes the index of a staged layout as merges write it, so that the bytes do not tell which it was.
 func normalizeIndex(layout string) error {
-	index, err := readIndex(layout)
+	index, err := ReadIndex(layout)
 	if err != nil {
 		return err
 	}
@@ -293,16 +289,16 @@ func normalizeIndex(layout string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	return writeSync(path, text)
+	return WriteSync(path, text)
 }
 
 // sync brings everything staged to the disk that the library has not. Layers were synchronised when they were written.
-func (out *output) sync() error {
-	switch out.place.format {
-	case formatOCI:
-		return syncLayout(out.stage.join(stagedLayout))
-	case formatDirectory:
-		dir := out.stage.join(stagedFile)
+func (out *Output) sync() error {
+	switch out.place.Format {
+	case OCI:
+		return syncLayout(out.stage.Join(stagedLayout))
+	case Directory:
+		dir := out.stage.Join(StagedFile)
 		names, err := os.ReadDir(dir)
 		if err != nil {
 			return err
@@ -314,7 +310,7 @@ func (out *output) sync() error {
 		}
 		return atomicfs.SyncDir(dir)
 	}
-	path := out.stage.join(stagedFile)
+	path := out.stage.Join(StagedFile)
 	mode, err := newFileMode(path + ".mode")
 	if err != nil {
 		return err
@@ -341,7 +337,7 @@ func newFileMode(path string) (fs.FileMode, error) {
 
 // syncLayout synchronises the small files of a layout, which the library writes without doing so, and its directories.
 func syncLayout(layout string) error {
-	index, err := readIndex(layout)
+	index, err := ReadIndex(layout)
 	if err != nil {
 		return err
 	}
@@ -349,18 +345,18 @@ func syncLayout(layout string) error {
 		return fmt.Errorf("%w: the staged layout has no index", fault.ErrInvalid)
 	}
 	files := []string{filepath.Join(layout, layoutFile)}
-	for _, d := range index.descriptors {
+	for _, d := range index.Descriptors {
 		if err := d.Digest.Validate(); err != nil {
 			return err
 		}
-		files = append(files, blobPath(layout, d.Digest))
+		files = append(files, BlobPath(layout, d.Digest))
 		if d.MediaType == v1.MediaTypeImageIndex {
-			instances, err := indexInstances(blobPath(layout, d.Digest))
+			instances, err := indexInstances(BlobPath(layout, d.Digest))
 			if err != nil {
 				return err
 			}
 			for _, i := range instances {
-				files = append(files, blobPath(layout, i))
+				files = append(files, BlobPath(layout, i))
 			}
 		}
 	}
@@ -384,14 +380,14 @@ func indexInstances(path string) ([]digest.Digest, error) {
 	return list.Instances(), nil
 }
 
-// discard removes the stage, and directories that were made for it and are empty. After commit it does the same.
-func (out *output) discard() error {
+// Discard removes the stage, and directories that were made for it and are empty. After commit it does the same.
+func (out *Output) Discard() error {
 	var err error
 	if out.stage != nil {
-		err = out.stage.close()
+		err = out.stage.Close()
 	}
 	if !out.done {
-		removeEmpty(out.made)
+		RemoveEmpty(out.made)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ type archivedImage struct {
 
 // openDockerArchive finds the image in an archive of "docker save". Such archives have no manifest with digests: one is
 // made of the files that are there, so its digest is a function of the image but not the one of any registry.
-func (s *localSource) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
+func (s *Source) openDockerArchive(ctx context.Context, name string, limits limit.Limits) error {
 	content, err := readFile(s.files, "manifest.json")
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func cleanEntry(name string) string { return strings.TrimPrefix(name, "./") }
 
 // archivedLayer describes a layer. One that is not compressed has its diffID as its digest, which is checked when it is
 // read; of a compressed one the digest has to be found out.
-func (s *localSource) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits limit.Limits) (v1.Descriptor, error) {
+func (s *Source) archivedLayer(ctx context.Context, name string, diffID digest.Digest, limits limit.Limits) (v1.Descriptor, error) {
 	r, size, err := s.files.open(name)
 	if err != nil {
 		return v1.Descriptor{}, err

@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/filelock"
 )
 
-// commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
-func (out *output) commit(ctx context.Context) error {
+// Commit puts what was prepared into its place. The output is the old one until a single rename makes it the new one.
+func (out *Output) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	var err error
-	switch out.place.format {
-	case formatOCI:
+	switch out.place.Format {
+	case OCI:
 		err = out.commitLayout(ctx)
-	case formatDirectory:
+	case Directory:
 		err = out.commitDirectory(ctx)
 	default:
 		err = out.commitFile()
@@ -31,11 +31,11 @@ func (out *output) commit(ctx context.Context) error {
 }
 
 // commitLayout renames a layout that did not exist, or merges into the one that does: perhaps only since this run began.
-func (out *output) commitLayout(ctx context.Context) error {
-	dir := filepath.Clean(out.place.path)
-	staged := out.stage.join(stagedLayout)
+func (out *Output) commitLayout(ctx context.Context) error {
+	dir := filepath.Clean(out.place.Path)
+	staged := out.stage.Join(stagedLayout)
 	for {
-		info, err := lstatOutput(dir)
+		info, err := LstatOutput(dir)
 		if err != nil {
 			return err
 		}
@@ -62,18 +62,18 @@ func occupied(err error) bool {
 }
 
 // commitFile renames the file over the old one.
-func (out *output) commitFile() error {
-	path := filepath.Clean(out.place.path)
+func (out *Output) commitFile() error {
+	path := filepath.Clean(out.place.Path)
 	if err := out.check(); err != nil {
 		return err
 	}
-	_, err := replaceFile(out.stage.join(stagedFile), path, out.stage.join("old"))
+	_, err := ReplaceFile(out.stage.Join(StagedFile), path, out.stage.Join("old"))
 	return err
 }
 
-// replaceFile renames a file over another and brings that to the disk. Where the latter fails the old file comes back, if
+// ReplaceFile renames a file over another and brings that to the disk. Where the latter fails the old file comes back, if
 // the file system could give it a second name meanwhile, which is kept. replaced tells whether the new file is there.
-func replaceFile(staged, path, kept string) (replaced bool, err error) {
+func ReplaceFile(staged, path, kept string) (replaced bool, err error) {
 	linked := os.Link(path, kept)
 	if err := os.Rename(staged, path); err != nil {
 		return false, err
@@ -94,8 +94,8 @@ func replaceFile(staged, path, kept string) (replaced bool, err error) {
 }
 
 // commitDirectory exchanges the directory with the old one.
-func (out *output) commitDirectory(ctx context.Context) error {
-	dir := filepath.Clean(out.place.path)
+func (out *Output) commitDirectory(ctx context.Context) error {
+	dir := filepath.Clean(out.place.Path)
 	lock, err := filelock.LockDir(ctx, filepath.Dir(dir))
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (out *output) commitDirectory(ctx context.Context) error {
 	if err := out.check(); err != nil {
 		return err
 	}
-	staged := out.stage.join(stagedFile)
+	staged := out.stage.Join(StagedFile)
 	back := os.Rename
 	err = os.Rename(staged, dir)
 	if err != nil && occupied(err) {

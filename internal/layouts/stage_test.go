@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"context"
@@ -20,11 +20,11 @@ func TestStageWaitsForNobody(t *testing.T) {
 	defer held.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	s, err := newStage(ctx, dir)
+	s, err := NewStage(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -36,16 +36,16 @@ func TestStagesOfManyRuns(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				s, err := newStage(t.Context(), dir)
+				s, err := NewStage(t.Context(), dir)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				sweep(dir)
-				if _, err := os.Lstat(s.path); err != nil {
+				if _, err := os.Lstat(s.Path); err != nil {
 					t.Errorf("a living stage: %v", err)
 				}
-				if err := s.close(); err != nil {
+				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package images
+package layouts
 
 import (
 	"archive/tar"
