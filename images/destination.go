@@ -146,3 +146,12 @@ func (d Destination) InFiles() bool { return d.Transport != Docker && d.Transpor
 func (d Destination) place() layouts.Place {
 	return layouts.Place{Format: layouts.Format(d.Transport), Path: d.Path, Name: d.Name}
 }
+
+// InStore is the destination of the store that podman has for this user under the name that "podman build" would give the
+// image: one without a host is of "localhost".
+func InStore(name string) Destination {
+	if !hasHost(name) {
+		name = "localhost/" + name
+	}
+	return Destination{Transport: Store, Name: name}
+}

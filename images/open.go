@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"slices"
 	"strings"
 	"time"
@@ -134,7 +133,7 @@ func OpenSource(ctx context.Context, src types.ImageSource, o OpenOptions) (_ *I
 				return nil, err
 			}
 		}
-		if kind, err = manifestKind(text, kind); err != nil {
+		if kind, err = verify.ManifestKind(text, kind); err != nil {
 			return nil, err
 		}
 		if depth == 0 {
@@ -182,44 +181,6 @@ func (i *Image) checkManifest(text []byte, want v1.Descriptor) error {
 	return nil
 }
 
-// manifestKind is the media type of a manifest, provided that its text and what came with it agree.
-func manifestKind(text []byte, kind string) (string, error) {
-	var m struct {
-		MediaType string            `json:"mediaType"`
-		Manifests []json.RawMessage `json:"manifests"`
-		Layers    []json.RawMessage `json:"layers"`
-		Config    json.RawMessage   `json:"config"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return "", fmt.Errorf("%w: not a manifest: %v", fault.ErrInvalid, err)
-	}
-	if m.Manifests != nil && (m.Layers != nil || m.Config != nil) {
-		return "", fmt.Errorf("%w: ambiguous manifest: it has images and layers", fault.ErrInvalid)
-	}
-	if given, _, err := mime.ParseMediaType(kind); err == nil {
-		kind = given
-	}
-	if kind == "" {
-		kind = m.MediaType
-	}
-	if m.MediaType != "" && m.MediaType != kind {
-		return "", fmt.Errorf("%w: media type %.80q, but the manifest says %.80q", fault.ErrInvalid, kind, m.MediaType)
-	}
-	switch kind {
-	case v1.MediaTypeImageIndex, manifest.DockerV2ListMediaType:
-		if m.Manifests == nil {
-			return "", fmt.Errorf("%w: media type %.80q, but no list of images", fault.ErrInvalid, kind)
-		}
-	case v1.MediaTypeImageManifest, manifest.DockerV2Schema2MediaType:
-		if m.Manifests != nil {
-			return "", fmt.Errorf("%w: media type %.80q, but a list of images", fault.ErrInvalid, kind)
-		}
-	default:
-		return "", fmt.Errorf("%w: unsupported media type %.80q of a manifest", fault.ErrInvalid, kind)
-	}
-	return kind, nil
-}
-
 // expectedDescriptor is what a source knows of its manifest before that is read.
 func expectedDescriptor(src types.ImageSource) (v1.Descriptor, bool) {
 	if local, ok := src.(interface {
@@ -241,7 +202,7 @@ func identityOf(src types.ImageSource, text []byte) digest.Digest {
 // openHere opens an image on this machine.
 func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp string) (types.ImageSource, error) {
 	if n.transport == Store {
-		return openStored(ctx, n, temp)
+		return openStored(ctx, storeName{n.path, n.name}, temp)
 	}
 	ref, err := n.reference()
 	if err != nil {

@@ -100,7 +100,7 @@ func (n sourceName) reference() (types.ImageReference, error) {
 	case Directory:
 		return directory.NewReference(n.path)
 	case Store:
-		return n.storeReference()
+		return newStoreReference(storeName{n.path, n.name})
 	}
 	return docker.NewReference(n.repository)
 }

@@ -28,12 +28,23 @@ func holdStore(context.Context, string) (*heldStore, error) { return nil, errNoS
 
 func (h *heldStore) release() error { return nil }
 
-func (n sourceName) storeReference() (types.ImageReference, error) { return nil, errNoStore() }
+func newStoreReference(storeName) (types.ImageReference, error) { return nil, errNoStore() }
 
-func (c *copier) prepareStored(context.Context, Destination, *Result) (prepared, error) {
+func openStored(context.Context, storeName, string) (types.ImageSource, error) {
 	return nil, errNoStore()
 }
 
-func openStored(context.Context, sourceName, string) (types.ImageSource, error) {
+// storeOutput is an image that is written to a store.
+type storeOutput struct{}
+
+func newStoreOutput(context.Context, storeName, []byte) (*storeOutput, error) {
 	return nil, errNoStore()
 }
+
+func (out *storeOutput) reference() (types.ImageReference, error) { return nil, errNoStore() }
+
+// Commit fails.
+func (out *storeOutput) Commit(context.Context) error { return errNoStore() }
+
+// Discard does nothing.
+func (out *storeOutput) Discard() error { return nil }

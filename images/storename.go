@@ -18,6 +18,14 @@ type storeSpec struct {
 	options               []string
 }
 
+// storeName is the name of an image in a store.
+type storeName struct {
+	// place is where the store is, without the brackets; empty for the user's own.
+	place string
+	// image is a reference or, for reading, an identity.
+	image string
+}
+
 // splitStore takes [SPEC]NAME apart.
 func splitStore(text string) (spec, name string, err error) {
 	rest, ok := strings.CutPrefix(text, "[")
@@ -91,13 +99,4 @@ func storeTag(name string) (reference.NamedTagged, error) {
 func hasHost(name string) bool {
 	first, _, ok := strings.Cut(name, "/")
 	return ok && (strings.ContainsAny(first, ".:") || first == "localhost")
-}
-
-// InStore is the destination of the store that podman has for this user under the name that "podman build" would give the
-// image: one without a host is of "localhost".
-func InStore(name string) Destination {
-	if !hasHost(name) {
-		name = "localhost/" + name
-	}
-	return Destination{Transport: Store, Name: name}
 }

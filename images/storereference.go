@@ -12,12 +12,13 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// storeReference is the name of an image in a store that is opened when it is needed. The library's own references are of stores
-// that are open.
-type storeReference struct{ n sourceName }
+// storeReference is a reference to an image in a store that is opened when it is needed. The library's own references are of
+// open stores.
+type storeReference struct{ n storeName }
 
-func (n sourceName) storeReference() (types.ImageReference, error) {
-	if _, err := parseStoreSpec(n.path); err != nil {
+// newStoreReference returns a reference to an image.
+func newStoreReference(n storeName) (types.ImageReference, error) {
+	if _, err := parseStoreSpec(n.place); err != nil {
 		return nil, err
 	}
 	return &storeReference{n}, nil
@@ -26,14 +27,14 @@ func (n sourceName) storeReference() (types.ImageReference, error) {
 func (r *storeReference) Transport() types.ImageTransport { return transport.Transport }
 
 func (r *storeReference) StringWithinTransport() string {
-	if r.n.path == "" {
-		return r.n.name
+	if r.n.place == "" {
+		return r.n.image
 	}
-	return "[" + r.n.path + "]" + r.n.name
+	return "[" + r.n.place + "]" + r.n.image
 }
 
 func (r *storeReference) DockerReference() reference.Named {
-	named, err := reference.ParseNormalizedNamed(r.n.name)
+	named, err := reference.ParseNormalizedNamed(r.n.image)
 	if err != nil {
 		return nil // an identity
 	}
@@ -42,11 +43,11 @@ func (r *storeReference) DockerReference() reference.Named {
 
 // inStore calls a function with the library's reference. The store is open when policies ask: the image has been found.
 func (r *storeReference) inStore(ctx context.Context, f func(types.ImageReference)) error {
-	store, err := holdStore(ctx, r.n.path)
+	store, err := holdStore(ctx, r.n.place)
 	if err != nil {
 		return err
 	}
-	ref, err := transport.Transport.ParseStoreReference(store.Store, r.n.name)
+	ref, err := transport.Transport.ParseStoreReference(store.Store, r.n.image)
 	if err == nil {
 		f(ref)
 	}
@@ -71,7 +72,7 @@ func (r *storeReference) PolicyConfigurationNamespaces() (names []string) {
 
 // NewImageSource opens the library's source, which has signatures.
 func (r *storeReference) NewImageSource(ctx context.Context, sys *types.SystemContext) (types.ImageSource, error) {
-	store, err := holdStore(ctx, r.n.path)
+	store, err := holdStore(ctx, r.n.place)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/limit"
+	"github.com/operator-bindery/bindery/internal/verify"
 )
 
 // storedSource is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
@@ -38,8 +39,8 @@ type storedSource struct {
 }
 
 // openStored opens an image in a store. Layers are unpacked into temp, one at a time.
-func openStored(ctx context.Context, n sourceName, temp string) (_ types.ImageSource, err error) {
-	store, err := holdStore(ctx, n.path)
+func openStored(ctx context.Context, n storeName, temp string) (_ types.ImageSource, err error) {
+	store, err := holdStore(ctx, n.place)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +58,10 @@ func openStored(ctx context.Context, n sourceName, temp string) (_ types.ImageSo
 }
 
 // findStored looks for the image under the name as it is given, and then as podman calls what was built here.
-func (n sourceName) findStored(ctx context.Context, store *heldStore, temp string) (types.ImageSource, error) {
-	names := []string{n.name}
-	if !hasHost(n.name) {
-		names = append(names, "localhost/"+n.name)
+func (n storeName) findStored(ctx context.Context, store *heldStore, temp string) (types.ImageSource, error) {
+	names := []string{n.image}
+	if !hasHost(n.image) {
+		names = append(names, "localhost/"+n.image)
 	}
 	var first error
 	for _, name := range names {
@@ -82,7 +83,7 @@ func (n sourceName) findStored(ctx context.Context, store *heldStore, temp strin
 }
 
 // describe reads the manifest and makes the one that fits what the store gives.
-func (s *storedSource) describe(ctx context.Context, n sourceName) error {
+func (s *storedSource) describe(ctx context.Context, n storeName) error {
 	text, kind, err := s.ImageSource.GetManifest(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
@@ -90,7 +91,7 @@ func (s *storedSource) describe(ctx context.Context, n sourceName) error {
 	if len(text) > limit.MaxManifest {
 		return fmt.Errorf("manifest: %w: %d bytes (limit %d)", fault.ErrLimit, len(text), limit.MaxManifest)
 	}
-	if kind, err = manifestKind(text, kind); err != nil {
+	if kind, err = verify.ManifestKind(text, kind); err != nil {
 		return err
 	}
 	if manifest.MIMETypeIsMultiImage(kind) {
@@ -107,7 +108,7 @@ func (s *storedSource) describe(ctx context.Context, n sourceName) error {
 	if len(m.Layers) > limit.MaxLayers {
 		return fmt.Errorf("%w: %d layers (limit %d)", fault.ErrLimit, len(m.Layers), limit.MaxLayers)
 	}
-	config, err := readSmall(ctx, s.ImageSource, m.Config)
+	config, err := verify.ReadConfig(ctx, s.ImageSource, m.Config)
 	if err != nil {
 		return err
 	}
@@ -136,8 +137,8 @@ func (s *storedSource) describe(ctx context.Context, n sourceName) error {
 }
 
 // givenDigest is the digest that a name in a store has.
-func (n sourceName) givenDigest() (digest.Digest, bool) {
-	named, err := reference.ParseNormalizedNamed(n.name)
+func (n storeName) givenDigest() (digest.Digest, bool) {
+	named, err := reference.ParseNormalizedNamed(n.image)
 	if err != nil {
 		return "", false
 	}
