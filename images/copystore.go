@@ -13,6 +13,7 @@ import (
 	"go.podman.io/image/v5/types"
 
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/transfer"
 	"github.com/operator-bindery/bindery/internal/verify"
@@ -24,7 +25,7 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 	if err != nil {
 		return nil, err
 	}
-	out, err := newStoreOutput(ctx, storeName{d.Path, d.Name}, config)
+	out, err := imagestore.NewOutput(ctx, imagestore.Name{Place: d.Path, Image: d.Name}, config)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func (c *copier) prepareStored(ctx context.Context, d Destination, r *Result) (_
 			err = errors.Join(err, out.Discard())
 		}
 	}()
-	to, err := out.reference()
+	to, err := out.Reference()
 	if err != nil {
 		return nil, err
 	}

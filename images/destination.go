@@ -10,6 +10,7 @@ import (
 	"go.podman.io/image/v5/docker/archive"
 	"go.podman.io/image/v5/oci/layout"
 
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
@@ -63,7 +64,7 @@ func Parse(text string) (Destination, error) {
 		d.Path = rest
 	case Store:
 		var err error
-		if d.Path, d.Name, err = splitStore(rest); err != nil {
+		if d.Path, d.Name, err = imagestore.Split(rest); err != nil {
 			return Destination{}, fmt.Errorf("destination %q: %w", text, err)
 		}
 	default:
@@ -90,7 +91,7 @@ func (d Destination) check() error {
 		return err
 	}
 	if d.Transport == Store {
-		_, err := storeTag(d.Name)
+		_, err := imagestore.Tag(d.Name)
 		return err
 	}
 	if d.Path == "" {
@@ -150,7 +151,7 @@ func (d Destination) place() layouts.Place {
 // InStore is the destination of the store that podman has for this user under the name that "podman build" would give the
 // image: one without a host is of "localhost".
 func InStore(name string) Destination {
-	if !hasHost(name) {
+	if !imagestore.HasHost(name) {
 		name = "localhost/" + name
 	}
 	return Destination{Transport: Store, Name: name}

@@ -2,6 +2,7 @@ package images
 
 import (
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
 )
@@ -18,6 +19,8 @@ var (
 	ErrRegistry = fault.ErrRegistry
 	// ErrPlainHTTP is the error of a registry that does not speak TLS, where plain HTTP is not allowed.
 	ErrPlainHTTP = registry.ErrPlainHTTP
+	// ErrStore is the class of errors about stores of images that cannot be used here.
+	ErrStore = imagestore.ErrStore
 )
 
 // LimitError is an error of the class [ErrLimit] about a limit that can be set. Its text names the limit and its value.

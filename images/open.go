@@ -20,6 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/blobcache"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
 	"github.com/operator-bindery/bindery/internal/limit"
 	"github.com/operator-bindery/bindery/internal/registry"
@@ -202,7 +203,7 @@ func identityOf(src types.ImageSource, text []byte) digest.Digest {
 // openHere opens an image on this machine.
 func openHere(ctx context.Context, n sourceName, limits limit.Limits, temp string) (types.ImageSource, error) {
 	if n.transport == Store {
-		return openStored(ctx, storeName{n.path, n.name}, temp)
+		return imagestore.OpenSource(ctx, imagestore.Name{Place: n.path, Image: n.name}, temp)
 	}
 	ref, err := n.reference()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/operator-bindery/bindery/internal/imagestore"
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
@@ -14,7 +15,7 @@ import (
 type Workspace struct {
 	stage  *layouts.Stage
 	made   []string
-	stores []*heldStore
+	stores []*imagestore.Store
 }
 
 // NewWorkspace makes a workspace for an image that will be written to the destinations. Without a local destination it
@@ -51,7 +52,7 @@ func NewWorkspace(ctx context.Context, dests []Destination, temp string) (*Works
 		if d.Transport != Store {
 			continue
 		}
-		store, err := holdStore(ctx, d.Path)
+		store, err := imagestore.Open(ctx, d.Path)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", d, err), w.Close())
 		}
@@ -76,7 +77,7 @@ func (w *Workspace) Dir() string { return w.stage.Path }
 func (w *Workspace) Close() error {
 	err := w.stage.Close()
 	for _, store := range w.stores {
-		err = errors.Join(err, store.release())
+		err = errors.Join(err, store.Release())
 	}
 	layouts.RemoveEmpty(w.made)
 	return err

@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah
 
-package images
+package imagestore
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ func TestListsOfAStoreAreRegularFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(list), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkStoreFiles(root); err != nil {
+	if err := checkFiles(root); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Mkfifo(list, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkStoreFiles(root); !errors.Is(err, fault.ErrInvalid) {
+	if err := checkFiles(root); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah
 
-package images
+package imagestore
 
 import (
 	"context"
@@ -27,41 +27,41 @@ import (
 	"github.com/operator-bindery/bindery/internal/verify"
 )
 
-// storedSource is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
+// Source is an image in a store. A store has the files of layers and no archives: they come out uncompressed, with the
 // digests that the configuration has for them. So a manifest is made for what can be read; the digest by which podman and
 // registries know the image stays that of its own manifest.
-type storedSource struct {
+type Source struct {
 	types.ImageSource // the library's
-	store             *heldStore
+	store             *Store
 	top               v1.Descriptor
 	made              []byte
 	original          digest.Digest
 }
 
-// openStored opens an image in a store. Layers are unpacked into temp, one at a time.
-func openStored(ctx context.Context, n storeName, temp string) (_ types.ImageSource, err error) {
-	store, err := holdStore(ctx, n.place)
+// OpenSource opens an image in a store. Layers are unpacked into temp, one at a time.
+func OpenSource(ctx context.Context, n Name, temp string) (_ types.ImageSource, err error) {
+	store, err := Open(ctx, n.Place)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, store.release())
+			err = errors.Join(err, store.Release())
 		}
 	}()
 	src, err := n.findStored(ctx, store, temp)
 	if err != nil {
 		return nil, err
 	}
-	s := &storedSource{ImageSource: src, store: store}
+	s := &Source{ImageSource: src, store: store}
 	return s, s.describe(ctx, n)
 }
 
 // findStored looks for the image under the name as it is given, and then as podman calls what was built here.
-func (n storeName) findStored(ctx context.Context, store *heldStore, temp string) (types.ImageSource, error) {
-	names := []string{n.image}
-	if !hasHost(n.image) {
-		names = append(names, "localhost/"+n.image)
+func (n Name) findStored(ctx context.Context, store *Store, temp string) (types.ImageSource, error) {
+	names := []string{n.Image}
+	if !HasHost(n.Image) {
+		names = append(names, "localhost/"+n.Image)
 	}
 	var first error
 	for _, name := range names {
@@ -83,7 +83,7 @@ func (n storeName) findStored(ctx context.Context, store *heldStore, temp string
 }
 
 // describe reads the manifest and makes the one that fits what the store gives.
-func (s *storedSource) describe(ctx context.Context, n storeName) error {
+func (s *Source) describe(ctx context.Context, n Name) error {
 	text, kind, err := s.ImageSource.GetManifest(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
@@ -137,8 +137,8 @@ func (s *storedSource) describe(ctx context.Context, n storeName) error {
 }
 
 // givenDigest is the digest that a name in a store has.
-func (n storeName) givenDigest() (digest.Digest, bool) {
-	named, err := reference.ParseNormalizedNamed(n.image)
+func (n Name) givenDigest() (digest.Digest, bool) {
+	named, err := reference.ParseNormalizedNamed(n.Image)
 	if err != nil {
 		return "", false
 	}
@@ -151,7 +151,7 @@ func (n storeName) givenDigest() (digest.Digest, bool) {
 
 // layer describes a layer as the store gives it. Its annotations say what it holds, but for those that only help with the
 // compressed form.
-func (s *storedSource) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest, kind string) (v1.Descriptor, error) {
+func (s *Source) layer(ctx context.Context, old v1.Descriptor, info types.BlobInfo, diffID digest.Digest, kind string) (v1.Descriptor, error) {
 	d := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: diffID, Size: info.Size, Annotations: maps.Clone(old.Annotations)}
 	if kind == manifest.DockerV2Schema2MediaType {
 		d.MediaType = manifest.DockerV2SchemaLayerMediaTypeUncompressed
@@ -178,12 +178,12 @@ func (s *storedSource) layer(ctx context.Context, old v1.Descriptor, info types.
 }
 
 // TopDescriptor is that of the manifest that was made.
-func (s *storedSource) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
+func (s *Source) TopDescriptor() (v1.Descriptor, bool) { return s.top, true }
 
 // Identity is the digest of the image's own manifest.
-func (s *storedSource) Identity() digest.Digest { return s.original }
+func (s *Source) Identity() digest.Digest { return s.original }
 
-func (s *storedSource) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
+func (s *Source) GetManifest(_ context.Context, instance *digest.Digest) ([]byte, string, error) {
 	if instance != nil {
 		return nil, "", fmt.Errorf("%w: a store has one image of a name", fault.ErrInvalid)
 	}
@@ -191,8 +191,8 @@ func (s *storedSource) GetManifest(_ context.Context, instance *digest.Digest) (
 }
 
 // LayerInfosForCopy says that the layers are as the manifest has them.
-func (s *storedSource) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
+func (s *Source) LayerInfosForCopy(context.Context, *digest.Digest) ([]types.BlobInfo, error) {
 	return nil, nil
 }
 
-func (s *storedSource) Close() error { return errors.Join(s.ImageSource.Close(), s.store.release()) }
+func (s *Source) Close() error { return errors.Join(s.ImageSource.Close(), s.store.Release()) }

@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah
 
-package images
+package imagestore
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ var identity = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // remove removes what nobody uses. It is housekeeping: what cannot be removed, because somebody else uses it by now or because
 // the disk is broken, stays.
-func (j journal) remove(store *heldStore) {
+func (j journal) remove(store *Store) {
 	if identity.MatchString(j.Image) {
 		if image, err := store.Image(j.Image); err == nil && len(image.Names) == 0 {
 			store.DeleteImage(j.Image, true)
@@ -56,7 +56,7 @@ func (j journal) write(s *layouts.Stage) error {
 }
 
 // reclaim removes what killed runs have left in a store.
-func reclaim(store *heldStore) {
+func reclaim(store *Store) {
 	names, err := os.ReadDir(store.GraphRoot())
 	if err != nil {
 		return

@@ -1,4 +1,4 @@
-package images
+package imagestore
 
 import (
 	"errors"
@@ -11,23 +11,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/printable"
 )
 
-// storeSpec is where a store of images is, as the containers tools write it in brackets before a name:
+// spec is where a store of images is, as the containers tools write it in brackets before a name:
 // [DRIVER@ROOT+RUNROOT:OPTION,OPTION]. Everything but the root may be left out; the zero value is the user's own store.
-type storeSpec struct {
+type spec struct {
 	driver, root, runRoot string
 	options               []string
 }
 
-// storeName is the name of an image in a store.
-type storeName struct {
-	// place is where the store is, without the brackets; empty for the user's own.
-	place string
-	// image is a reference or, for reading, an identity.
-	image string
+// Name is the name of an image in a store.
+type Name struct {
+	// Place is where the store is, without the brackets; empty for the user's own.
+	Place string
+	// Image is a reference or, for reading, an identity.
+	Image string
 }
 
-// splitStore takes [SPEC]NAME apart.
-func splitStore(text string) (spec, name string, err error) {
+// Split takes [SPEC]NAME apart.
+func Split(text string) (spec, name string, err error) {
 	rest, ok := strings.CutPrefix(text, "[")
 	if !ok {
 		return "", text, nil
@@ -39,13 +39,13 @@ func splitStore(text string) (spec, name string, err error) {
 	if spec == "" {
 		return "", "", errors.New("the place of the store is empty: leave [] out for the store that podman uses")
 	}
-	_, err = parseStoreSpec(spec)
+	_, err = parseSpec(spec)
 	return spec, name, err
 }
 
-// parseStoreSpec reads what stands between the brackets.
-func parseStoreSpec(text string) (storeSpec, error) {
-	var s storeSpec
+// parseSpec reads what stands between the brackets.
+func parseSpec(text string) (spec, error) {
+	var s spec
 	if text == "" {
 		return s, nil
 	}
@@ -75,9 +75,9 @@ func parseStoreSpec(text string) (storeSpec, error) {
 	return s, nil
 }
 
-// storeTag is the full name of an image that is to be written into a store. As with the other containers tools a name without
+// Tag is the full name of an image that is to be written into a store. As with the other containers tools a name without
 // a host is one of docker.io.
-func storeTag(name string) (reference.NamedTagged, error) {
+func Tag(name string) (reference.NamedTagged, error) {
 	if name == "" {
 		return nil, errors.New("the image has no name: want containers-storage:NAME[:TAG]")
 	}
@@ -95,8 +95,8 @@ func storeTag(name string) (reference.NamedTagged, error) {
 	return tagged, nil
 }
 
-// hasHost tells whether a name says which registry it is of.
-func hasHost(name string) bool {
+// HasHost tells whether a name says which registry it is of.
+func HasHost(name string) bool {
 	first, _, ok := strings.Cut(name, "/")
 	return ok && (strings.ContainsAny(first, ".:") || first == "localhost")
 }

@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah
 
-package images
+package imagestore
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/userns"
 )
 
-// heldStore is an open store of images that podman, buildah and CRI-O share (containers-storage(7)). It must be released:
+// Store is an open store of images that podman, buildah and CRI-O share (containers-storage(7)). It must be released:
 // the driver for overlays keeps a mount as long as it is open.
-type heldStore struct {
+type Store struct {
 	storage.Store
 	once sync.Once
 }
@@ -31,10 +31,10 @@ var heldStores = struct {
 	count map[storage.Store]int
 }{count: map[storage.Store]int{}}
 
-// holdStore opens the store at a place; that of the user where the place is empty. It waits while another process has the
+// Open opens the store at a place; that of the user where the place is empty. It waits while another process has the
 // store locked, until the context ends.
-func holdStore(ctx context.Context, spec string) (*heldStore, error) {
-	s, err := parseStoreSpec(spec)
+func Open(ctx context.Context, spec string) (*Store, error) {
+	s, err := parseSpec(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func holdStore(ctx context.Context, spec string) (*heldStore, error) {
 		return nil, err
 	}
 	type opened struct {
-		store *heldStore
+		store *Store
 		err   error
 	}
 	done := make(chan opened, 1)
@@ -60,7 +60,7 @@ func holdStore(ctx context.Context, spec string) (*heldStore, error) {
 	case <-ctx.Done():
 		go func() {
 			if o := <-done; o.store != nil {
-				o.store.release()
+				o.store.Release()
 			}
 		}()
 		return nil, context.Cause(ctx)
@@ -68,7 +68,7 @@ func holdStore(ctx context.Context, spec string) (*heldStore, error) {
 }
 
 // open opens the store and counts it.
-func (s storeSpec) open() (*heldStore, error) {
+func (s spec) open() (*Store, error) {
 	heldStores.Lock()
 	defer heldStores.Unlock()
 	o, err := storage.DefaultStoreOptions()
@@ -85,7 +85,7 @@ func (s storeSpec) open() (*heldStore, error) {
 		// Nobody else has an identity in the namespace: files of layers with other owners belong to the user.
 		o.GraphDriverOptions = append(slices.Clone(o.GraphDriverOptions), "overlay.ignore_chown_errors=true", "vfs.ignore_chown_errors=true")
 	}
-	if err := checkStoreFiles(o.GraphRoot, o.RunRoot); err != nil {
+	if err := checkFiles(o.GraphRoot, o.RunRoot); err != nil {
 		return nil, err
 	}
 	store, err := storage.GetStore(o)
@@ -93,14 +93,14 @@ func (s storeSpec) open() (*heldStore, error) {
 		return nil, err
 	}
 	heldStores.count[store]++
-	return &heldStore{Store: store}, nil
+	return &Store{Store: store}, nil
 }
 
 // maxStoreFile is the largest list of a store in bytes.
 const maxStoreFile = 256 << 20
 
-// checkStoreFiles refuses lists of a store that would hold the library up or fill the memory.
-func checkStoreFiles(roots ...string) error {
+// checkFiles refuses lists of a store that would hold the library up or fill the memory.
+func checkFiles(roots ...string) error {
 	for _, root := range roots {
 		for _, pattern := range []string{"*-images/images.json", "*-layers/*.json", "*-containers/*.json"} {
 			names, err := filepath.Glob(filepath.Join(root, pattern))
@@ -138,8 +138,8 @@ func priorDriver(root string) string {
 	return vfs
 }
 
-// release closes the store when nobody has it any more. Releasing again does nothing.
-func (h *heldStore) release() (err error) {
+// Release closes the store when nobody has it any more. Releasing again does nothing.
+func (h *Store) Release() (err error) {
 	h.once.Do(func() {
 		heldStores.Lock()
 		defer heldStores.Unlock()

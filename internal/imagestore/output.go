@@ -1,6 +1,6 @@
 //go:build linux && !nobuildah
 
-package images
+package imagestore
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/layouts"
 )
 
-// storeOutput is an image that is written to a store. It is complete there before it gets its name: until then the name stands
+// Output is an image that is written to a store. It is complete there before it gets its name: until then the name stands
 // for what it stood for.
-type storeOutput struct {
-	name  storeName
-	store *heldStore
+type Output struct {
+	name  Name
+	store *Store
 	id    string
 	// added is removed again if the name is not written; the stage has it for the next run if this one is killed.
 	added journal
@@ -30,16 +30,16 @@ type storeOutput struct {
 	done  bool
 }
 
-// newStoreOutput opens the store for an image with a configuration. The caller copies the image to the output's reference, then
+// NewOutput opens the store for an image with a configuration. The caller copies the image to the output's reference, then
 // calls Commit, and Discard in any case.
-func newStoreOutput(ctx context.Context, n storeName, config []byte) (_ *storeOutput, err error) {
-	out := &storeOutput{name: n}
+func NewOutput(ctx context.Context, n Name, config []byte) (_ *Output, err error) {
+	out := &Output{name: n}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, out.Discard())
 		}
 	}()
-	if out.store, err = holdStore(ctx, n.place); err != nil {
+	if out.store, err = Open(ctx, n.Place); err != nil {
 		return nil, err
 	}
 	reclaim(out.store)
@@ -52,13 +52,13 @@ func newStoreOutput(ctx context.Context, n storeName, config []byte) (_ *storeOu
 	return out, out.added.write(out.stage)
 }
 
-// reference is where the image is to be copied to.
-func (out *storeOutput) reference() (types.ImageReference, error) {
+// Reference is where the image is to be copied to.
+func (out *Output) Reference() (types.ImageReference, error) {
 	return transport.Transport.NewStoreReference(out.store.Store, nil, out.id)
 }
 
 // look finds out what of the image is in the store already, and the identity that it has there: the digest of its configuration.
-func (out *storeOutput) look(config []byte) (id string, err error) {
+func (out *Output) look(config []byte) (id string, err error) {
 	var image v1.Image
 	if err := json.Unmarshal(config, &image); err != nil {
 		return "", fmt.Errorf("%w: configuration: %v", fault.ErrInvalid, err)
@@ -95,11 +95,11 @@ func chainIDs(diffIDs []digest.Digest) []string {
 }
 
 // Commit gives the image its name, in one step: what had it before has it no more.
-func (out *storeOutput) Commit(ctx context.Context) error {
+func (out *Output) Commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	name, err := storeTag(out.name.image)
+	name, err := Tag(out.name.Image)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (out *storeOutput) Commit(ctx context.Context) error {
 }
 
 // Discard removes what nobody uses and was not there before, unless the image has its name, and closes the store.
-func (out *storeOutput) Discard() error {
+func (out *Output) Discard() error {
 	if out.store == nil {
 		return nil
 	}
@@ -122,5 +122,5 @@ func (out *storeOutput) Discard() error {
 	if out.stage != nil {
 		err = out.stage.Close()
 	}
-	return errors.Join(err, out.store.release())
+	return errors.Join(err, out.store.Release())
 }
