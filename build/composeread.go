@@ -26,9 +26,7 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 	}
 	slots := make(chan struct{}, readAhead)
 	var all sync.WaitGroup
-	all.Add(1)
-	go func() {
-		defer all.Done()
+	all.Go(func() {
 		for i, r := range refs {
 			select {
 			case slots <- struct{}{}:
@@ -36,14 +34,12 @@ func (c *composer) readAll(ctx context.Context, refs []*composed) error {
 				answers[i] <- opened{err: context.Cause(ctx)}
 				continue
 			}
-			all.Add(1)
-			go func() {
-				defer all.Done()
+			all.Go(func() {
 				catalog, err := r.Read(ctx)
 				answers[i] <- opened{catalog, err}
-			}()
+			})
 		}
-	}()
+	})
 	var errs []error
 	for i, r := range refs {
 		a := <-answers[i]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -70,12 +71,12 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 			m.Platforms = append(m.Platforms, p)
 		}
 		m.addLayers(variant.Layers)
-		copyInto(m.manifests, variant.manifests)
-		copyInto(m.configs, variant.configs)
-		copyInto(m.files, variant.files)
-		copyInto(m.bases, variant.bases)
-		copyInto(m.lazy, variant.lazy)
-		copyInto(m.lenders, variant.lenders)
+		maps.Copy(m.manifests, variant.manifests)
+		maps.Copy(m.configs, variant.configs)
+		maps.Copy(m.files, variant.files)
+		maps.Copy(m.bases, variant.bases)
+		maps.Copy(m.lazy, variant.lazy)
+		maps.Copy(m.lenders, variant.lenders)
 	}
 	text, err := json.Marshal(index)
 	if err != nil {
@@ -84,12 +85,6 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 	m.Digest, m.manifest = digest.FromBytes(text), text
 	m.sum()
 	return m, nil
-}
-
-func copyInto[V any](to, from map[digest.Digest]V) {
-	for k, v := range from {
-		to[k] = v
-	}
 }
 
 // withoutZstd is an index without the zstd images that it has with gzip too, which every client can read; the library

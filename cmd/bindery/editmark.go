@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -178,8 +179,6 @@ func joinAccounts(first, second *edit.Account) *edit.Account {
 			out.Facts = append(out.Facts, f)
 		}
 	}
-	for n, o := range second.Origins {
-		out.Origins[n] = o
-	}
+	maps.Copy(out.Origins, second.Origins)
 	return out
 }

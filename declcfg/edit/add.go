@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -232,9 +233,7 @@ func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[
 		}
 		if !hard {
 			edited[name] = e.part
-			for k, v := range e.origins {
-				a.account.Origins[k] = v
-			}
+			maps.Copy(a.account.Origins, e.origins)
 			for _, n := range news {
 				if m := e.part.bundles[n.name]; before != nil && before.bundles[n.name] != nil && m != nil {
 					a.account.Changes = append(a.account.Changes, Change{Action: Changed, Kind: KindBundle, Package: name, Bundle: n.name,
