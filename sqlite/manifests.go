@@ -195,7 +195,7 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
 		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
 		replaces:       jsonString(d.Spec.Replaces),
-		skips:          jsonStrings(d.Spec.Skips),
+		skips:          valueOf[[]string](d.Spec.Skips, '['),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
@@ -221,21 +221,15 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 }
 
 // jsonString returns the string that a value is, or the empty string.
-func jsonString(v jsontext.Value) string {
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
+func jsonString(v jsontext.Value) string { return valueOf[string](v, '"') }
 
-// jsonStrings returns the strings that a value is a list of, or nil.
-func jsonStrings(v jsontext.Value) []string {
-	var s []string
-	if v.Kind() != '[' || json.Unmarshal(v, &s) != nil {
-		return nil
+// valueOf decodes a value of the given kind. The result is zero if it is of another kind or type.
+func valueOf[T any](v jsontext.Value, kind jsontext.Kind) T {
+	var decoded, zero T
+	if v.Kind() != kind || json.Unmarshal(v, &decoded) != nil {
+		return zero
 	}
-	return s
+	return decoded
 }
 
 // crdAPIs takes the group from the name of a CRD, PLURAL.GROUP.
