@@ -73,13 +73,7 @@ func (p *program) catalogPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "keep", Aliases: []string{"k"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(1, func(c *cli.Context) error {
-			keep, err := requiredList(c, "keep")
-			if err != nil {
-				return err
-			}
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, keep) })
-		}),
+		Action: exactly(1, listEdit(p.catalogEdit, "keep", p.pruneEdit)),
 	}
 }
 
@@ -90,9 +84,7 @@ func (p *program) catalogPruneStrandedCommand() *cli.Command {
 		ArgsUsage:   "CATALOG",
 		Description: catalogEditHelp + examples("bindery catalog prune-stranded catalog"),
 		Flags:       catalogFlags(),
-		Action: exactly(1, func(c *cli.Context) error {
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(1, func(c *cli.Context) error { return p.catalogEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -109,13 +101,7 @@ func (p *program) catalogPromoteCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "channel", Aliases: []string{"c"}, Usage: "add the bundles to `CHANNEL`"},
 			&cli.BoolFlag{Name: "default", Usage: "make it the package's default channel"},
 		}),
-		Action: atLeast(2, func(c *cli.Context) error {
-			channels, err := requiredList(c, "channel")
-			if err != nil {
-				return err
-			}
-			return p.catalogEdit(c, func() (change.Edit, error) { return p.promoteEdit(c, c.Args().Tail(), channels) })
-		}),
+		Action: atLeast(2, listEdit(p.catalogEdit, "channel", p.promoteEdit)),
 	}
 }
 

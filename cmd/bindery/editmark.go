@@ -15,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// promoteEdit puts bundles into channels. Bundles are given as in [bundleNames].
-func (p *program) promoteEdit(c *cli.Context, bundles, channels []string) (change.Edit, error) {
+// promoteEdit adds the bundles that the arguments name, as in [bundleNames], to channels.
+func (p *program) promoteEdit(c *cli.Context, channels []string) (change.Edit, error) {
+	bundles := c.Args().Tail()
 	if c.Bool("default") && len(channels) > 1 {
 		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}

@@ -76,13 +76,7 @@ func (p *program) indexRemoveCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "operators", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "operators")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "operators", p.removeEdit)),
 	}
 }
 
@@ -96,13 +90,7 @@ func (p *program) indexPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "packages", p.pruneEdit)),
 	}
 }
 
@@ -112,9 +100,7 @@ func (p *program) indexPruneStrandedCommand() *cli.Command {
 		Usage:       "remove bundles without a channel from an index image",
 		Description: indexHelp + examples("bindery index prune-stranded -f index.db -t acme/index:v2"),
 		Flags:       indexFlags(true, []cli.Flag{permissiveFlag()}),
-		Action: exactly(0, func(c *cli.Context) error {
-			return p.indexEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(0, func(c *cli.Context) error { return p.indexEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -127,13 +113,7 @@ func (p *program) indexTruncateCommand() *cli.Command {
 		Flags: indexFlags(true, []cli.Flag{
 			&cli.StringSliceFlag{Name: "bundles", Aliases: []string{"b"}, Usage: "deprecate `BUNDLES`"},
 		}, truncateFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			bundles, err := requiredList(c, "bundles")
-			if err != nil {
-				return err
-			}
-			return p.indexEdit(c, func() (change.Edit, error) { return p.truncateEdit(c, bundles) })
-		}),
+		Action: exactly(0, listEdit(p.indexEdit, "bundles", p.truncateEdit)),
 	}
 }
 

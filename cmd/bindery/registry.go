@@ -46,7 +46,7 @@ func (p *program) registryAddCommand() *cli.Command {
 			databaseFlag("bundles.db"),
 			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
 			containerToolFlag("none"),
-		}, addFlags(true), editFlags(), platformFlags(), imageFlags()),
+		}, addFlags(true), editFlags(), []cli.Flag{platformFlag()}, imageFlags()),
 		Action: exactly(0, func(c *cli.Context) error {
 			if err := p.checkContainerTool(c); err != nil {
 				return err
@@ -70,13 +70,7 @@ func (p *program) registryRemoveCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.removeEdit)),
 	}
 }
 
@@ -90,13 +84,7 @@ func (p *program) registryPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.pruneEdit)),
 	}
 }
 
@@ -106,9 +94,7 @@ func (p *program) registryPruneStrandedCommand() *cli.Command {
 		Usage:       "remove bundles without a channel from a database or catalog",
 		Description: registryHelp + examples("bindery registry prune-stranded -d index.db"),
 		Flags:       flags([]cli.Flag{databaseFlag("bundles.db")}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(0, func(c *cli.Context) error { return p.registryEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -153,8 +139,6 @@ func flags(lists ...[]cli.Flag) []cli.Flag {
 	}
 	return all
 }
-
-func platformFlags() []cli.Flag { return []cli.Flag{platformFlag()} }
 
 // containerToolFlag is accepted for opm's sake.
 func containerToolFlag(value string) cli.Flag {
