@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -190,9 +191,7 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 // formats returns the format for the blobs of each package.
 func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 	usual := in.Format
-	if usual == "" {
-		usual = declcfg.FormatJSON
-	}
+	usual = cmp.Or(usual, declcfg.FormatJSON)
 	yaml := map[string]int{} // files in YAML less those in JSON
 	for _, f := range files {
 		for _, pkg := range f.Packages {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,7 @@ func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no image was built")
 	}
-	if o.Format == "" {
-		o.Format = FormatOCI
-	}
+	o.Format = cmp.Or(o.Format, FormatOCI)
 	img := &Image{
 		manifests: map[digest.Digest][]byte{}, configs: map[digest.Digest][]byte{}, files: map[digest.Digest]string{},
 		lazy: map[digest.Digest]*lazyLayer{}, bases: map[digest.Digest]*base{}, remote: map[digest.Digest]*remoteBlob{},

@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ func (l Limits) fileSize() int64 {
 
 func (l Limits) canon() canon.Limits {
 	c := canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}
-	if c.MaxDocument == 0 {
-		c.MaxDocument = defaultMaxDocument
-	}
+	c.MaxDocument = cmp.Or(c.MaxDocument, defaultMaxDocument)
 	return c
 }
 

@@ -3,6 +3,7 @@ package declcfg
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,14 +119,7 @@ func (s *scanner) unknownIn(known fieldTree, path []any, found func(path []any, 
 	}
 }
 
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // pathName is how a message calls the value at a path: entries[2].reference.
 func pathName(path []any) string {

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,9 +93,7 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 // Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
 // account reports them.
 func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
-	if o.Mode == "" {
-		o.Mode = Replaces
-	}
+	o.Mode = cmp.Or(o.Mode, Replaces)
 	if _, err := ParseMode(string(o.Mode)); err != nil {
 		return nil, nil, err
 	}

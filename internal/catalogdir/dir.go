@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,12 +60,8 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
 	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Wait = cmp.Or(o.Wait, defaultWait)
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	d := &Dir{name: dir, options: o}
 	err := d.take(ctx)
 	if err == nil {
