@@ -9,20 +9,16 @@ import (
 
 // catalogCommand is the family of commands that edit catalogs, for those who never knew opm.
 func (p *program) catalogCommand() *cli.Command {
-	return &cli.Command{
-		Name: "catalog", Usage: "edit catalogs: directories and index databases",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.catalogAddCommand(),
-			p.catalogRemoveCommand(),
-			p.catalogPruneCommand(),
-			p.catalogPruneStrandedCommand(),
-			p.catalogPromoteCommand(),
-			p.catalogDeprecateCommand(),
-			p.catalogMergeCommand(),
-			p.catalogFilterCommand(),
-		},
-	}
+	return p.groupCommand("catalog", "edit catalogs: directories and index databases",
+		p.catalogAddCommand(),
+		p.catalogRemoveCommand(),
+		p.catalogPruneCommand(),
+		p.catalogPruneStrandedCommand(),
+		p.catalogPromoteCommand(),
+		p.catalogDeprecateCommand(),
+		p.catalogMergeCommand(),
+		p.catalogFilterCommand(),
+	)
 }
 
 const catalogEditHelp = "CATALOG is a catalog directory or an index database, and is edited in place, completely or not at all. Only files of\n" +

@@ -58,7 +58,8 @@ func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, e
 }
 
 // listEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.
-func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string, edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
+func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string,
+	edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		list, err := requiredList(c, flag)
 		if err != nil {

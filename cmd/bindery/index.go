@@ -13,18 +13,14 @@ import (
 
 // indexCommand is the family of commands that opm had for index images.
 func (p *program) indexCommand() *cli.Command {
-	return &cli.Command{
-		Name: "index", Usage: "edit index images, under opm's names",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.indexAddCommand(),
-			p.indexRemoveCommand(),
-			p.indexPruneCommand(),
-			p.indexPruneStrandedCommand(),
-			p.indexTruncateCommand(),
-			p.indexExportCommand(),
-		},
-	}
+	return p.groupCommand("index", "edit index images, under opm's names",
+		p.indexAddCommand(),
+		p.indexRemoveCommand(),
+		p.indexPruneCommand(),
+		p.indexPruneStrandedCommand(),
+		p.indexTruncateCommand(),
+		p.indexExportCommand(),
+	)
 }
 
 const indexHelp = "The index is a database image or a catalog image, in a registry, layout or archive. The new image keeps its format unless\n" +

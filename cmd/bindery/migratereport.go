@@ -19,7 +19,8 @@ func (p *program) reportFindings(r *migrate.Report, reportFile string) {
 	}
 	where := whereListed("report", reportFile)
 	p.logFound(p.log.Warn, "dropped data that a catalog cannot represent", findings(r.Findings, sqlite.Dropped), where)
-	p.logFound(p.log.Warn, "repaired missing or damaged data of the source", findings(r.Findings, sqlite.Repaired), where)
+	p.logFound(p.log.Warn, "repaired missing or damaged data of the source", findings(r.Findings, sqlite.Repaired),
+		where)
 	p.logFound(p.log.Info, "derived data that the database does not store", findings(r.Findings, sqlite.Derived), where)
 }
 

@@ -9,20 +9,16 @@ import (
 
 // registryCommand is the family of commands that opm had for databases. They work on catalog directories as well.
 func (p *program) registryCommand() *cli.Command {
-	return &cli.Command{
-		Name: "registry", Usage: "edit and serve index databases and catalog directories, under opm's names",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.registryAddCommand(),
-			p.registryRemoveCommand(),
-			p.registryPruneCommand(),
-			p.registryPruneStrandedCommand(),
-			p.registryTruncateCommand(),
-			p.registryServeCommand(),
-			p.registryInitializeCommand(),
-			p.registryMirrorCommand(),
-		},
-	}
+	return p.groupCommand("registry", "edit and serve index databases and catalog directories, under opm's names",
+		p.registryAddCommand(),
+		p.registryRemoveCommand(),
+		p.registryPruneCommand(),
+		p.registryPruneStrandedCommand(),
+		p.registryTruncateCommand(),
+		p.registryServeCommand(),
+		p.registryInitializeCommand(),
+		p.registryMirrorCommand(),
+	)
 }
 
 // databaseFlag is what the commands of the family work on.

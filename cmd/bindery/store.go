@@ -67,7 +67,9 @@ func namesStore(args, environ []string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v) })
+	return slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v)
+	})
 }
 
 // logLibraries lets the libraries for images log as the command does.
