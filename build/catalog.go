@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -22,9 +21,6 @@ type CatalogInput struct {
 	Files []File
 	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Format is the format of the files made from Blobs; JSON if empty. That of a changed package is the one that most
-	// of its files have.
-	Format declcfg.Format
 	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
 	// blobs of no others. Files of FS with other packages are taken without their part.
 	Changed []string
@@ -180,7 +176,7 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 		return nil, err
 	}
 	if in.Blobs != nil {
-		format := in.formats(files)
+		format := formats(files)
 		if err := p.blobs(ctx, in.Blobs, format); err != nil {
 			return nil, err
 		}
@@ -188,10 +184,8 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 	return sortedContents(p.entries)
 }
 
-// formats returns the format for the blobs of each package.
-func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
-	usual := in.Format
-	usual = cmp.Or(usual, declcfg.FormatJSON)
+// formats returns the format for the blobs of each package: the one that most of its files have, else JSON.
+func formats(files []File) func(pkg string) declcfg.Format {
 	yaml := map[string]int{} // files in YAML less those in JSON
 	for _, f := range files {
 		for _, pkg := range f.Packages {
@@ -203,10 +197,7 @@ func (in CatalogInput) formats(files []File) func(pkg string) declcfg.Format {
 		}
 	}
 	return func(pkg string) declcfg.Format {
-		switch n, known := yaml[pkg]; {
-		case !known:
-			return usual
-		case n > 0:
+		if yaml[pkg] > 0 {
 			return declcfg.FormatYAML
 		}
 		return declcfg.FormatJSON

@@ -81,7 +81,7 @@ func (c *composer) spoolOf(ctx context.Context, in CatalogInput) (map[string]con
 		return nil, err
 	}
 	if in.Blobs != nil {
-		if err := p.blobs(ctx, in.Blobs, in.formats(nil)); err != nil {
+		if err := p.blobs(ctx, in.Blobs, formats(nil)); err != nil {
 			return nil, err
 		}
 	}

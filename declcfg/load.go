@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/operator-bindery/bindery/internal/canon"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // Limits bound what is read. A zero field stands for its default.
@@ -159,7 +160,7 @@ func (r *Reader) Next() (Blob, error) {
 func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err error) {
 	found := false
 	r.d.object, err = b.checkObjects(r.d.object, func(object []byte) {
-		csv := !found && objectKind(object) == csvKind
+		csv := !found && jsonscan.Kind(object) == csvKind
 		found = found || csv
 		fn(object, csv)
 	})

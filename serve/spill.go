@@ -153,8 +153,8 @@ func (m *spilled) read(buf []byte) error {
 // manifests are what was spilled of a package, by the names of its bundles.
 type manifests map[string]*spilled
 
-// add notes what [spill.take] or [spill.takeRead] returned for a bundle. Of two bundles of one name, which no valid package
-// has, the manifests of one stay.
+// add notes what [spill.take] or [spill.takeRead] returned for a bundle. Of two bundles of one name, which no valid
+// package has, the manifests of one stay.
 func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
 	if taken != nil {
 		m[b.Name] = taken

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -53,7 +52,7 @@ func appendGVK(dst []byte, field protowire.Number, k gvk) []byte {
 type gvk struct{ group, version, kind string }
 
 func (k gvk) compare(o gvk) int {
-	return cmp.Or(strings.Compare(k.group, o.group), strings.Compare(k.version, o.version), strings.Compare(k.kind, o.kind))
+	return cmp.Or(cmp.Compare(k.group, o.group), cmp.Compare(k.version, o.version), cmp.Compare(k.kind, o.kind))
 }
 
 // Field numbers of api.Bundle.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // span is where a value lies in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
@@ -65,7 +66,7 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, er
 		}
 		end := int32(dec.InputOffset())
 		m.objects = append(m.objects, span{end - int32(len(value)), end})
-		if m.csvAt < 0 && objectKind(value) == "ClusterServiceVersion" {
+		if m.csvAt < 0 && jsonscan.Kind(value) == "ClusterServiceVersion" {
 			m.csvAt = len(m.objects) - 1
 		}
 	}
@@ -104,31 +105,6 @@ func shorten(err error) error {
 		return errors.New(fault.Clip(text, 160))
 	}
 	return err
-}
-
-// objectKind returns the top-level "kind" of a valid JSON object.
-func objectKind(object jsontext.Value) string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return ""
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if name.String() != "kind" {
-			if dec.SkipValue() != nil {
-				return ""
-			}
-			continue
-		}
-		if kind, err := dec.ReadToken(); err == nil && kind.Kind() == '"' {
-			return kind.String()
-		}
-		return ""
-	}
-	return ""
 }
 
 type csvDocument struct {

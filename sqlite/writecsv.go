@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // stubCSV is a ClusterServiceVersion made of what a catalog knows of a bundle whose manifests it does not have. It
@@ -38,8 +39,8 @@ type stubCSV struct {
 	} `json:"spec"`
 }
 
-// csvTitle and csvDetails are what a ClusterServiceVersion and an olm.csv.metadata property have under the same names and
-// in the same form: it is not decoded. They are two because of the order of fields.
+// csvTitle and csvDetails are what a ClusterServiceVersion and an olm.csv.metadata property have under the same names
+// and in the same form, which is not decoded. They are two types because of the order of the fields.
 type csvTitle struct {
 	Description string             `json:"description,omitempty"`
 	DisplayName stdjson.RawMessage `json:"displayName,omitempty"`
@@ -108,7 +109,7 @@ func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property declcfg.Pac
 			s.Icon = []stubIcon{{pkg.Icon.Data, pkg.Icon.MediaType}}
 		}
 	}
-	return encodeJSON(c)
+	return canon.Encode(c)
 }
 
 // withIcon returns a ClusterServiceVersion with the icon of the package, or without one if the package has none. It is
@@ -138,28 +139,17 @@ func (p *packageWriter) withIcon(b *declcfg.Bundle, document []byte) ([]byte, er
 	}
 	delete(spec, "icon")
 	if want != nil {
-		spec["icon"], err = encodeJSON([]stubIcon{{want.Data, want.MediaType}})
+		spec["icon"], err = canon.Encode([]stubIcon{{want.Data, want.MediaType}})
 	}
 	if err == nil {
-		top["spec"], err = encodeJSON(spec)
+		top["spec"], err = canon.Encode(spec)
 	}
 	if err == nil {
-		document, err = encodeJSON(top)
+		document, err = canon.Encode(top)
 	}
 	if err != nil {
 		return nil, errors.Join(ErrInvalid, err)
 	}
 	p.changed(Finding{Bundle: b.Name, Field: "icon", Reason: "the icon of the package is not that of the bundle, the head of the default channel; column csv has that of the package"})
 	return document, nil
-}
-
-// encodeJSON encodes a value without HTML escapes and without a newline.
-func encodeJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := stdjson.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -117,8 +117,8 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 	return rows.Err()
 }
 
-// openPool opens a file with the SQLite library, by a URI with the parameters. The path is escaped, so that no character of
-// it can become a parameter.
+// openPool opens a file with the SQLite library, by a URI with the parameters. The path is escaped, so that no
+// character of it can become a parameter.
 func openPool(path string, params ...string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

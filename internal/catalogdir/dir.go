@@ -30,8 +30,7 @@ type Options struct {
 	// Wait is how long another edit of the directory is waited for; 10 seconds by default.
 	Wait time.Duration
 	// Jobs is how many files are parsed at once; 0 means one per processor.
-	Jobs   int
-	Limits declcfg.Limits
+	Jobs int
 	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
 	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. What a killed edit has left is not removed then.
