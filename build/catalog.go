@@ -88,7 +88,7 @@ func serveImage(ctx context.Context, o *Options, file string, content func(below
 	}
 	img, err := writeImage(ctx, o, s.bases, s.parts)
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, closeBases(s.bases))
 	}
 	img.BaseServer, img.Hidden = s.baseServer, s.hidden
 	return img, nil
@@ -109,7 +109,7 @@ func settle(ctx context.Context, o *Options, file string, content func(below int
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, closeBases(s.bases))
 		}
 	}()
 	if s.baseServer, err = o.settleServer(s.bases); err != nil {
@@ -134,17 +134,6 @@ func settle(ctx context.Context, o *Options, file string, content func(below int
 	more, err := content(below + len(s.parts))
 	s.parts = append(s.parts, more...)
 	return s, err
-}
-
-// close closes the bases if no image owns them.
-func (s settled) close() error {
-	var err error
-	for _, b := range s.bases {
-		if b != nil {
-			err = errors.Join(err, b.src.Close())
-		}
-	}
-	return err
 }
 
 // check refuses missing and contradictory fields.
@@ -256,7 +245,7 @@ func packagesPart(o *Options, g []content) part {
 // writeImage writes the layers that are not cached and assembles the image, with the servers as the lowest layers.
 func writeImage(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	if o.Compression == CompressionAuto {
-		return writeBoth(ctx, o, bases, common)
+		return bothCompressions(o, func(one *Options) (*Image, error) { return writeImage(ctx, one, bases, common) })
 	}
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {

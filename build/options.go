@@ -121,6 +121,14 @@ func (o *Options) normalize() error {
 	return err
 }
 
+// checkLayers refuses an image of too many layers.
+func (o *Options) checkLayers(n int) error {
+	if n > o.MaxLayers {
+		return fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
+	}
+	return nil
+}
+
 // platforms are the platforms of the image.
 func (o *Options) platforms() []v1.Platform {
 	if len(o.Servers) == 0 {
