@@ -69,7 +69,7 @@ func insideRoot(name string) (string, error) {
 
 // openImage opens an image and says what it holds. The image must be closed.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
-	if err := checkName(ref); err != nil {
+	if err := CheckName(ref); err != nil {
 		return nil, "", "", err
 	}
 	if img, err = o.Images.Open(ctx, ref); err != nil {

@@ -37,8 +37,7 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 			yield(nil, err)
 			return
 		}
-		f := newFetcher(prepared, len(refs))
-		f.client = done
+		f := &fetcher{o: prepared, spool: newSpool(o.TempDir), streams: make([]stream, len(refs)), client: done}
 		err = f.all(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
@@ -67,11 +66,6 @@ type stream struct {
 	one   *spooled
 	blobs iter.Seq2[declcfg.Blob, error]
 	done  func() error
-}
-
-func newFetcher(o *Options, n int) *fetcher {
-	f := &fetcher{o: o, spool: newSpool(o.TempDir), streams: make([]stream, n)}
-	return f
 }
 
 // all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.

@@ -106,15 +106,17 @@ var ErrFileType = errors.New("unsupported file type")
 // imageTransports are the prefixes that say that a reference is an image, whatever is on disk.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
+func hasTransport(ref string) bool {
+	return slices.ContainsFunc(imageTransports[:], func(t string) bool { return strings.HasPrefix(ref, t) })
+}
+
 // Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
 // begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
 // bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
 // package manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
-	for _, transport := range imageTransports {
-		if strings.HasPrefix(ref, transport) {
-			return Image, nil
-		}
+	if hasTransport(ref) {
+		return Image, nil
 	}
 	stat, err := os.Stat(ref)
 	switch {
@@ -251,7 +253,7 @@ func check(ref string, o *Options) (Kind, error) {
 		return "", err
 	}
 	if kind == Image {
-		return kind, checkName(ref)
+		return kind, CheckName(ref)
 	}
 	return kind, o.allowed(kind)
 }

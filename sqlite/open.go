@@ -36,13 +36,13 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	db := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {
-			err = db.wrap(errors.Join(err, db.close()))
+			err = db.wrap(errors.Join(err, db.Close()))
 		}
 	}()
 	if db.source, err = openSource(ctx, path, o); err != nil {
 		return nil, err
 	}
-	if db.pool, err = sql.Open("sqlite", db.source.uri()); err != nil {
+	if db.pool, err = db.source.pool(); err != nil {
 		return nil, err
 	}
 	db.pool.SetMaxOpenConns(4)
@@ -61,9 +61,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 }
 
 // Close releases the database. Blobs that were delivered stay valid.
-func (db *DB) Close() error { return db.close() }
-
-func (db *DB) close() error {
+func (db *DB) Close() error {
 	var errs []error
 	if db.base != nil {
 		errs = append(errs, db.base.Close())
@@ -82,9 +80,6 @@ func (db *DB) close() error {
 
 // SchemaVersion returns the version of the database's schema, 0 to 13. Databases of the very first writers have none.
 func (db *DB) SchemaVersion() (version int, has bool) { return db.schema.version, db.schema.hasVersion }
-
-// Path returns the path that the database was opened with.
-func (db *DB) Path() string { return db.path }
 
 func (db *DB) wrap(err error) error {
 	if err == nil {

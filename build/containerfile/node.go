@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -58,14 +59,7 @@ func (n *node) entries(ctx context.Context) (map[string]*node, error) {
 }
 
 // sorted are the names of entries.
-func sorted(children map[string]*node) []string {
-	names := make([]string, 0, len(children))
-	for name := range children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sorted(children map[string]*node) []string { return slices.Sorted(maps.Keys(children)) }
 
 // derive is the tree above another one: the same, of which nothing is its own yet. It is made as far as it is looked at.
 func (v *evaluation) derive(n *node) *node {

@@ -38,10 +38,8 @@ func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) 
 	}}, nil
 }
 
-// pruneStrandedEdit takes out the bundles that are in no channel.
-func (p *program) pruneStrandedEdit(*cli.Context) (change.Edit, error) {
-	return change.PruneStranded(), nil
-}
+// pruneStrandedEdit removes the bundles that are in no channel.
+func pruneStrandedEdit() (change.Edit, error) { return change.PruneStranded(), nil }
 
 // truncateFlags are those of the commands that cut off what is below a deprecated bundle.
 func truncateFlags() []cli.Flag {
@@ -57,6 +55,18 @@ func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, e
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return edit.DeprecateTruncate(s.Catalog, bundles, o)
 	}}, nil
+}
+
+// listEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.
+func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string,
+	edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		list, err := requiredList(c, flag)
+		if err != nil {
+			return err
+		}
+		return apply(c, func() (change.Edit, error) { return edit(c, list) })
+	}
 }
 
 // requiredList reads a list flag that must be set, and have something in it.

@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,7 @@ type Options struct {
 	// Wait is how long another edit of the directory is waited for; 10 seconds by default.
 	Wait time.Duration
 	// Jobs is how many files are parsed at once; 0 means one per processor.
-	Jobs   int
-	Limits declcfg.Limits
+	Jobs int
 	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
 	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. What a killed edit has left is not removed then.
@@ -59,12 +59,8 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // not the working directory
 	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Wait = cmp.Or(o.Wait, defaultWait)
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	d := &Dir{name: dir, options: o}
 	err := d.take(ctx)
 	if err == nil {

@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -53,13 +54,11 @@ func (e *fileEdit) empty() bool {
 
 // sorted returns the edits in the order of the names of their files.
 func (es *edits) sorted() []*fileEdit {
-	var all []*fileEdit
-	for _, e := range es.byName {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
-	return all
+	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }
+
+// rankOfOthers is the place of blobs of unknown schemas in the writing order.
+const rankOfOthers = 3
 
 // rank is the place of a schema in the writing order.
 func rank(schema string) int {
@@ -73,7 +72,7 @@ func rank(schema string) int {
 	case declcfg.SchemaDeprecations:
 		return 4
 	}
-	return 3
+	return rankOfOthers
 }
 
 // behind returns the number of the document behind which a new blob goes: the last of its schema and package in the file;

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // maxPatchDepth is how deep the order of keys is kept, and YAML taken apart.
@@ -82,7 +84,8 @@ func likeBefore(before, now []byte, depth int) []byte {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(out, quoted(key)...), ':')
+			quoted, _ := canon.Encode(key) // a string can be encoded
+			out = append(append(out, quoted...), ':')
 			out = append(out, likeBefore(was.values[key], is.values[key], depth+1)...)
 		}
 		return append(out, '}')
@@ -105,14 +108,6 @@ func likeBefore(before, now []byte, depth int) []byte {
 		out = append(out, likeBefore(was[like], item, depth+1)...)
 	}
 	return append(out, ']')
-}
-
-func quoted(key string) []byte {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(key) // a string can be encoded
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 // match is the item of an array that an item was before; old is -1 for a new item.

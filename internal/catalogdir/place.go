@@ -226,7 +226,7 @@ func (p *placer) packageFile(pkg string, with []*file) (name string, like *docum
 
 // free reports whether a new file can have a name: nothing else has it, and readers of the catalog would see it.
 func (p *placer) free(name string) bool {
-	for _, element := range strings.Split(name, "/") {
+	for element := range strings.SplitSeq(name, "/") {
 		if !isElement(element) {
 			return false
 		}

@@ -36,8 +36,8 @@ type rewriter struct {
 
 // rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
 // what gives the form of a new one.
-func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form, l declcfg.Limits) ([]span, error) {
-	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser(l)}
+func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form) ([]span, error) {
+	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser()}
 	var err error
 	if e.file == nil {
 		err = r.fresh(like)
@@ -305,8 +305,8 @@ func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
 
 // verify checks that a file that was written is divided into the documents that are expected. Their texts were copied or
 // checked before.
-func verify(r io.Reader, spans []span, l declcfg.Limits) error {
-	s := canon.NewSplitter(r, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth})
+func verify(r io.Reader, spans []span) error {
+	s := canon.NewSplitter(r, canon.Limits{})
 	for n := 0; ; n++ {
 		doc, err := s.Next()
 		if errors.Is(err, io.EOF) && n == len(spans) {
@@ -320,7 +320,7 @@ func verify(r io.Reader, spans []span, l declcfg.Limits) error {
 		}
 		if n == 0 && !doc.JSON {
 			// At the start of a file the separator line is read as YAML; elsewhere what follows "#" on it is not looked at.
-			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{MaxDocument: l.MaxDocument, MaxDepth: l.MaxDepth}, nil); err != nil {
+			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{}, nil); err != nil {
 				return fmt.Errorf("document 1 of %d: %w", len(spans), err)
 			}
 		}

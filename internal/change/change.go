@@ -60,8 +60,6 @@ type Edit struct {
 type Options struct {
 	// Jobs is how many goroutines parse at the same time; 0 means one per processor.
 	Jobs int
-	// TempDir is where large intermediate data go; empty means the system's.
-	TempDir string
 	// DryRun does everything but change the catalog in place.
 	DryRun bool
 	// Lossy lets a database be written without what it has no place for.
@@ -81,14 +79,8 @@ type Options struct {
 	KeepGoing bool
 	// Reuse lets a [Source] use the memory of a bundle's manifests again: a blob is valid until the next one is asked for.
 	Reuse bool
-	// Stored lets a [Source] give the manifests of a database in the order in which they are stored, for callers that write a
-	// database again. Otherwise they are sorted, as in file-based catalogs.
-	Stored bool
 	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
 	Dir string
-	// Limits bound what is read of files, and Database of databases.
-	Limits   declcfg.Limits
-	Database sqlite.Limits
 	// Warn is called for input that is accepted in a file but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 }

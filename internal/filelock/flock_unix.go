@@ -5,6 +5,7 @@ package filelock
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,10 +25,6 @@ func isBusy(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 // isUnsupported tells whether an error says that there are no locks. NFS says EBADF of files that are not open for
 // writing, because it makes locks of another kind of it (flock(2)).
 func isUnsupported(err error) bool {
-	for _, no := range []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	none := []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
+	return slices.ContainsFunc(none, func(no error) bool { return errors.Is(err, no) })
 }

@@ -101,7 +101,6 @@ func (r Request) options(policy string) define.BuildOptions {
 	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // what is remembered would be of no use: the store is new
 	o := define.BuildOptions{
 		ContextDirectory: r.Context,
-		IgnoreFile:       r.IgnoreFile,
 		Target:           r.Target,
 		Args:             map[string]string{},
 		Labels:           r.Labels,

@@ -36,9 +36,8 @@ const (
 
 // Request is one build.
 type Request struct {
-	// File is the Containerfile, Context the directory that COPY and ADD read. IgnoreFile replaces .containerignore and
-	// .dockerignore in it, if it is not empty.
-	File, Context, IgnoreFile string
+	// File is the Containerfile, Context the directory that COPY and ADD read.
+	File, Context string
 	// Images are those that the file names. Those on this machine ("oci:DIR:TAG") are read from there, relative to the working
 	// directory.
 	Images []Image
