@@ -86,7 +86,7 @@ func withKeyOrder(before, now []byte, depth int) []byte {
 			}
 			quoted, _ := canon.Encode(key) // a string can be encoded
 			out = append(append(out, quoted...), ':')
-			out = append(out, likeBefore(was.values[key], is.values[key], depth+1)...)
+			out = append(out, withKeyOrder(was.values[key], is.values[key], depth+1)...)
 		}
 		return append(out, '}')
 	}
