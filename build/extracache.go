@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
@@ -85,12 +86,7 @@ func packageExtras(o *Options, p PackageCatalog) ([]layers.Entry, error) {
 
 // hasPackageCaches reports whether the layer of a package has caches besides its files.
 func (o *Options) hasPackageCaches() bool {
-	for _, x := range o.Extra {
-		if x.Package != nil {
-			return true
-		}
-	}
-	return o.Cache != nil
+	return o.Cache != nil || slices.ContainsFunc(o.Extra, func(x ExtraCache) bool { return x.Package != nil })
 }
 
 // topParts are the layers above all packages: one for each cache that has something there.

@@ -51,7 +51,7 @@ func Plan(ctx context.Context, in CatalogInput, o Options) (_ *Planned, err erro
 	if err != nil {
 		return nil, err
 	}
-	return settled.planned(&o), settled.close()
+	return settled.planned(&o), closeBases(settled.bases)
 }
 
 // planned describes the layers.

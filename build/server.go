@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/binary"
@@ -86,9 +87,7 @@ func ServerFile(path string, p v1.Platform) (Server, error) {
 		return Server{}, fmt.Errorf("server: %s: %w", path, err)
 	}
 	dir, name := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	e, err := layers.File(serverPath, os.DirFS(dir), name)
 	if err != nil {
 		return Server{}, fmt.Errorf("server: %w", err)

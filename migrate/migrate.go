@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,7 @@ type Prepared struct {
 // Prepare does a migration up to the final rename, see [Run]. With a *[VerificationError] or a *[declcfg.EmptyError]
 // the result has a report and cannot be committed; with any other error it is nil.
 func Prepare(ctx context.Context, src, out string, o Options) (_ *Prepared, err error) {
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	level, err := edit.ParseLevel(string(o.Render.Level))
 	if err != nil {
 		return nil, err

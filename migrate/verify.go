@@ -133,6 +133,12 @@ func repaired(f sqlite.Finding, d Difference) bool {
 // whatProperty is the What of a difference in the properties of a bundle.
 const whatProperty = "property"
 
+// of is a difference of the same package and channel.
+func (d Difference) of(bundle, what, source, output string) Difference {
+	d.Bundle, d.What, d.Source, d.Output = bundle, what, source, output
+	return d
+}
+
 // same compares one value of both sides.
 func (v *verifier) same(d Difference, source, output string) {
 	if source != output {
@@ -181,9 +187,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 			edge := sqlite.Edge{From: e.Name, To: e.Replaces}
 			edges[edge] = true
 			if !facts.Chain[edge] {
-				d := at
-				d.Bundle, d.What, d.Output = e.Name, "replaces", e.Replaces
-				v.differ(d, false)
+				v.differ(at.of(e.Name, "replaces", "", e.Replaces), false)
 			}
 		}
 		for _, skip := range e.Skips {
@@ -198,16 +202,12 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 	v.sets(at, "entry", facts.Entries, entries)
 	for edge := range edges {
 		if !facts.Edges[edge] {
-			d := at
-			d.Bundle, d.What, d.Output = edge.From, "edge", edge.To
-			v.differ(d, false)
+			v.differ(at.of(edge.From, "edge", "", edge.To), false)
 		}
 	}
 	for edge := range facts.Edges {
 		if entries[edge.From] && !edges[edge] {
-			d := at
-			d.Bundle, d.What, d.Source = edge.From, "edge", edge.To
-			v.differ(d, false)
+			v.differ(at.of(edge.From, "edge", edge.To, ""), false)
 		}
 	}
 	head := ""
@@ -215,9 +215,7 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 		head = e.Name
 	}
 	if head != facts.Head {
-		d := at
-		d.Bundle, d.What, d.Source, d.Output = facts.Head, "head", facts.Head, head
-		v.differ(d, true)
+		v.differ(at.of(facts.Head, "head", facts.Head, head), true)
 	}
 }
 
@@ -226,16 +224,12 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 func (v *verifier) sets(at Difference, what string, source, output map[string]bool) {
 	for _, name := range sortedKeys(source) {
 		if !output[name] {
-			d := at
-			d.Bundle, d.What, d.Source = name, what, "there"
-			v.differ(d, true)
+			v.differ(at.of(name, what, "there", ""), true)
 		}
 	}
 	for _, name := range sortedKeys(output) {
 		if !source[name] {
-			d := at
-			d.Bundle, d.What, d.Output = name, what, "written"
-			v.differ(d, false)
+			v.differ(at.of(name, what, "", "written"), false)
 		}
 	}
 }
@@ -268,16 +262,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, text := range sortedKeys(properties) {
 		// The olm.package property may be derived from the columns for package and version.
 		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
-			d := with(whatProperty)
-			d.Output = text
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, whatProperty, "", text), false)
 		}
 	}
 	for _, text := range sortedKeys(facts.Properties) {
 		if !properties[text] {
-			d := with(whatProperty)
-			d.Source = text
-			v.differ(d, true)
+			v.differ(at.of(at.Bundle, whatProperty, text, ""), true)
 		}
 	}
 	for _, image := range b.RelatedImages {
@@ -285,16 +275,12 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	}
 	for _, image := range sortedKeys(facts.RelatedImages) {
 		if !images[image] {
-			d := with("related image")
-			d.Source = image
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, "related image", image, ""), false)
 		}
 	}
 	for _, image := range v.images[[2]string{pkg, b.Name}] {
 		if !images[image] {
-			d := with("repaired image")
-			d.Source = image
-			v.differ(d, false)
+			v.differ(at.of(at.Bundle, "repaired image", image, ""), false)
 		}
 	}
 	if metadata {

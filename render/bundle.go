@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ func readBundleImage(ctx context.Context, img *images.Image, o *Options) (*bundl
 func extractBundle(ctx context.Context, img *images.Image, o *Options) (*bundle.Bundle, *images.Tree, error) {
 	labels := img.Config.Config.Labels
 	limits := o.ImageLimits
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, MaxBundleImage)
 	eo := images.ExtractOptions{Limits: limits, Temp: o.TempDir}
 	b, tree, err := extractPaths(ctx, img, bundle.Paths(labels), eo)
 	if elsewhere(b, err) {

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
 // The labels that declare the content of an image (operator-registry's image format).
@@ -56,7 +57,7 @@ func KindOfImage(labels map[string]string) (kind Kind, dir string, err error) {
 
 // insideRoot makes an absolute path in an image relative to its root.
 func insideRoot(name string) (string, error) {
-	clean, err := images.CleanPath(name)
+	clean, err := imagefs.CleanPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%.300q is not a path in the image: %w", name, err)
 	}
@@ -68,7 +69,7 @@ func insideRoot(name string) (string, error) {
 
 // openImage opens an image and determines its kind. The caller must close the image.
 func openImage(ctx context.Context, ref string, o *Options) (img *images.Image, kind Kind, dir string, err error) {
-	if err := checkName(ref); err != nil {
+	if err := CheckName(ref); err != nil {
 		return nil, "", "", err
 	}
 	if img, err = o.Images.Open(ctx, ref); err != nil {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +89,7 @@ func copyDatabase(ctx context.Context, img *images.Image, name string, o *Option
 		return "", nil, err
 	}
 	limits := o.ImageLimits
-	if limits.File == 0 {
-		limits.File = maxDatabase
-	}
+	limits.File = cmp.Or(limits.File, maxDatabase)
 	_, err = img.CopyFile(ctx, name, f, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", nil, fmt.Errorf("failed to unpack image %q: %w", img.Name, err)

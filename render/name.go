@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 
 	dockerref "go.podman.io/image/v5/docker/reference"
@@ -34,12 +33,10 @@ func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} 
 // ErrorClass returns that of the local machine: most such references are misspelled paths.
 func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
-// checkName refuses an image reference without a transport or registry.
-func checkName(ref string) error {
-	for _, transport := range imageTransports {
-		if strings.HasPrefix(ref, transport) {
-			return nil
-		}
+// CheckName refuses references that are no full names of images, with a transport or a registry: a [*NameError].
+func CheckName(ref string) error {
+	if hasTransport(ref) {
+		return nil
 	}
 	if _, err := dockerref.ParseNamed(ref); err != nil {
 		return &NameError{Reference: ref, Reason: err}
@@ -58,8 +55,5 @@ func (e *ReferenceError) Error() string {
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
-// CheckName refuses references that are not full image names with a [*NameError].
-func CheckName(ref string) error { return checkName(ref) }
-
-// IsImageName reports whether a reference is a full image name: one with a transport or a registry.
-func IsImageName(ref string) bool { return checkName(ref) == nil }
+// IsImageName reports whether a reference is the full name of an image: one with a transport or a registry.
+func IsImageName(ref string) bool { return CheckName(ref) == nil }

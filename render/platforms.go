@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -69,9 +70,7 @@ func contentSum(ctx context.Context, name string, p v1.Platform, o *Options) (_ 
 	h := sha256.New()
 	if kind == DatabaseImage {
 		limits := o.ImageLimits
-		if limits.File == 0 {
-			limits.File = maxDatabase
-		}
+		limits.File = cmp.Or(limits.File, maxDatabase)
 		_, err = img.CopyFile(ctx, dir, h, images.ExtractOptions{Limits: limits, Temp: o.TempDir})
 		return h.Sum(nil), err
 	}

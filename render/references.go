@@ -36,8 +36,7 @@ func References(ctx context.Context, refs []string, o Options) (iter.Seq2[declcf
 			yield(nil, err)
 			return
 		}
-		f := newFetcher(prepared, len(refs))
-		f.client = done
+		f := &fetcher{o: prepared, spool: newSpool(o.TempDir), streams: make([]stream, len(refs)), client: done}
 		err = f.all(ctx, refs, kinds)
 		if err == nil {
 			err = f.merge(yield)
@@ -68,12 +67,7 @@ type stream struct {
 	done  func() error
 }
 
-func newFetcher(o *Options, n int) *fetcher {
-	f := &fetcher{o: o, spool: newSpool(o.TempDir), streams: make([]stream, n)}
-	return f
-}
-
-// all fetches images and bundles. Catalog directories and databases are read during the iteration.
+// all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.
 func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	for i, ref := range refs {
 		f.streams[i] = stream{ref: ref, done: nothing}

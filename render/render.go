@@ -107,15 +107,17 @@ var ErrFileType = errors.New("unsupported file type")
 // imageTransports are the prefixes of references that are always images, whatever files exist.
 var imageTransports = [...]string{"docker://", "oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"}
 
-// Classify determines what a reference names. A file or directory takes precedence over an image of that name, unless
-// the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
-// "metadata" is a bundle, an OCI layout is refused, a directory with a package.yaml and no file-based catalog has
-// package manifests, and any other directory is a catalog.
+func hasTransport(ref string) bool {
+	return slices.ContainsFunc(imageTransports[:], func(t string) bool { return strings.HasPrefix(ref, t) })
+}
+
+// Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
+// begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
+// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
+// package manifests, any other one is a catalog.
 func Classify(ref string) (Kind, error) {
-	for _, transport := range imageTransports {
-		if strings.HasPrefix(ref, transport) {
-			return Image, nil
-		}
+	if hasTransport(ref) {
+		return Image, nil
 	}
 	stat, err := os.Stat(ref)
 	switch {
@@ -252,7 +254,7 @@ func check(ref string, o *Options) (Kind, error) {
 		return "", err
 	}
 	if kind == Image {
-		return kind, checkName(ref)
+		return kind, CheckName(ref)
 	}
 	return kind, o.allowed(kind)
 }

@@ -153,20 +153,11 @@ func (m *spilled) read(buf []byte) error {
 // manifests are the spilled manifests of a package by bundle name.
 type manifests map[string]*spilled
 
-// add takes the manifests of a bundle. If two bundles have the same name, which is invalid, those of one stay.
-func (m manifests) add(s *spill, b *declcfg.Bundle) error {
-	kept, err := s.take(b)
-	if kept != nil {
-		m[b.Name] = kept
-	}
-	return err
-}
-
-// addRead is add for a bundle that the reader has just returned, not yet validated.
-func (m manifests) addRead(s *spill, r *declcfg.Reader, b *declcfg.Bundle) error {
-	kept, err := s.takeRead(r, b)
-	if kept != nil {
-		m[b.Name] = kept
+// add stores the result of [spill.take] or [spill.takeRead] for a bundle. If two bundles have the same name, which is
+// invalid, the manifests of one stay.
+func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
+	if taken != nil {
+		m[b.Name] = taken
 	}
 	return err
 }

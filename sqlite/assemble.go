@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -24,12 +25,8 @@ func (db *DB) assemble(g *graph, p *pkg) (*assembled, error) {
 		return nil, err
 	}
 	if len(deprecated) > 0 {
-		all := map[string]bool{}
-		for _, set := range []map[string]bool{included, deprecated} {
-			for name := range set {
-				all[name] = true
-			}
-		}
+		all := maps.Clone(included)
+		maps.Copy(all, deprecated)
 		a, err := db.build(g, p, edges, all, sortedKeys(deprecated))
 		if err == nil {
 			return a, nil

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ type WriteOptions struct {
 
 func (o WriteOptions) withDefaults() WriteOptions {
 	o.Limits = o.Limits.withDefaults()
-	if o.Wait == 0 {
-		o.Wait = 10 * time.Second
-	}
+	o.Wait = cmp.Or(o.Wait, 10*time.Second)
 	return o
 }
 

@@ -1,6 +1,10 @@
 package sqlite
 
-import "github.com/operator-bindery/bindery/declcfg"
+import (
+	"slices"
+
+	"github.com/operator-bindery/bindery/declcfg"
+)
 
 // derive computes what the database's schema version did not store from what it does store. It does not follow opm's
 // own migrations: those to versions 5 and 9 damage data.
@@ -72,10 +76,5 @@ func (db *DB) repairVersion(b *bundle, c *csv) {
 }
 
 func (b *bundle) hasProperty(typ string) bool {
-	for _, p := range b.properties {
-		if p.typ == typ {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.properties, func(p property) bool { return p.typ == typ })
 }

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/operator-bindery/bindery/internal/ctxio"
@@ -177,7 +175,7 @@ func (s *source) copyPrivately(ctx context.Context, companions []string, o Optio
 // settle applies the journal or log to the private copy, so that the database file is complete.
 func (s *source) settle(ctx context.Context) (err error) {
 	s.mode = "mode=rw"
-	db, err := sql.Open("sqlite", s.uri())
+	db, err := s.pool()
 	if err != nil {
 		return err
 	}
@@ -259,14 +257,8 @@ func (s *source) remove() error {
 	return os.RemoveAll(s.tempDir)
 }
 
-// uri returns the URI with which the SQLite library opens the file. The path is escaped, so that no character of it
-// becomes a parameter.
-func (s *source) uri() string {
-	path := filepath.ToSlash(s.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	u := url.URL{Scheme: "file", Path: path}
+// pool opens the file with the SQLite library.
+func (s *source) pool() (*sql.DB, error) {
 	params := []string{
 		s.mode,
 		"_defensive=1",
@@ -282,5 +274,5 @@ func (s *source) uri() string {
 	if s.mode != "mode=rw" {
 		params = append(params, "_query_only=1")
 	}
-	return u.String() + "?" + strings.Join(params, "&")
+	return openPool(s.path, params...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/fault"
+	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
 // span is the position of a value in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
@@ -65,7 +66,7 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, er
 		}
 		end := int32(dec.InputOffset())
 		m.objects = append(m.objects, span{end - int32(len(value)), end})
-		if m.csvAt < 0 && objectKind(value) == "ClusterServiceVersion" {
+		if m.csvAt < 0 && jsonscan.Kind(value) == "ClusterServiceVersion" {
 			m.csvAt = len(m.objects) - 1
 		}
 	}
@@ -104,31 +105,6 @@ func shorten(err error) error {
 		return errors.New(fault.Clip(text, 160))
 	}
 	return err
-}
-
-// objectKind returns the top-level "kind" of a valid JSON object.
-func objectKind(object jsontext.Value) string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return ""
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if name.String() != "kind" {
-			if dec.SkipValue() != nil {
-				return ""
-			}
-			continue
-		}
-		if kind, err := dec.ReadToken(); err == nil && kind.Kind() == '"' {
-			return kind.String()
-		}
-		return ""
-	}
-	return ""
 }
 
 type csvDocument struct {
@@ -195,7 +171,7 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 		skipRange:      jsonString(d.Metadata.Annotations.SkipRange),
 		substitutesFor: jsonString(d.Metadata.Annotations.SubstitutesFor),
 		replaces:       jsonString(d.Spec.Replaces),
-		skips:          jsonStrings(d.Spec.Skips),
+		skips:          valueOf[[]string](d.Spec.Skips, '['),
 	}
 	for _, r := range d.Spec.RelatedImages {
 		c.relatedImages = append(c.relatedImages, declcfg.RelatedImage{Name: r.Name, Image: r.Image})
@@ -221,21 +197,15 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 }
 
 // jsonString returns the string that a value is, or the empty string.
-func jsonString(v jsontext.Value) string {
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
+func jsonString(v jsontext.Value) string { return valueOf[string](v, '"') }
 
-// jsonStrings returns the value if it is a list of strings, or nil.
-func jsonStrings(v jsontext.Value) []string {
-	var s []string
-	if v.Kind() != '[' || json.Unmarshal(v, &s) != nil {
-		return nil
+// valueOf decodes a value of the given kind. The result is zero if it is of another kind or type.
+func valueOf[T any](v jsontext.Value, kind jsontext.Kind) T {
+	var decoded, zero T
+	if v.Kind() != kind || json.Unmarshal(v, &decoded) != nil {
+		return zero
 	}
-	return s
+	return decoded
 }
 
 // crdAPIs takes the group from the name of a CRD, PLURAL.GROUP.

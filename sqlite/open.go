@@ -36,13 +36,13 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	db := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {
-			err = db.wrap(errors.Join(err, db.close()))
+			err = db.wrap(errors.Join(err, db.Close()))
 		}
 	}()
 	if db.source, err = openSource(ctx, path, o); err != nil {
 		return nil, err
 	}
-	if db.pool, err = sql.Open("sqlite", db.source.uri()); err != nil {
+	if db.pool, err = db.source.pool(); err != nil {
 		return nil, err
 	}
 	db.pool.SetMaxOpenConns(4)
@@ -60,10 +60,8 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return db, nil
 }
 
-// Close releases the database. Delivered blobs stay valid.
-func (db *DB) Close() error { return db.close() }
-
-func (db *DB) close() error {
+// Close releases the database. Blobs that were delivered stay valid.
+func (db *DB) Close() error {
 	var errs []error
 	if db.base != nil {
 		errs = append(errs, db.base.Close())
@@ -83,9 +81,6 @@ func (db *DB) close() error {
 // SchemaVersion returns the version of the database's schema, 0 to 13. Databases of the first releases of opm have
 // none.
 func (db *DB) SchemaVersion() (version int, has bool) { return db.schema.version, db.schema.hasVersion }
-
-// Path returns the path that the database was opened with.
-func (db *DB) Path() string { return db.path }
 
 func (db *DB) wrap(err error) error {
 	if err == nil {

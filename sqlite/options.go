@@ -1,6 +1,9 @@
 package sqlite
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Compat selects whose answers to give if bindery's and opm's differ on purpose.
 type Compat string
@@ -55,20 +58,10 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.FileBytes == 0 {
-		l.FileBytes = 1 << 30
-	}
-	if l.ValueBytes == 0 {
-		l.ValueBytes = 32 << 20
-	}
-	if l.Rows == 0 {
-		l.Rows = 2_000_000
-	}
-	if l.TextBytes == 0 {
-		l.TextBytes = 64 << 20
-	}
-	if l.Time == 0 {
-		l.Time = 5 * time.Minute
-	}
+	l.FileBytes = cmp.Or(l.FileBytes, 1<<30)
+	l.ValueBytes = cmp.Or(l.ValueBytes, 32<<20)
+	l.Rows = cmp.Or(l.Rows, 2_000_000)
+	l.TextBytes = cmp.Or(l.TextBytes, 64<<20)
+	l.Time = cmp.Or(l.Time, 5*time.Minute)
 	return l
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
 	"github.com/operator-bindery/bindery/internal/atomicfs"
@@ -53,11 +54,15 @@ func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq
 
 // writeDatabase fills an empty file in one transaction without a journal: the file is discarded if anything fails.
 func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
-	uri, err := writeURI(path)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := sql.Open("sqlite", uri)
+	pool, err := openPool(path, "mode=rw", "_defensive=1", "_dqs=0",
+		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
+		"_pragma=journal_mode(off)",
+		"_pragma=synchronous(off)", // it is synced as a whole before it gets its name
+		"_pragma=locking_mode(exclusive)",
+		"_pragma=foreign_keys(0)", // they are checked as a whole
+		"_pragma=temp_store(2)",
+		"_pragma=mmap_size(0)",
+		"_pragma=cache_size(-8192)")
 	if err != nil {
 		return nil, err
 	}
@@ -112,36 +117,18 @@ func checkWritten(ctx context.Context, conn *sql.Conn) error {
 	return rows.Err()
 }
 
-// writeURI returns the URI with which the SQLite library opens the file for writing.
-func writeURI(path string) (string, error) {
-	return fileURI(path, "mode=rw", "_defensive=1", "_dqs=0",
-		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
-		"_pragma=journal_mode(off)",
-		"_pragma=synchronous(off)", // the file is synced before it is renamed
-		"_pragma=locking_mode(exclusive)",
-		"_pragma=foreign_keys(0)", // checked once at the end
-		"_pragma=temp_store(2)",
-		"_pragma=mmap_size(0)",
-		"_pragma=cache_size(-8192)")
-}
-
-// fileURI returns a URI for a path with arbitrary characters, and parameters.
-func fileURI(path string, params ...string) (string, error) {
+// openPool opens a file with the SQLite library, by a URI with the parameters. The path is escaped, so that no
+// character of it can become a parameter.
+func openPool(path string, params ...string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	path = filepath.ToSlash(path)
 	if path[0] != '/' {
 		path = "/" + path // a drive letter
 	}
-	uri := (&url.URL{Scheme: "file", Path: path}).String()
-	separator := "?"
-	for _, p := range params {
-		uri += separator + p
-		separator = "&"
-	}
-	return uri, nil
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String()+"?"+strings.Join(params, "&"))
 }
 
 // sameFile reports whether a path still names the same file as before, or still none.

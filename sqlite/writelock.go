@@ -153,12 +153,9 @@ func (l *writeLock) keepOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uri, err := fileURI(l.path, "mode=rw", "_defensive=1", "_dqs=0",
+	l.pool, err = openPool(l.path, "mode=rw", "_defensive=1", "_dqs=0",
 		fmt.Sprintf("_busy_timeout=%d", max(1, l.wait.Milliseconds())), "_pragma=trusted_schema(0)", "_pragma=mmap_size(0)")
 	if err != nil {
-		return err
-	}
-	if l.pool, err = sql.Open("sqlite", uri); err != nil {
 		return err
 	}
 	if l.conn, err = l.pool.Conn(ctx); err != nil {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -105,19 +106,10 @@ func (w *rowWriter) api(p property) error {
 		return err
 	}
 	// Dependencies come from two files of a bundle, but the table of required APIs only from the ClusterServiceVersion.
-	if w.csv != nil && !w.csv.stub && !containsAPI(w.csv.required, key) {
+	if w.csv != nil && !w.csv.stub && !slices.Contains(w.csv.required, key) {
 		return nil
 	}
 	return w.apiRow(insertRequirer, key)
-}
-
-func containsAPI(list []gvk, key gvk) bool {
-	for _, v := range list {
-		if v == key {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *rowWriter) apiRow(statement string, key gvk) error {

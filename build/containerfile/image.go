@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -196,12 +197,7 @@ func fetchAll(ctx context.Context, nodes []*node) error {
 	}
 	for t, of := range wanted {
 		r := images.NewLayerReader(t.limits)
-		var ns []int
-		for n := range of {
-			ns = append(ns, n)
-		}
-		slices.Sort(ns)
-		for _, n := range ns {
+		for _, n := range slices.Sorted(maps.Keys(of)) {
 			if err := t.fetchLayer(ctx, r, n, of[n]); err != nil {
 				return fmt.Errorf("image %.300q: %w", t.image.Name, err)
 			}

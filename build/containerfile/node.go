@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -57,15 +58,8 @@ func (n *node) entries(ctx context.Context) (map[string]*node, error) {
 	return n.children, nil
 }
 
-// sorted returns the sorted names of entries.
-func sorted(children map[string]*node) []string {
-	names := make([]string, 0, len(children))
-	for name := range children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+// sorted are the names of entries.
+func sorted(children map[string]*node) []string { return slices.Sorted(maps.Keys(children)) }
 
 // derive returns a copy of a tree for a stage in which nothing has changed. Directories are copied when they are first
 // read.

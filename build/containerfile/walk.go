@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/operator-bindery/bindery/layers"
@@ -98,12 +99,7 @@ func walk(ctx context.Context, root *node, path string, follow bool, mkdir func(
 
 // hasName reports whether the rest of a path has more than slashes.
 func hasName(todo []string) bool {
-	for _, name := range todo {
-		if name != "" && name != "." {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(todo, func(name string) bool { return name != "" && name != "." })
 }
 
 // put sets an entry of a directory in a stage. A directory that replaces a directory keeps the old entries.

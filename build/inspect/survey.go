@@ -13,6 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/bundle"
 	"github.com/operator-bindery/bindery/images"
+	"github.com/operator-bindery/bindery/internal/imagefs"
 )
 
 // Inspect reports what the images of a survey declare. It reads no layer.
@@ -158,7 +159,7 @@ func cacheDirs(c v1.ImageConfig) []string {
 
 // clean makes a path relative to the image's root; empty if it is the root or leads out of it.
 func clean(at string) string {
-	name, err := images.CleanPath(at)
+	name, err := imagefs.CleanPath(at)
 	if err != nil {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,9 +182,7 @@ func inferFrom(parent, name string) (Package, error) {
 // dockerfile returns the text of the Dockerfile with the directories relative to the build context.
 func (o Options) dockerfile(m Metadata, work string, r Result) ([]byte, error) {
 	base := o.BaseImage
-	if base == "" {
-		base = "scratch"
-	}
+	base = cmp.Or(base, "scratch")
 	manifests, err := filepath.Rel(work, r.ManifestsDir)
 	if err != nil {
 		return nil, err

@@ -104,7 +104,12 @@ func (p *program) root(c *cli.Context) error {
 	return cmdline.WriteHelp(p.stdout, c.App, p.line)
 }
 
-// group is the action of a command that has only subcommands: a missing subcommand is an error. opm shows the help
+// groupCommand is a command that only has subcommands.
+func (p *program) groupCommand(name, usage string, commands ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Action: p.group, Subcommands: commands}
+}
+
+// group is the action of a command that only has subcommands: a missing subcommand is an error. opm shows the help
 // instead.
 func (p *program) group(c *cli.Context) error {
 	if p.opm || p.line.Help {

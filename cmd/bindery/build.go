@@ -17,12 +17,8 @@ import (
 )
 
 func (p *program) buildCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "build",
-		Usage:       "build images",
-		Action:      p.group,
-		Subcommands: []*cli.Command{p.buildCatalogCommand(), p.buildBundleCommand("build bundle"), p.buildComposeCommand(), p.buildContainerfileCommand()},
-	}
+	return p.groupCommand("build", "build images", p.buildCatalogCommand(), p.buildBundleCommand("build bundle"),
+		p.buildComposeCommand(), p.buildContainerfileCommand())
 }
 
 func (p *program) buildCatalogCommand() *cli.Command {

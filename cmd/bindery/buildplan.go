@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +13,6 @@ import (
 	"github.com/operator-bindery/bindery/build"
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/images"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
 // previousFlag names the previous image, whose grouping of packages into layers is kept.
@@ -52,9 +51,7 @@ func (p *program) printPlan(c *cli.Context, o build.Options, plan func(build.Opt
 			size = "-"
 		}
 		what := strings.Join(l.Packages, ", ")
-		if what == "" {
-			what = l.Platform
-		}
+		what = cmp.Or(what, l.Platform)
 		rows = append(rows, []string{string(l.Kind), size, strconv.Itoa(len(l.Packages)), what})
 	}
 	if err := p.printTable([]string{"LAYER", "BYTES", "PACKAGES", "WHICH"}, rows...); err != nil {
@@ -95,13 +92,6 @@ func (p *program) planned(c *cli.Context, in string, o build.Options, plan func(
 	case "-":
 		return true, p.printJSON(planned)
 	default:
-		text, err := json.MarshalIndent(planned, "", "  ")
-		if err != nil {
-			return false, err
-		}
-		if err := atomicfs.WriteFile(file, append(text, '\n'), 0o666); err != nil {
-			return false, fmt.Errorf("--metadata-file: %w", err)
-		}
-		return false, nil
+		return false, p.writeAccount("metadata-file", file, planned)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,9 +62,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = render.MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
 	if err := imageName(ref, "the argument is an image, as REGISTRY/REPOSITORY:TAG or oci:DIR:TAG"); err != nil {
 		return err
 	}

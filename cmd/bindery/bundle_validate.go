@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,9 +206,7 @@ func (p *program) checkBundleImage(c *cli.Context, ref string, o check.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if limits.Uncompressed == 0 {
-		limits.Uncompressed = render.MaxBundleImage
-	}
+	limits.Uncompressed = cmp.Or(limits.Uncompressed, render.MaxBundleImage)
 	o.Labels = img.Config.Config.Labels
 	if err := notBundle(ref, o.Labels); err != nil && !p.opm {
 		return nil, err

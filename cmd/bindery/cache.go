@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -305,15 +305,9 @@ func (p *program) printJSON(v any) error {
 }
 
 // printTable prints an answer as a table.
-func (p *program) printTable(header []string, rows ...[]string) (err error) {
-	var answer cmdline.Spool // the padding of a table can be many times its text
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	w := bufio.NewWriterSize(&answer, 64<<10)
-	if err := (list.Table{Header: header, Rows: rows}).Write(w, printable.Cell); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return answer.Flush(context.Background(), p.stdout)
+func (p *program) printTable(header []string, rows ...[]string) error {
+	// Through a spool: the blanks of a table can be many times its text.
+	return p.spooled(context.Background(), func(w io.Writer) error {
+		return list.Table{Header: header, Rows: rows}.Write(w, printable.Cell)
+	})
 }

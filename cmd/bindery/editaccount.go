@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/operator-bindery/bindery/cmd/internal/cmdline"
 	"github.com/operator-bindery/bindery/declcfg/edit"
-	"github.com/operator-bindery/bindery/internal/atomicfs"
 	"github.com/operator-bindery/bindery/internal/change"
 	"github.com/operator-bindery/bindery/internal/printable"
 	"github.com/operator-bindery/bindery/internal/redact"
@@ -94,21 +92,12 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 	}
 	path := c.String("account")
 	if path != "" {
-		text, err := json.MarshalIndent(newAccount(c, name, r), "", "  ")
-		if err != nil {
+		if err := p.writeAccount("account", path, newAccount(c, name, r)); err != nil {
 			return err
-		}
-		text = append(text, '\n')
-		if path == "-" {
-			_, err := p.stdout.Write(text)
-			return err
-		}
-		if err := atomicfs.WriteFile(path, text, 0o666); err != nil {
-			return fmt.Errorf("--account: %w", err)
 		}
 	}
-	if c.String("metadata-file") == "-" {
-		return nil // standard output must contain only the JSON
+	if path == "-" || c.String("metadata-file") == "-" {
+		return nil // what reads standard output expects JSON and nothing else
 	}
 	b := bufio.NewWriter(p.stdout)
 	if c.Bool("dry-run") {
@@ -282,14 +271,7 @@ func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return
 	}
-	where := "--account FILE lists it"
-	switch accountFile {
-	case "":
-	case "-":
-		where = "the account lists it"
-	default:
-		where = fmt.Sprintf("%q lists it", accountFile)
-	}
+	where := whereListed("account", accountFile)
 	for _, of := range []struct {
 		kind sqlite.FindingKind
 		text string
@@ -302,14 +284,6 @@ func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 		{sqlite.Derived, "derived data that the database does not store", p.log.Info},
 		{sqlite.Changed, "converted data to the form of the database", p.log.Debug},
 	} {
-		var in found
-		for _, f := range list {
-			if f.Kind == of.kind {
-				in = append(in, f)
-			}
-		}
-		if len(in) > 0 {
-			of.log(fmt.Sprintf("%s%s; %s", of.text, in.text(), where))
-		}
+		p.logFound(of.log, of.text, findings(list, of.kind), where)
 	}
 }

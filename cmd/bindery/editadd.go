@@ -115,7 +115,7 @@ func (p *program) modeError(mode string) error {
 		return cmdline.Usagef("Invalid channel update mode %s specified", mode) //nolint:staticcheck // opm's text
 	}
 	e := cmdline.Usagef("invalid --mode value %q, expected (replaces|semver|semver-skippatch)", mode)
-	e.Object, e.Hint = mode, ""
+	e.Object = mode
 	return e
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// promoteEdit adds bundles to channels. Bundles are given as in [bundleNames].
-func (p *program) promoteEdit(c *cli.Context, bundles, channels []string) (change.Edit, error) {
+// promoteEdit adds the bundles that the arguments name, as in [bundleNames], to channels.
+func (p *program) promoteEdit(c *cli.Context, channels []string) (change.Edit, error) {
+	bundles := c.Args().Tail()
 	if c.Bool("default") && len(channels) > 1 {
 		return change.Edit{}, cmdline.Usagef("--default needs one --channel: a package has one default channel")
 	}
@@ -178,8 +180,6 @@ func joinAccounts(first, second *edit.Account) *edit.Account {
 			out.Facts = append(out.Facts, f)
 		}
 	}
-	for n, o := range second.Origins {
-		out.Origins[n] = o
-	}
+	maps.Copy(out.Origins, second.Origins)
 	return out
 }

@@ -38,10 +38,8 @@ func (p *program) pruneEdit(c *cli.Context, keep []string) (change.Edit, error) 
 	}}, nil
 }
 
-// pruneStrandedEdit returns the edit that removes the bundles that are in no channel.
-func (p *program) pruneStrandedEdit(*cli.Context) (change.Edit, error) {
-	return change.PruneStranded(), nil
-}
+// pruneStrandedEdit removes the bundles that are in no channel.
+func pruneStrandedEdit() (change.Edit, error) { return change.PruneStranded(), nil }
 
 // truncateFlags are the flags of the commands that remove everything below a deprecated bundle.
 func truncateFlags() []cli.Flag {
@@ -60,7 +58,19 @@ func (p *program) truncateEdit(c *cli.Context, bundles []string) (change.Edit, e
 	}}, nil
 }
 
-// requiredList reads a list flag that must be set and not empty.
+// listEdit is the action of an edit that a list flag is required for. apply prepares and carries out the edit.
+func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag string,
+	edit func(*cli.Context, []string) (change.Edit, error)) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		list, err := requiredList(c, flag)
+		if err != nil {
+			return err
+		}
+		return apply(c, func() (change.Edit, error) { return edit(c, list) })
+	}
+}
+
+// requiredList reads a list flag that must be set, and have something in it.
 func requiredList(c *cli.Context, name string) ([]string, error) {
 	list, err := listFlag(c, name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -64,10 +65,8 @@ func listFormat(c *cli.Context, formats ...string) (string, error) {
 	if v == "" {
 		return "", nil
 	}
-	for _, f := range formats {
-		if v == f {
-			return v, nil
-		}
+	if slices.Contains(formats, v) {
+		return v, nil
 	}
 	return "", cmdline.Usagef("invalid --output value %q, expected (%s)", v, strings.Join(formats, "|"))
 }

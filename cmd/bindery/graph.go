@@ -164,11 +164,8 @@ func writeFileAtomically(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		return errors.Join(err, f.Abort())
+	if err = write(f); err == nil {
+		err = f.Commit()
 	}
-	if err := f.Commit(); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return nil
+	return errors.Join(err, f.Abort())
 }

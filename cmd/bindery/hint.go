@@ -135,15 +135,8 @@ func nameHint(e *declcfg.NotFoundError) string {
 // hasFlag reports whether the current command has a flag.
 func (p *program) hasFlag(name string) bool {
 	leaf := p.line.Leaf()
-	if leaf == nil {
-		return false
-	}
-	for _, f := range leaf.Flags {
-		if slices.Contains(f.Names(), name) {
-			return true
-		}
-	}
-	return false
+	has := func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }
+	return leaf != nil && slices.ContainsFunc(leaf.Flags, has)
 }
 
 // withOutputHint adds to an error about a read-only working directory how to write elsewhere.

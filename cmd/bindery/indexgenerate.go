@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,9 +102,7 @@ func anyPackage(blobs iter.Seq2[declcfg.Blob, error]) (int, error) {
 // indexDockerfile returns the Dockerfile for a database or a catalog.
 func indexDockerfile(c *cli.Context, kind change.Kind) (string, error) {
 	base := c.String("binary-image")
-	if base == "" {
-		base = scaffold.DefaultImage
-	}
+	base = cmp.Or(base, scaffold.DefaultImage)
 	labels, err := cmdline.Pairs("label", c.StringSlice("label"))
 	if err != nil {
 		return "", err

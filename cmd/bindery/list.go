@@ -37,26 +37,21 @@ func (p *program) listCommand() *cli.Command {
 			Action: p.listAction(low, high, load, table),
 		}
 	}
-	return &cli.Command{
-		Name:   "list",
-		Usage:  "list the contents of a catalog",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
-				rows := l.Packages()
-				return rows, list.PackageTable(rows), nil
-			}),
-			command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-				rows, err := l.Channels(pkg)
-				return rows, list.ChannelTable(rows), err
-			}),
-			command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
-				rows, err := l.Bundles(pkg)
-				return rows, list.BundleTable(rows), err
-			}),
-			p.listImagesCommand(),
-		},
-	}
+	return p.groupCommand("list", "list the contents of a catalog",
+		command("packages", "REF", "bindery list packages catalog", 1, 1, list.LoadPackages, func(l *list.Listing, _ string) (any, list.Table, error) {
+			rows := l.Packages()
+			return rows, list.PackageTable(rows), nil
+		}),
+		command("channels", "REF [PACKAGE]", "bindery list channels index.db", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			rows, err := l.Channels(pkg)
+			return rows, list.ChannelTable(rows), err
+		}),
+		command("bundles", "REF [PACKAGE]", "bindery list bundles catalog etcd", 1, 2, nil, func(l *list.Listing, pkg string) (any, list.Table, error) {
+			rows, err := l.Bundles(pkg)
+			return rows, list.BundleTable(rows), err
+		}),
+		p.listImagesCommand(),
+	)
 }
 
 // alphaCommand groups opm's names of commands that have a shorter name here.

@@ -193,7 +193,7 @@ func (p *program) migrateOne(c *cli.Context, m *migration, imaged bool) (err err
 	}
 	status.Close()
 	if report != nil && reportFile != "" {
-		if rerr := p.writeReport(reportFile, report); rerr != nil {
+		if rerr := p.writeAccount("report", reportFile, report); rerr != nil {
 			return p.opmMessage(errors.Join(err, rerr))
 		}
 	}
@@ -246,7 +246,7 @@ func sameText(report *migrate.Report) string {
 	switch {
 	case v == nil || !v.Same:
 		return ""
-	case len(findings(report, sqlite.Dropped)) > 0:
+	case len(findings(report.Findings, sqlite.Dropped)) > 0:
 		return "; verified, except for dropped data"
 	case report.Repairs() > 0:
 		return "; verified, except for repairs"

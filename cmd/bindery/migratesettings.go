@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operator-bindery/bindery/internal/jobs"
 	"github.com/operator-bindery/bindery/render"
@@ -73,8 +72,7 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 // digestOf returns a digest of the JSON form of a value.
 func digestOf(v any) (string, error) {
 	text, err := json.Marshal(v)
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), err
+	return digest.FromBytes(text).String(), err
 }
 
 // fileSum returns the digest of a file.
@@ -84,9 +82,6 @@ func fileSum(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	sum, err := digest.FromReader(f)
+	return sum.String(), err
 }

@@ -46,7 +46,7 @@ func (l *migrationList) written(o *jobs.Outcome) string {
 		kind sqlite.FindingKind
 		what string
 	}{{sqlite.Dropped, "dropped"}, {sqlite.Repaired, "repaired"}, {sqlite.Derived, "worked out"}} {
-		if n := len(findings(r, k.kind)); n > 0 {
+		if n := len(findings(r.Findings, k.kind)); n > 0 {
 			text += fmt.Sprintf("; %s %d", k.what, n)
 		}
 	}

@@ -9,20 +9,16 @@ import (
 
 // registryCommand returns the group of opm's commands for databases. Here they also work on catalog directories.
 func (p *program) registryCommand() *cli.Command {
-	return &cli.Command{
-		Name: "registry", Usage: "edit and serve index databases and catalog directories, under opm's names",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.registryAddCommand(),
-			p.registryRemoveCommand(),
-			p.registryPruneCommand(),
-			p.registryPruneStrandedCommand(),
-			p.registryTruncateCommand(),
-			p.registryServeCommand(),
-			p.registryInitializeCommand(),
-			p.registryMirrorCommand(),
-		},
-	}
+	return p.groupCommand("registry", "edit and serve index databases and catalog directories, under opm's names",
+		p.registryAddCommand(),
+		p.registryRemoveCommand(),
+		p.registryPruneCommand(),
+		p.registryPruneStrandedCommand(),
+		p.registryTruncateCommand(),
+		p.registryServeCommand(),
+		p.registryInitializeCommand(),
+		p.registryMirrorCommand(),
+	)
 }
 
 // databaseFlag names the catalog that the commands of the group edit.
@@ -46,7 +42,7 @@ func (p *program) registryAddCommand() *cli.Command {
 			databaseFlag("bundles.db"),
 			&cli.StringSliceFlag{Name: "bundle-images", Aliases: []string{"b"}, Usage: "add the bundles of `REFERENCES`"},
 			containerToolFlag("none"),
-		}, addFlags(true), editFlags(), platformFlags(), imageFlags()),
+		}, addFlags(true), editFlags(), []cli.Flag{platformFlag()}, imageFlags()),
 		Action: exactly(0, func(c *cli.Context) error {
 			if err := p.checkContainerTool(c); err != nil {
 				return err
@@ -70,13 +66,7 @@ func (p *program) registryRemoveCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"o"}, Usage: "remove `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.removeEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.removeEdit)),
 	}
 }
 
@@ -90,13 +80,7 @@ func (p *program) registryPruneCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "packages", Aliases: []string{"p"}, Usage: "keep `PACKAGES`"},
 			permissiveFlag(),
 		}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			packages, err := requiredList(c, "packages")
-			if err != nil {
-				return err
-			}
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneEdit(c, packages) })
-		}),
+		Action: exactly(0, listEdit(p.registryEdit, "packages", p.pruneEdit)),
 	}
 }
 
@@ -106,9 +90,7 @@ func (p *program) registryPruneStrandedCommand() *cli.Command {
 		Usage:       "remove bundles without a channel from a database or catalog",
 		Description: registryHelp + examples("bindery registry prune-stranded -d index.db"),
 		Flags:       flags([]cli.Flag{databaseFlag("bundles.db")}, editFlags()),
-		Action: exactly(0, func(c *cli.Context) error {
-			return p.registryEdit(c, func() (change.Edit, error) { return p.pruneStrandedEdit(c) })
-		}),
+		Action:      exactly(0, func(c *cli.Context) error { return p.registryEdit(c, pruneStrandedEdit) }),
 	}
 }
 
@@ -154,9 +136,7 @@ func flags(lists ...[]cli.Flag) []cli.Flag {
 	return all
 }
 
-func platformFlags() []cli.Flag { return []cli.Flag{platformFlag()} }
-
-// containerToolFlag is accepted for compatibility with opm.
+// containerToolFlag is accepted for opm's sake.
 func containerToolFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }

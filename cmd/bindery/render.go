@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -68,19 +67,7 @@ func (p *program) render(c *cli.Context) (err error) {
 	if err != nil {
 		return p.opmMessage(err)
 	}
-	var answer cmdline.Spool
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	w := bufio.NewWriterSize(&answer, 1<<20)
-	if err := declcfg.Write(w, format, blobs); err != nil {
-		return p.opmMessage(err)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := p.saveLock(); err != nil {
-		return err
-	}
-	return answer.Flush(c.Context, p.stdout)
+	return p.spooled(c.Context, func(w io.Writer) error { return p.opmMessage(declcfg.Write(w, format, blobs)) })
 }
 
 // renderOptions reads the flags for reading a reference.

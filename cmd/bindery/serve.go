@@ -85,23 +85,20 @@ func (p *program) serveSource(ctx context.Context, c *cli.Context, ref string) (
 	switch {
 	case err != nil:
 		return serve.Source{}, err
-	case kind == render.Image:
-		o, err := p.renderOptions(c)
-		if err != nil {
-			return serve.Source{}, err
-		}
-		return p.imageSource(ctx, ref, o)
 	case kind == render.Database:
 		return p.databaseSource(ctx, c, ref)
-	case kind == render.ManifestsDirectory:
-		o, err := p.renderOptions(c)
-		if err != nil {
-			return serve.Source{}, err
-		}
-		blobs, err := render.Reference(ctx, ref, o)
-		return serve.Blobs(ref, blobs).Watched(ref), err
+	case kind != render.Image && kind != render.ManifestsDirectory:
+		return serve.Directory(ref)
 	}
-	return serve.Directory(ref)
+	o, err := p.renderOptions(c)
+	if err != nil {
+		return serve.Source{}, err
+	}
+	if kind == render.Image {
+		return p.imageSource(ctx, ref, o)
+	}
+	blobs, err := render.Reference(ctx, ref, o)
+	return serve.Blobs(ref, blobs).Watched(ref), err
 }
 
 func (p *program) databaseSource(ctx context.Context, c *cli.Context, path string) (serve.Source, error) {

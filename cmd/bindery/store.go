@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,12 +67,9 @@ func namesStore(args, environ []string) bool {
 			return true
 		}
 	}
-	for _, v := range environ {
-		if strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "BINDERY_") && namesStoreImage(v)
+	})
 }
 
 // logLibraries redirects the logs of the image libraries to the command's logger.

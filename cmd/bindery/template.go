@@ -22,15 +22,10 @@ import (
 )
 
 func (p *program) templateCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "template",
-		Usage:  "render templates to catalogs, and convert catalogs to templates",
-		Action: p.group,
-		Subcommands: []*cli.Command{
-			p.templateRenderCommand("template render"),
-			p.templateConvertCommand("template convert"),
-		},
-	}
+	return p.groupCommand("template", "render templates to catalogs, and convert catalogs to templates",
+		p.templateRenderCommand("template render"),
+		p.templateConvertCommand("template convert"),
+	)
 }
 
 // templateRenderCommand returns the command under one of its names, such as "alpha render-template".

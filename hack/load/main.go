@@ -9,8 +9,6 @@
 //	start    time from the start to the health SERVING and to the first answer of GetBundle
 //	list     ListBundles repeatedly, by -clients clients with a connection each
 //	get      GetBundle of bundles in random order, by -clients clients
-//	mixed    the calls of a cluster: mostly GetBundle and GetPackage, sometimes lists and providers
-//	crowd    -crowd connections that make a few calls each and stay open
 //	slow     -crowd clients read one message of ListBundles a second, while -clients ask for bundles
 //	stopped  -crowd clients begin ListBundles and stop reading, while -clients ask for bundles
 //
@@ -50,7 +48,7 @@ func main() {
 	flag.IntVar(&o.pid, "pid", 0, "process of that server, to see its memory")
 	flag.StringVar(&o.modes, "mode", "start,list,get", "what to measure")
 	flag.IntVar(&o.clients, "clients", 1, "clients that ask as fast as they can, each with a connection of its own")
-	flag.IntVar(&o.crowd, "crowd", 1000, "clients of the modes crowd, slow and stopped")
+	flag.IntVar(&o.crowd, "crowd", 1000, "clients of the modes slow and stopped")
 	flag.IntVar(&o.runs, "runs", 5, "number of starts in the mode start; the median is printed")
 	flag.DurationVar(&o.time, "time", 3*time.Second, "time of each measurement")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the random order")
@@ -67,7 +65,7 @@ func main() {
 
 // modes are the measurements by name.
 var modes = map[string]func(context.Context, *target, options) (*result, error){
-	"list": list, "get": get, "mixed": mixed, "crowd": crowd, "slow": slow, "stopped": stopped,
+	"list": list, "get": get, "slow": slow, "stopped": stopped,
 }
 
 func run(ctx context.Context, o options, out, table io.Writer) error {

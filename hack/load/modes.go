@@ -98,26 +98,10 @@ func (c *client) getBundle(ctx context.Context) error {
 	return c.unary(ctx, api.Registry_GetBundle_FullMethodName, c.key().request(), &api.Bundle{})
 }
 
-// mixed makes one call like the controllers of a cluster.
-func (c *client) mixed(ctx context.Context) error {
-	k := c.key()
-	switch n := c.random.IntN(100); {
-	case n < 60:
-		return c.unary(ctx, api.Registry_GetBundle_FullMethodName, k.request(), &api.Bundle{})
-	case n < 80:
-		return c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: k.pkg}, &api.Package{})
-	case n < 90:
-		return c.unary(ctx, api.Registry_GetBundleForChannel_FullMethodName, &api.GetBundleInChannelRequest{PkgName: k.pkg, ChannelName: k.channel}, &api.Bundle{})
-	case n < 98:
-		return c.streaming(ctx, api.Registry_ListPackages_FullMethodName, &api.ListPackageRequest{}, func() any { return &api.PackageName{} })
-	}
-	return c.listBundles(ctx)
-}
-
-// timed makes a call and records its duration or error.
-func (c *client) timed(ctx context.Context, do func(context.Context) error) {
+// timed makes a call and notes how long it took, or its error.
+func (c *client) timed(ctx context.Context, call func(*client, context.Context) error) {
 	start := time.Now()
-	err := do(ctx)
+	err := call(c, ctx)
 	if ctx.Err() != nil {
 		return // the end of the measurement, not an answer
 	}
@@ -130,7 +114,7 @@ func (c *client) timed(ctx context.Context, do func(context.Context) error) {
 }
 
 // hammer lets clients make calls as fast as they can.
-func hammer(ctx context.Context, t *target, o options, do func(*client) func(context.Context) error) (*result, error) {
+func hammer(ctx context.Context, t *target, o options, call func(*client, context.Context) error) (*result, error) {
 	clients := make([]*client, o.clients)
 	for i := range clients {
 		c, err := t.newClient(o, i)
@@ -150,7 +134,6 @@ func hammer(ctx context.Context, t *target, o options, do func(*client) func(con
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		wg.Go(func() {
-			call := do(c)
 			for time.Since(start) < o.time && ctx.Err() == nil {
 				c.timed(ctx, call)
 			}
@@ -203,42 +186,11 @@ func watchFiles(ctx context.Context, pid int) func() int {
 }
 
 func list(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.listBundles })
+	return hammer(ctx, t, o, (*client).listBundles)
 }
 
 func get(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
-}
-
-func mixed(ctx context.Context, t *target, o options) (*result, error) {
-	return hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.mixed })
-}
-
-// crowd opens many connections, makes calls on each in turn, and leaves them open.
-func crowd(ctx context.Context, t *target, o options) (*result, error) {
-	clients := make([]*client, o.crowd)
-	for i := range clients {
-		c, err := t.newClient(o, i)
-		if err != nil {
-			return nil, err
-		}
-		defer c.conn.Close()
-		clients[i] = c
-	}
-	start := time.Now()
-	var wg sync.WaitGroup
-	for _, c := range clients {
-		wg.Go(func() {
-			for range 5 {
-				c.timed(ctx, c.mixed)
-			}
-		})
-	}
-	wg.Wait()
-	u := process(t.pid)
-	r := &result{Clients: 0, Crowd: o.crowd, Seconds: time.Since(start).Seconds(), Codes: map[string]int64{}, RSSDuring: u.rss, Files: u.files}
-	r.collect(clients)
-	return r, ctx.Err()
+	return hammer(ctx, t, o, (*client).getBundle)
 }
 
 // slow has clients that read one message a second.
@@ -293,7 +245,7 @@ func beside(ctx context.Context, t *target, o options, read func(context.Context
 		})
 	}
 	begun.Wait()
-	r, err := hammer(ctx, t, o, func(c *client) func(context.Context) error { return c.getBundle })
+	r, err := hammer(ctx, t, o, (*client).getBundle)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package appregistry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -60,8 +61,6 @@ func objectName(object []byte) string {
 	if len(name) > most {
 		name = name[:most]
 	}
-	if name == "" {
-		name = "object"
-	}
+	name = cmp.Or(name, "object")
 	return name
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,12 +192,7 @@ func (w *Writer) packages() []string {
 	for name := range w.bundles {
 		names[filepath.Dir(name)] = true
 	}
-	out := make([]string, 0, len(names))
-	for name := range names {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(names))
 }
 
 // dirMode returns the mode that a directory created in dir gets.

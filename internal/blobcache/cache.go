@@ -7,6 +7,7 @@ package blobcache
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -94,9 +95,7 @@ func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxBytes < 0 || o.MaxBlob < 0 {
 		return nil, fmt.Errorf("blob cache: a negative size")
 	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultCacheBytes
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultCacheBytes)
 	if o.MaxBlob == 0 {
 		o.MaxBlob = o.MaxBytes / 2
 	}

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 )
 
@@ -26,24 +27,12 @@ type Limits struct {
 const expansionFloor = 1 << 20
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxDocument == 0 {
-		l.MaxDocument = 32 << 20
-	}
-	if l.MaxIrregular == 0 {
-		l.MaxIrregular = 8 << 20
-	}
-	if l.MaxDepth == 0 {
-		l.MaxDepth = 100
-	}
-	if l.MaxExpansion == 0 {
-		l.MaxExpansion = 10
-	}
-	if l.MaxNodes == 0 {
-		l.MaxNodes = 200_000
-	}
-	if l.MaxMembers == 0 {
-		l.MaxMembers = 500_000
-	}
+	l.MaxDocument = cmp.Or(l.MaxDocument, 32<<20)
+	l.MaxIrregular = cmp.Or(l.MaxIrregular, 8<<20)
+	l.MaxDepth = cmp.Or(l.MaxDepth, 100)
+	l.MaxExpansion = cmp.Or(l.MaxExpansion, 10)
+	l.MaxNodes = cmp.Or(l.MaxNodes, 200_000)
+	l.MaxMembers = cmp.Or(l.MaxMembers, 500_000)
 	return l
 }
 

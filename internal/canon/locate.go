@@ -1,8 +1,12 @@
 package canon
 
 import (
+	"fmt"
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
+	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
@@ -140,4 +144,21 @@ func valueEnd(doc []byte, i int) int {
 		return end
 	}
 	return len(doc)
+}
+
+// PathName is how a message calls the value at a path: stable.bundles[2].image.
+func PathName(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(fault.Short(step))
+		}
+	}
+	return b.String()
 }

@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,9 @@ var (
 type Options struct {
 	// Wait is how long to wait for another edit of the directory; 10 seconds by default.
 	Wait time.Duration
-	// Jobs is how many files are parsed concurrently; 0 means one per processor.
-	Jobs   int
-	Limits declcfg.Limits
-	// Format is the format of new files in a catalog without other files; JSON by default.
+	// Jobs is how many files are parsed at once; 0 means one per processor.
+	Jobs int
+	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
 	Format declcfg.Format
 	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. Leftovers of a killed edit are not removed.
 	ReadOnly bool
@@ -58,12 +58,8 @@ func Open(ctx context.Context, dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist} // an empty name does not mean the working directory
 	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
-	if o.Format == "" {
-		o.Format = declcfg.FormatJSON
-	}
+	o.Wait = cmp.Or(o.Wait, defaultWait)
+	o.Format = cmp.Or(o.Format, declcfg.FormatJSON)
 	d := &Dir{name: dir, options: o}
 	err := d.take(ctx)
 	if err == nil {

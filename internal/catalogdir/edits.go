@@ -1,6 +1,7 @@
 package catalogdir
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
@@ -54,15 +55,13 @@ func (e *fileEdit) empty() bool {
 
 // sorted returns the edits sorted by file name.
 func (es *edits) sorted() []*fileEdit {
-	var all []*fileEdit
-	for _, e := range es.byName {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
-	return all
+	return slices.SortedFunc(maps.Values(es.byName), func(a, b *fileEdit) int { return compareNames(a.name, b.name) })
 }
 
-// rank is the position of a schema in the writing order.
+// rankOfOthers is the place of blobs of unknown schemas in the writing order.
+const rankOfOthers = 3
+
+// rank is the place of a schema in the writing order.
 func rank(schema string) int {
 	switch schema {
 	case declcfg.SchemaPackage:
@@ -74,7 +73,7 @@ func rank(schema string) int {
 	case declcfg.SchemaDeprecations:
 		return 4
 	}
-	return 3
+	return rankOfOthers
 }
 
 // behind returns the index of the document after which a new blob is inserted: the last one of its schema and package

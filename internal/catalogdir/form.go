@@ -35,7 +35,7 @@ func formOf(text []byte, isJSON, crlf bool) form {
 	if len(rest) == 0 {
 		return f
 	}
-	if i := bytes.IndexByte(text, '\n'); i < 0 {
+	if !bytes.Contains(text, []byte("\n")) {
 		f.indent = ""
 		// The text before the first key shows the indentation, the text after its colon the spacing.
 		if colon := bytes.Index(text, []byte(`":`)); colon >= 0 && colon+2 < len(text) {

@@ -80,9 +80,9 @@ func FuzzRewrite(f *testing.F) {
 		}
 		defer open.Close()
 		var out bytes.Buffer
-		spans, err := rewrite(context.Background(), &out, e, &documentReader{File: open, parser: newParser(declcfg.Limits{})}, form{}, declcfg.Limits{})
+		spans, err := rewrite(context.Background(), &out, e, &documentReader{File: open, parser: newParser()}, form{})
 		if err == nil {
-			err = verify(bytes.NewReader(out.Bytes()), spans, declcfg.Limits{})
+			err = verify(bytes.NewReader(out.Bytes()), spans)
 		}
 		if err != nil {
 			if how%3 == 0 && how/3%3 == 0 {

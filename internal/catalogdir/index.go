@@ -47,8 +47,8 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 	if err != nil {
 		return nil, err
 	}
-	var appeared sync.Map // files created after the directory was listed
-	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+	var appeared sync.Map // files that were not there when the directory was listed
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Warn: d.options.Warn,
 		Skeleton: whole != nil, Unknown: true, Whole: whole}
 	o.Document = func(b declcfg.Blob, doc declcfg.Document) {
 		f := ix.byName[doc.File]
@@ -79,7 +79,7 @@ func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*decl
 	if err != nil {
 		return nil, err
 	}
-	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Limits: d.options.Limits, Warn: d.options.Warn,
+	o := declcfg.LoadOptions{Dir: d.name, Jobs: d.options.Jobs, Warn: d.options.Warn,
 		Skeleton: true, Unknown: true, Images: true}
 	x, err := declcfg.NewIndex(ctx, fsys, o)
 	if errors.Is(err, declcfg.ErrIrregular) {

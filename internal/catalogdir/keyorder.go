@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/operator-bindery/bindery/internal/canon"
 )
 
 // maxPatchDepth is the depth to which key order is preserved and YAML is patched.
@@ -82,7 +84,8 @@ func withKeyOrder(before, now []byte, depth int) []byte {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(out, quoted(key)...), ':')
+			quoted, _ := canon.Encode(key) // a string can be encoded
+			out = append(append(out, quoted...), ':')
 			out = append(out, withKeyOrder(was.values[key], is.values[key], depth+1)...)
 		}
 		return append(out, '}')
@@ -107,15 +110,7 @@ func withKeyOrder(before, now []byte, depth int) []byte {
 	return append(out, ']')
 }
 
-func quoted(key string) []byte {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(key) // encoding a string cannot fail
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-}
-
-// match pairs an item of an array with the old one; old is -1 for a new item.
+// match is the item of an array that an item was before; old is -1 for a new item.
 type match struct {
 	old  int
 	same bool

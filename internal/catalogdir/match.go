@@ -112,8 +112,8 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 	byKey map[key][]*wanted, other map[key][]*document) error {
 	var r *documentReader
 	for _, doc := range f.docs {
-		if !packages[doc.pkg] || doc.pkg == "" && known(doc.schema) {
-			continue // a document that belongs to no catalog
+		if !packages[doc.pkg] || doc.pkg == "" && rank(doc.schema) != rankOfOthers {
+			continue // the latter has no place in any catalog
 		}
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -162,15 +162,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 	return nil
 }
 
-func known(schema string) bool {
-	switch schema {
-	case declcfg.SchemaPackage, declcfg.SchemaChannel, declcfg.SchemaBundle, declcfg.SchemaDeprecations:
-		return true
-	}
-	return false
-}
-
-// sameBlob reports whether two blobs are equal apart from key order.
+// sameBlob reports whether two blobs say the same: the order of keys does not count.
 func sameBlob(a, b declcfg.Blob) bool {
 	x, y := declcfg.AppendJSON(nil, a, false), declcfg.AppendJSON(nil, b, false)
 	if bytes.Equal(x, y) {
@@ -198,7 +190,7 @@ func (d *Dir) openDocuments(f *file) (*documentReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentReader{File: open, parser: newParser(d.options.Limits)}, nil
+	return &documentReader{File: open, parser: newParser()}, nil
 }
 
 // unchanged returns an error if a file changed after it was read.
@@ -249,12 +241,8 @@ type parser struct {
 	text   bytes.Reader
 }
 
-func newParser(l declcfg.Limits) *parser {
-	if l.MaxDocument > 0 {
-		l.MaxDocument += len(separator)
-	}
-	l.MaxFileSize = 0 // the limit is for whole files
-	return &parser{reader: declcfg.NewReader(declcfg.LoadOptions{Limits: l, Lazy: true})}
+func newParser() *parser {
+	return &parser{reader: declcfg.NewReader(declcfg.LoadOptions{Lazy: true})}
 }
 
 const separator = "---\n"

@@ -227,7 +227,7 @@ func (p *placer) packageFile(pkg string, with []*file) (name string, like *docum
 
 // free reports whether a new file can have a name: it is unused, and readers of the catalog do not ignore it.
 func (p *placer) free(name string) bool {
-	for _, element := range strings.Split(name, "/") {
+	for element := range strings.SplitSeq(name, "/") {
 		if !isElement(element) {
 			return false
 		}

@@ -65,7 +65,10 @@ func (d *Dir) nothingChanged(edits []*fileEdit) error {
 	return nil
 }
 
-// writeFile writes, verifies and syncs the new file of an edit.
+// maxFileSize is what readers of catalogs take at most, see [declcfg.Limits].
+const maxFileSize = 1 << 30
+
+// writeFile writes the new file of an edit, checks it and syncs it.
 func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged string, info fs.FileInfo, err error) {
 	var from *documentReader
 	if e.file != nil {
@@ -83,14 +86,14 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	spans, err := rewrite(ctx, out, e, from, form, d.options.Limits)
+	spans, err := rewrite(ctx, out, e, from, form)
 	if err != nil {
 		return "", nil, err
 	}
 	if _, err := out.Seek(0, 0); err != nil {
 		return "", nil, err
 	}
-	if err := verify(out, spans, d.options.Limits); err != nil {
+	if err := verify(out, spans); err != nil {
 		return "", nil, fmt.Errorf("%s cannot be edited in place: %w", e.name, err)
 	}
 	if e.file != nil {
@@ -104,21 +107,14 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 	if info, err = out.Stat(); err != nil {
 		return "", nil, err
 	}
-	if limit := maxFileSize(d.options.Limits); info.Size() > limit {
-		err := fmt.Errorf("%s would have %d bytes: %w (limit %d)", e.name, info.Size(), declcfg.ErrLimit, limit)
-		return "", nil, err
+	if info.Size() > maxFileSize {
+		return "", nil, fmt.Errorf("%s would have %d bytes: %w (limit %d)",
+			e.name, info.Size(), declcfg.ErrLimit, maxFileSize)
 	}
 	return staged, info, out.Sync()
 }
 
-func maxFileSize(l declcfg.Limits) int64 {
-	if l.MaxFileSize <= 0 {
-		return 1 << 30
-	}
-	return l.MaxFileSize
-}
-
-// formFor returns the formatting of the blobs of a new file.
+// formFor is the form of the blobs of a new file.
 func (d *Dir) formFor(e *fileEdit) (form, error) {
 	if e.like == nil {
 		return defaultForm(e.json), nil

@@ -62,9 +62,7 @@ type Edit struct {
 type Options struct {
 	// Jobs is how many goroutines parse concurrently; 0 means one per processor.
 	Jobs int
-	// TempDir is the directory for large temporary files; empty means the system's.
-	TempDir string
-	// DryRun does everything except changing the catalog.
+	// DryRun does everything but change the catalog in place.
 	DryRun bool
 	// Lossy allows writing a database without what it cannot represent.
 	Lossy bool
@@ -83,15 +81,9 @@ type Options struct {
 	KeepGoing bool
 	// Reuse lets a [Source] reuse the memory of a bundle's manifests: a blob is valid until the next one.
 	Reuse bool
-	// Stored lets a [Source] return the manifests of a database in stored order, for callers that write a database
-	// again. Otherwise they are sorted, as in file-based catalogs.
-	Stored bool
-	// Dir, unless empty, is the directory with the files of a [Source], see declcfg.LoadOptions.
+	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
 	Dir string
-	// Limits bound what is read from files, Database what is read from databases.
-	Limits   declcfg.Limits
-	Database sqlite.Limits
-	// Warn is called for accepted but probably unintended input in a file. It may be called concurrently.
+	// Warn is called for input that is accepted in a file but surely not meant. It may be called from several goroutines.
 	Warn func(declcfg.Position, string)
 }
 

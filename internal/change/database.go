@@ -56,7 +56,7 @@ func (r databaseReader) extras(ctx context.Context) (*extras, error) {
 }
 
 func (o Options) readDatabase(reuse, stored bool) sqlite.Options {
-	return sqlite.Options{KeepGoing: true, AnyImages: o.AnyImages, Reuse: reuse, Stored: stored, Limits: o.Database, TempDir: o.TempDir, Jobs: o.Jobs}
+	return sqlite.Options{KeepGoing: true, AnyImages: o.AnyImages, Reuse: reuse, Stored: stored, Jobs: o.Jobs}
 }
 
 // database edits a database in place.
@@ -68,7 +68,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	}
 	var result *Result
 	write := sqlite.WriteOptions{
-		Lossy: o.Lossy, Limits: o.Database, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
+		Lossy: o.Lossy, Wait: o.Wait, New: o.Create, HeadManifests: e.HeadManifests, AnyImages: o.AnyImages,
 	}
 	write.Origins = func(pkg, bundle string) (sqlite.Origin, bool) { return result.Origins(pkg, bundle) }
 	written, err := sqlite.Replace(ctx, path, o.readDatabase(true, true), write, func(ctx context.Context, db *sqlite.DB) (iter.Seq2[declcfg.Blob, error], error) {
@@ -85,7 +85,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 		case result.Unchanged:
 			return nil, nil
 		case o.DryRun:
-			result.Written, err = dryRun(ctx, p, write, o)
+			result.Written, err = dryRun(ctx, p, write)
 			return nil, err
 		}
 		return p.blobs(ctx, nil), nil
@@ -99,9 +99,9 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	return result, nil
 }
 
-// dryRun writes a temporary database to find out whether it can be written.
-func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions, o Options) (_ *sqlite.Written, err error) {
-	dir, err := os.MkdirTemp(o.TempDir, "bindery-dry-run-*")
+// dryRun writes a database that is then dropped, to learn whether it can be written.
+func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions) (_ *sqlite.Written, err error) {
+	dir, err := os.MkdirTemp("", "bindery-dry-run-*")
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,9 @@ func resultOf(p *plan, err error) (*Result, error) {
 // Dir.
 func openDirectory(ctx context.Context, path string, o Options) (_ *catalogdir.Dir, made bool, err error) {
 	for {
-		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{Wait: o.Wait, Jobs: o.Jobs, Limits: o.Limits, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn})
+		dir, err := catalogdir.Open(ctx, path, catalogdir.Options{
+			Wait: o.Wait, Jobs: o.Jobs, Format: o.Format, ReadOnly: o.DryRun, Warn: o.Warn,
+		})
 		if !isAbsent(err) || !o.Create {
 			return dir, made, err
 		}

@@ -18,7 +18,7 @@ type files struct {
 
 // newFiles indexes the blobs of a catalog.
 func newFiles(ctx context.Context, fsys fs.FS, o Options) (*files, error) {
-	load := declcfg.LoadOptions{Dir: o.Dir, Jobs: o.Jobs, Limits: o.Limits, Warn: o.Warn, Lazy: true, Images: true}
+	load := declcfg.LoadOptions{Dir: o.Dir, Jobs: o.Jobs, Warn: o.Warn, Lazy: true, Images: true}
 	f := &files{fsys: fsys, options: load}
 	var err error
 	if f.index, err = declcfg.NewIndex(ctx, fsys, f.options); errors.Is(err, declcfg.ErrIrregular) {

@@ -21,7 +21,7 @@ type Source struct {
 // FromDatabase opens a database. Its invalid packages are listed in [Result.Findings] or are an error: see
 // [Options.KeepGoing].
 func FromDatabase(ctx context.Context, path string, o Options) (*Source, error) {
-	db, err := sqlite.Open(ctx, path, o.readDatabase(o.Reuse, o.Stored))
+	db, err := sqlite.Open(ctx, path, o.readDatabase(o.Reuse, false))
 	if err != nil {
 		return nil, err
 	}

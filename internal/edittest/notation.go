@@ -88,7 +88,7 @@ func Catalog(t testing.TB, text ...string) *declcfg.Catalog {
 			t.Fatalf("%q is no line of a catalog", line)
 		}
 		ch := declcfg.Channel{Name: channel, Package: pkg}
-		for _, text := range strings.Split(rest, ",") {
+		for text := range strings.SplitSeq(rest, ",") {
 			e, version := entryOf(pkg, text)
 			ch.Entries = append(ch.Entries, e)
 			if !there[pkg+"/"+e.Name] {

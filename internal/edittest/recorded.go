@@ -25,7 +25,7 @@ func Refs(lists ...string) []string {
 	var out []string
 	for _, l := range lists {
 		repository, tags, _ := strings.Cut(l, ":")
-		for _, tag := range strings.Fields(tags) {
+		for tag := range strings.FieldsSeq(tags) {
 			out = append(out, Registry+repository+":"+tag)
 		}
 	}

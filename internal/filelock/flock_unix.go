@@ -5,6 +5,7 @@ package filelock
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,10 +25,6 @@ func isBusy(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 // isUnsupported reports whether the file system has no locks. NFS returns EBADF for files that are not open for
 // writing: it implements flock(2) with record locks, which need that.
 func isUnsupported(err error) bool {
-	for _, no := range []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	none := []error{unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
+	return slices.ContainsFunc(none, func(no error) bool { return errors.Is(err, no) })
 }

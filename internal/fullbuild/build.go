@@ -101,7 +101,6 @@ func (r Request) options(policy string) define.BuildOptions {
 	sys.BlobInfoCacheDir = filepath.Join(r.Dir, "blob-info") // a record of blob locations is useless: the store is new
 	o := define.BuildOptions{
 		ContextDirectory: r.Context,
-		IgnoreFile:       r.IgnoreFile,
 		Target:           r.Target,
 		Args:             map[string]string{},
 		Labels:           r.Labels,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -210,12 +211,7 @@ func (l *Line) parse(text string, o ListOptions) (bool, error) {
 }
 
 func hasTransport(text string) bool {
-	for _, t := range transports {
-		if strings.HasPrefix(text, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(transports[:], func(t string) bool { return strings.HasPrefix(text, t) })
 }
 
 // within moves a local image below OutDir.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -146,9 +147,7 @@ func checkOutputs(lines []Line, o ListOptions, p *problems) {
 				continue
 			}
 			key := out.path
-			if key == "" {
-				key = out.text
-			}
+			key = cmp.Or(key, out.text)
 			if first, ok := known[key+"\x00"+out.tag]; ok {
 				p.add(out.line, "the output %q is also that of line %d", out.text, first.line)
 				continue

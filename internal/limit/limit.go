@@ -2,6 +2,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/operator-bindery/bindery/internal/fault"
@@ -53,9 +54,7 @@ func (l Limits) WithDefaults() Limits {
 	set(&l.File, 64<<20)
 	set(&l.Ratio, 200)
 	set(&l.Memory, 16<<20)
-	if l.Entries == 0 {
-		l.Entries = 200_000
-	}
+	l.Entries = cmp.Or(l.Entries, 200_000)
 	return l
 }
 

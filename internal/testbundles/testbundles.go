@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,12 +23,7 @@ import (
 // Names returns the recorded bundles, named NAME-TAG after their images, sorted.
 func Names(t testing.TB) []string {
 	t.Helper()
-	var names []string
-	for name := range all(t) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(all(t)))
 }
 
 // Write writes the directory of a recorded bundle to dir/NAME-TAG and returns that path.

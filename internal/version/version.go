@@ -2,6 +2,7 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -38,9 +39,7 @@ func Get() Info {
 // String returns the line that "bindery version" prints.
 func (i Info) String() string {
 	commit := i.Commit
-	if commit == "" {
-		commit = "unknown commit"
-	}
+	commit = cmp.Or(commit, "unknown commit")
 	if i.Date != "" {
 		commit += " of " + i.Date
 	}

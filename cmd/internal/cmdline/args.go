@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -45,9 +46,7 @@ func (l Line) Name(program string) string {
 // have a hint if a known name is similar to the given one.
 func Parse(app *cli.App, args []string) (Line, error) {
 	p := parser{app: app, program: app.HelpName}
-	if p.program == "" {
-		p.program = app.Name
-	}
+	p.program = cmp.Or(p.program, app.Name)
 	if err := p.findPath(args[1:]); err != nil {
 		return p.line, err
 	}

@@ -93,7 +93,7 @@ func values(f cli.Flag, prefix, current string) Completion {
 	if m == nil {
 		return Completion{Files: true}
 	}
-	for _, v := range strings.Split(m[1], "|") {
+	for v := range strings.SplitSeq(m[1], "|") {
 		if strings.HasPrefix(v, current) {
 			c.Candidates = append(c.Candidates, Candidate{Word: prefix + v})
 		}

@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -194,9 +195,7 @@ func flagText(f cli.Flag) (label, text string) {
 			long = "--" + n
 		}
 	}
-	if short == "" {
-		short = "    "
-	}
+	short = cmp.Or(short, "    ")
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return short + long, ""

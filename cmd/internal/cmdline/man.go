@@ -59,7 +59,7 @@ func manCommands(w io.Writer, app *cli.App, path, cmds []*cli.Command) {
 // manText writes paragraphs; lines that start with two spaces are preformatted.
 func manText(w io.Writer, text string) {
 	literal := false
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if shown := strings.HasPrefix(line, "  "); shown != literal {
 			literal = shown
 			if literal {

@@ -3,12 +3,12 @@ package cmdline
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/s2"
 
+	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/internal/spool"
 )
 
@@ -63,25 +63,9 @@ func (s *Spool) Flush(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("buffer the output: %w", err)
 	}
 	from := s.packed.Open(spool.Span{Len: s.packed.Len()})
-	plain := s2.NewReader(from, s2.ReaderMaxBlockSize(packBlock))
-	buf := make([]byte, 1<<20)
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		n, err := plain.Read(buf)
-		if n > 0 {
-			if _, werr := w.Write(buf[:n]); werr != nil {
-				return werr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	plain := ctxio.Reader{Ctx: ctx, R: s2.NewReader(from, s2.ReaderMaxBlockSize(packBlock))}
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, plain, make([]byte, packBlock))
+	return err
 }
 
 // Close frees the memory and removes the temporary file. It must always be called.
