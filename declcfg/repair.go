@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Repair is one change that [Catalog.Repair] made. Package, Channel and Bundle say where; those that do not apply are
+// Repair is one change made by [Catalog.Repair]. Package, Channel and Bundle locate it; those that do not apply are
 // empty.
 type Repair struct {
 	Package, Channel, Bundle string
-	// Field is the field that was changed: image, relatedImages, replaces, skips, entries, defaultChannel.
+	// Field is the changed field: image, relatedImages, replaces, skips, entries, defaultChannel.
 	Field string
 	// Before and After are the values; empty where there is none.
 	Before, After string
@@ -86,7 +86,7 @@ func (r *repairer) bundle(b *Bundle) {
 	b.RelatedImages = kept
 }
 
-// plainPullSpec returns the pull spec in a text that is none because of a transport in front of it or blanks around it.
+// plainPullSpec returns the pull spec in a text that has a transport in front of it or blanks around it.
 func plainPullSpec(text string) (string, bool) {
 	if text == "" || checkPullSpec(text) == nil {
 		return "", false
