@@ -17,17 +17,17 @@ type Repair struct {
 	Reason        string
 }
 
-// Repair changes what breaks a rule, or leads nowhere, where there is one way only to put it right, and returns the
-// changes:
+// Repair repairs what breaks a rule or leads nowhere, if there is only one way to do so, and returns the changes:
 //
 //   - a transport or blanks around the name of an image are removed;
-//   - a related image that is still no pull spec is dropped;
-//   - a replaced bundle that the channel has no entry for is skipped instead: upgrades from it stay, and the channel ends there;
-//   - an entry does not replace or skip itself, or a bundle without a name;
-//   - an entry that repeats another one is dropped;
-//   - the default channel of a package with one channel is that channel.
+//   - a related image that is still not a pull spec is dropped;
+//   - a replaced bundle without an entry in the channel is skipped instead: upgrades from it stay, and the channel ends
+//     there;
+//   - an entry no longer replaces or skips itself, or a bundle without a name;
+//   - a repeated entry is dropped;
+//   - the default channel of a package with one channel becomes that channel.
 //
-// What is changed shares no memory with what it was before. A second Repair finds nothing to do.
+// Changed values share no memory with the old ones. A second Repair finds nothing to do.
 func (c *Catalog) Repair() []Repair {
 	var r repairer
 	channels := map[string][]string{}

@@ -17,15 +17,15 @@ type line struct {
 	added bool // one of them is being added
 }
 
-// substitute puts the bundles that substitute for others in their places, in the wishes of added bundles and in the
-// channels that there are:
+// substitute applies substitutions to the declared edges of added bundles and to existing channels:
 //
-//   - bundles that substitute for the same one are in line by version, behind what they say they substitute for;
+//   - bundles that substitute for the same one form a line sorted by version, each after the one it declares to
+//     substitute for;
 //   - a substitute skips every bundle before it in the line;
-//   - what replaces a bundle of the line, and is not in it, replaces the last one;
-//   - what skips a bundle of the line skips all behind it as well.
+//   - a bundle outside of the line that replaces one of the line replaces the last one;
+//   - a bundle that skips one of the line also skips all after it.
 //
-// Edges of bundles that were there change only along lines to which a bundle is added.
+// Edges of existing bundles change only for lines to which a bundle is added.
 func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bool) {
 	targets := e.targets(wishes)
 	lines := e.lines(targets)

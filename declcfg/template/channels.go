@@ -20,11 +20,11 @@ type created struct {
 // head is a channel head: the default channel and the image of its highest bundle.
 type head struct{ channel, image string }
 
-// channels makes the channels of all archetypes. The versions of each archetype are in ascending order.
+// channels generates the channels of all archetypes. The versions of each archetype are in ascending order.
 //
-// In an archetype, upgrades lead from minor version to minor version of one major version: the highest bundle of each
-// replaces the highest one of the minor version before, and skips everything else below it. Nothing leads to the other
-// bundles, and nothing crosses major versions or archetypes. Channels of minor versions so have edges that begin in
+// In an archetype, upgrades lead from minor version to minor version within a major version: the highest bundle of each
+// minor version replaces the highest one of the previous minor version, and skips everything else below it. No edges
+// lead to other bundles or cross major versions or archetypes. So channels of minor versions have edges that begin in
 // other channels.
 func (t *semverTemplate) channels(pkg string, lists [archetypes][]versioned) ([]declcfg.Channel, head) {
 	var channels []declcfg.Channel
