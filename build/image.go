@@ -88,8 +88,8 @@ type Layer struct {
 	// From is the image that the layer was reused from by digest; empty for written layers and those of the base.
 	From string `json:"from,omitempty"`
 
-	dir    string      // where a bundle's layer has its files
-	remote *remoteBlob // the source of a reused layer
+	dir        string      // where a bundle's layer has its files
+	remote     *remoteBlob // the source of a reused layer
 	repository string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
