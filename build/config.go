@@ -55,7 +55,7 @@ const (
 	defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// catalogPurpose returns that of catalog images.
+// catalogPurpose returns the purpose of catalog images.
 func catalogPurpose() purpose {
 	labels := map[string]string{ConfigsLabel: "/" + configsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {

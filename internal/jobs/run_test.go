@@ -209,7 +209,7 @@ func TestGoOn(t *testing.T) {
 	t.Run("after that", func(t *testing.T) {
 		b := newBench(t)
 		b.expect(t.Context(), line, "done (1)")
-		// The disk then has the record before the last.
+		// A crash may leave the record in state "writing" although the output is complete.
 		names, _ := filepath.Glob("reports/*")
 		text, err := os.ReadFile(names[0])
 		if err != nil {
