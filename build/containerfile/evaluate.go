@@ -130,17 +130,9 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 // builtin are the arguments that every file has for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
-		"TARGETPLATFORM": platformText(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
+		"TARGETPLATFORM": build.PlatformName(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
 		"BUILDPLATFORM": "linux/" + runtime.GOARCH, "BUILDOS": "linux", "BUILDARCH": runtime.GOARCH, "BUILDVARIANT": "",
 	}
-}
-
-// platformText is a platform as a flag has it.
-func platformText(p v1.Platform) string {
-	if p.Variant != "" {
-		return p.OS + "/" + p.Architecture + "/" + p.Variant
-	}
-	return p.OS + "/" + p.Architecture
 }
 
 // begin takes the file apart for a platform and finds the stage that is wanted.
