@@ -242,7 +242,7 @@ func TestLayersOfAPreviousImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range again.Layers {
-			if got := src.(images.Lenders).Lenders(l.Digest); !slices.Equal(got, []string{p.Repository}) {
+			if got := src.(images.BlobLocator).BlobRepositories(l.Digest); !slices.Equal(got, []string{p.Repository}) {
 				t.Errorf("layer %q can be lent by %q", l.Packages, got)
 			}
 		}

@@ -16,17 +16,17 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// verifier compares what was written with the facts of a database, one package at a time.
+// verifier compares the output with the facts of a database, one package at a time.
 type verifier struct {
 	facts    *sqlite.Facts
 	findings []sqlite.Finding
-	images   map[[2]string][]string // that repairs put in place of others, by package and bundle
+	images   map[[2]string][]string // images that repairs replaced, by package and bundle
 	level    edit.Level
 	result   Verification
 }
 
-// verify reads the catalog in dir again. Its result has all differences; the error is a *VerificationError if one of
-// them is not a finding.
+// verify reads the catalog in dir again. The result has all differences; the error is a *VerificationError if a finding
+// does not explain one of them.
 func verify(ctx context.Context, dir string, facts *sqlite.Facts, findings []sqlite.Finding, o Options) (*Verification, error) {
 	v := &verifier{facts: facts, findings: findings, level: o.Render.Level, result: Verification{Differences: []Difference{}}}
 	v.images = map[[2]string][]string{}
@@ -85,7 +85,7 @@ func loadPackage(ctx context.Context, dir string, o Options) (*declcfg.Catalog, 
 	return declcfg.Load(ctx, fsys, declcfg.LoadOptions{Jobs: o.Render.Jobs, Limits: o.Render.Limits})
 }
 
-// differ adds a difference. One that may be a finding gets the reason from there.
+// differ adds a difference. If it is explainable, a matching finding gives its reason.
 func (v *verifier) differ(d Difference, explainable bool) {
 	if at := slices.IndexFunc(v.findings, func(f sqlite.Finding) bool { return repaired(f, d) }); at >= 0 {
 		d.Reason = v.findings[at].Reason
@@ -100,8 +100,8 @@ func (v *verifier) differ(d Difference, explainable bool) {
 	v.result.Differences = append(v.result.Differences, d)
 }
 
-// explains reports whether what a finding says is why something was not written. It must be about the very thing: a
-// lost icon, or a row that belongs to nothing, is no reason for a package, an entry or a property to be missing.
+// explains reports whether a finding is the reason why something was not written. It must be about exactly that: a lost
+// icon, or an orphaned row, does not explain a missing package, entry or property.
 func explains(f sqlite.Finding, d Difference) bool {
 	if f.Kind != sqlite.Dropped && f.Kind != sqlite.Quarantined {
 		return false
@@ -114,8 +114,8 @@ func explains(f sqlite.Finding, d Difference) bool {
 	return f.Field == field && f.Bundle == d.Bundle && samePackage && (f.Channel == "" || f.Channel == d.Channel)
 }
 
-// repaired reports whether a difference is a change that was asked for: of this very value, to this very value. One
-// of several values, such as an image of many, has only what it was before.
+// repaired reports whether a difference is a requested repair of exactly this value to exactly this value. For one of
+// several values, such as an image of many, only the old value is compared.
 func repaired(f sqlite.Finding, d Difference) bool {
 	fields := map[string][]string{
 		"default channel": {"defaultChannel"}, "image": {"image"}, "related image": {"relatedImages"}, "edge": {"replaces", "skips"},
@@ -219,7 +219,8 @@ func (v *verifier) channel(pkg string, facts *sqlite.ChannelFacts, written *decl
 	}
 }
 
-// sets compares names of bundles: what was not written may be a finding, what was written must be there.
+// sets compares sets of bundle names. A finding may explain a name that is only in the source; nothing explains one
+// that is only in the output.
 func (v *verifier) sets(at Difference, what string, source, output map[string]bool) {
 	for _, name := range sortedKeys(source) {
 		if !output[name] {
@@ -253,13 +254,13 @@ func (v *verifier) bundle(pkg string, b *declcfg.Bundle) error {
 	for _, p := range b.Properties {
 		switch {
 		case p.Type == declcfg.PropertyCSVMetadata && v.level.Includes(edit.LevelCSVMetadata) && !facts.Properties[sqlite.PropertyText(p.Type, p.Value)]:
-			metadata = true // made of the manifests, which it replaces
+			metadata = true // derived from the manifests, which it replaces
 		case p.Type != declcfg.PropertyBundleObject:
 			properties[sqlite.PropertyText(p.Type, p.Value)] = true
 		}
 	}
 	for _, text := range sortedKeys(properties) {
-		// The property that says which version of which package a bundle is may be made from the columns.
+		// The olm.package property may be derived from the columns for package and version.
 		if !facts.Properties[text] && !strings.HasPrefix(text, declcfg.PropertyPackage+" ") {
 			v.differ(at.of(at.Bundle, whatProperty, "", text), false)
 		}

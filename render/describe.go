@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Describe returns the platforms and the labels of an image. A name that is no full name of an image is refused, as in
+// Describe returns the platforms and labels of an image. A name that is not a full image name is refused, as in
 // [Reference]. Errors are a [*ReferenceError].
 func Describe(ctx context.Context, client *images.Client, ref string) (*images.Description, error) {
 	if err := CheckName(ref); err != nil {

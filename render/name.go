@@ -11,10 +11,11 @@ import (
 )
 
 // NameError reports a reference that is neither a local path nor a full image name. Most are misspelled paths: a short
-// name such as "catalog" or "acme/catalog" is not looked for in any registry. It wraps the error of a missing file.
+// name such as "catalog" or "acme/catalog" is never looked up in a default registry. It wraps the error of the missing
+// file.
 type NameError struct {
 	Reference string
-	// Reason is what is wrong with it as the name of an image.
+	// Reason explains why it is not an image name.
 	Reason error
 }
 
@@ -22,14 +23,14 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("%v, and %.300q is no full name of an image: %v", error(syscall.ENOENT), redact.Text(e.Reference), e.Reason)
 }
 
-// OpmMessage is what opm says of it.
+// OpmMessage returns opm's message for it.
 func (e *NameError) OpmMessage() string {
 	return fmt.Sprintf("failed to pull image %.300q: %v", redact.Text(e.Reference), e.Reason)
 }
 
 func (e *NameError) Unwrap() []error { return []error{syscall.ENOENT, e.Reason} }
 
-// ErrorClass is that of the local machine: most such references are misspelled paths.
+// ErrorClass returns that of the local machine: most such references are misspelled paths.
 func (e *NameError) ErrorClass() fault.Class { return fault.Local }
 
 // CheckName refuses references that are no full names of images, with a transport or a registry: a [*NameError].
@@ -43,7 +44,7 @@ func CheckName(ref string) error {
 	return nil
 }
 
-// ReferenceError says which reference could not be rendered. Its text shows no credentials.
+// ReferenceError reports which reference could not be rendered. Its text contains no credentials.
 type ReferenceError struct {
 	Reference string
 	Err       error

@@ -8,20 +8,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// none is the entry id that stands for NULL.
+// none is the entry id that represents NULL.
 const none = math.MinInt64
 
-// graph is everything in a database but the manifests.
+// graph is the content of a database except the manifests.
 type graph struct {
 	packages map[string]*pkg
 	bundles  map[string]*bundle
 	entries  map[int64]*entry
-	order    []*entry // by entry id, as stored
+	order    []*entry // sorted by entry id
 }
 
 type pkg struct {
 	name           string
-	declared       bool // has a row of its own, and not only channels or entries
+	declared       bool // has a row in table package, and not only channels or entries
 	defaultChannel string
 	channels       map[string]*channel
 	entries        []*entry
@@ -34,11 +34,11 @@ type entry struct {
 	id       int64
 	channel  string
 	bundle   string
-	replaces int64 // the id of another entry, or none
+	replaces int64 // id of another entry, or none
 	depth    int64
 }
 
-// bundle is a row of operatorbundle with the rows of other tables that belong to it.
+// bundle is a row of operatorbundle with its rows in other tables.
 type bundle struct {
 	rowid         int64
 	name          string
@@ -67,7 +67,7 @@ func (g *graph) pkg(name string) *pkg {
 	return p
 }
 
-// readGraph reads the small tables. Rows without the names that would give them a place are findings.
+// readGraph reads the small tables. Rows without the names that locate them are findings.
 func (db *DB) readGraph(r *reader, bundles map[string]*bundle) (*graph, error) {
 	g := &graph{packages: map[string]*pkg{}, bundles: bundles, entries: map[int64]*entry{}}
 	for _, read := range []func(*reader, *graph) error{
@@ -180,7 +180,7 @@ func (db *DB) readEntries(r *reader, g *graph) error {
 	})
 }
 
-// bundleOf returns the bundle that a row belongs to. Rows of bundles that are gone have no effect, but are findings.
+// bundleOf returns the bundle that a row belongs to. Rows of missing bundles have no effect and are findings.
 func (db *DB) bundleOf(g *graph, table string, name text) *bundle {
 	if b := g.bundles[name.s]; b != nil && !name.null {
 		return b

@@ -17,11 +17,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// span is where a value lies in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
+// span is the position of a value in a column. Columns are smaller than 2 GiB, see Limits.ValueBytes.
 type span struct{ start, end int32 }
 
-// manifests is what the first reading of a bundle's csv and bundle columns finds out, so that the second one, which
-// delivers them, has nothing to parse.
+// manifests is the result of the first pass over a bundle's csv and bundle columns. The second pass, which delivers
+// them, needs no parsing.
 type manifests struct {
 	objects []span // in the bundle column, in stored order
 	csvAt   int    // index in objects of the first ClusterServiceVersion; -1 if there is none
@@ -33,7 +33,7 @@ type gvk struct{ group, version, kind string }
 // property is a row of the properties or the dependencies table.
 type property struct{ typ, value string }
 
-// csv is what is used of a ClusterServiceVersion.
+// csv has the used fields of a ClusterServiceVersion.
 type csv struct {
 	version        string
 	skipRange      string
@@ -45,11 +45,11 @@ type csv struct {
 	properties     []property // of the olm.properties annotation; nil if that is not JSON
 	replaces       string
 	skips          []string
-	stub           bool // it installs nothing: it was made of what a catalog knows, see stubCSV
+	stub           bool // generated from catalog data, see stubCSV
 }
 
-// readManifests parses the two columns of one bundle. Empty and NULL columns are the same. The document is that of the csv
-// column, nil if that is empty.
+// readManifests parses the two columns of one bundle. Empty and NULL columns are equivalent. The document is that of
+// the csv column, nil if that is empty.
 func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, error) {
 	m := &manifests{csvAt: -1}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(bundleColumn))
@@ -99,7 +99,7 @@ func readManifests(csvColumn, bundleColumn []byte) (*manifests, *csvDocument, er
 
 func (s span) of(column []byte) []byte { return column[s.start:s.end] }
 
-// shorten keeps an error of the JSON library from quoting much of the input.
+// shorten limits how much input an error of the JSON library quotes.
 func shorten(err error) error {
 	if text := err.Error(); len(text) > 160 {
 		return errors.New(fault.Clip(text, 160))
@@ -181,7 +181,7 @@ func readCSV(object []byte) (*csv, *csvDocument, error) {
 	if annotation := jsonString(d.Metadata.Annotations.Properties); annotation != "" {
 		c.properties = readProperties(annotation)
 	}
-	var install csvInstall // what is not as it should be here has no images; opm does not ask for more
+	var install csvInstall // an undecodable part has no images; opm is as lenient
 	if d.Spec.Install != nil && json.Unmarshal(d.Spec.Install, &install) == nil {
 		c.stub = len(install.Spec.Deployments) == 0
 		for _, dep := range install.Spec.Deployments {
@@ -226,8 +226,8 @@ func serviceAPIs(services []csvAPI) []gvk {
 	return out
 }
 
-// readProperties reads the olm.properties annotation, a JSON list. One that is not such a list has no properties, as
-// when opm renders a bundle.
+// readProperties parses the olm.properties annotation, a JSON list. Anything else gives no properties, as when opm
+// renders a bundle.
 func readProperties(annotation string) []property {
 	var list []struct {
 		Type  string         `json:"type"`
@@ -245,7 +245,7 @@ func readProperties(annotation string) []property {
 	return out
 }
 
-// icon is the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs has blanks in it.
+// readIcon returns the first icon of a ClusterServiceVersion, or nil. Some base64 in real catalogs contains blanks.
 func readIcon(object []byte) (*declcfg.Icon, error) {
 	var d struct {
 		Spec struct {

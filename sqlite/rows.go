@@ -26,7 +26,7 @@ type reader struct {
 	limits Limits
 	rows   int
 	bytes  int64
-	names  map[string]string // one copy of each text that recurs
+	names  map[string]string // one copy of each repeated text
 }
 
 // each calls fn for every row of a table, in the order in which the rows are stored, with the values of columns; those
@@ -80,7 +80,7 @@ func (r *reader) each(s *schema, table string, columns []string, fn func(row []s
 	return nil
 }
 
-// text checks a value and makes it a string that outlives the row.
+// text checks a value and copies it to a string.
 func (r *reader) text(column string, raw sql.RawBytes) (text, error) {
 	if raw == nil {
 		return text{null: true}, nil
@@ -102,7 +102,7 @@ func (r *reader) text(column string, raw sql.RawBytes) (text, error) {
 	return text{s: s}, nil
 }
 
-// texts is text for the leading columns of a row.
+// texts reads the leading columns of a row with text.
 func (r *reader) texts(columns []string, row []sql.RawBytes, into ...*text) error {
 	for i, target := range into {
 		t, err := r.text(columns[i], row[i])

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// stubCSV is a ClusterServiceVersion made of what a catalog knows of a bundle whose manifests it does not have. It
-// installs nothing: what is installed comes out of the bundle's image.
+// stubCSV is a ClusterServiceVersion generated from catalog data for a bundle without manifests. It installs nothing:
+// OLM takes what it installs from the bundle's image.
 type stubCSV struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -77,9 +77,9 @@ type csvMetadata struct {
 	csvDetails
 }
 
-// stub makes the ClusterServiceVersion of a bundle that has none. It is needed for the heads of channels, which OLM shows
-// and without which opm reads no package; for names of images, which are nowhere else in a database; and where the
-// catalog has the metadata of one. Any other bundle has none, as in databases of opm's semver mode.
+// stub generates the ClusterServiceVersion of a bundle that has none. It does so for channel heads, which OLM displays
+// and opm requires; for names of images, which databases store nowhere else; and if the catalog has its metadata. Other
+// bundles get none, as in databases of opm's semver mode.
 func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property declcfg.PackageProperty) ([]byte, error) {
 	at := slices.IndexFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyCSVMetadata })
 	named := slices.ContainsFunc(b.RelatedImages, func(r declcfg.RelatedImage) bool { return r.Name != "" })
@@ -113,7 +113,7 @@ func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property declcfg.Pac
 }
 
 // withIcon returns a ClusterServiceVersion with the icon of the package, or without one if the package has none. It is
-// for the head of the default channel, where the icon of a package is in a database; the manifests stay as they are.
+// for the head of the default channel, where databases store a package's icon; the manifests do not change.
 func (p *packageWriter) withIcon(b *declcfg.Bundle, document []byte) ([]byte, error) {
 	if len(p.part.Packages) == 0 {
 		return document, nil

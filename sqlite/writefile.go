@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// writeFile writes a database under a temporary name, checks it, and gives it its own name.
+// writeFile writes a database under a temporary name, checks it and renames it.
 func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	f, err := atomicfs.NewFile(path, 0o666)
 	if err != nil {
@@ -52,7 +52,7 @@ func writeFile(ctx context.Context, path string, lock *writeLock, blobs iter.Seq
 	return written, f.Commit()
 }
 
-// writeDatabase fills an empty file. There is one transaction and no journal: the file is thrown away if anything fails.
+// writeDatabase fills an empty file in one transaction without a journal: the file is discarded if anything fails.
 func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	pool, err := openPool(path, "mode=rw", "_defensive=1", "_dqs=0",
 		fmt.Sprintf("_pragma=page_size(%d)", pageSize),
@@ -92,7 +92,7 @@ func writeDatabase(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blo
 	return &w.written, nil
 }
 
-// checkWritten checks the structure of the database, and that every reference in it leads somewhere.
+// checkWritten checks the structure and all foreign keys of the database.
 func checkWritten(ctx context.Context, conn *sql.Conn) error {
 	problem, err := firstProblem(ctx, conn, "PRAGMA integrity_check(1)")
 	if err != nil {
@@ -131,7 +131,7 @@ func openPool(path string, params ...string) (*sql.DB, error) {
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String()+"?"+strings.Join(params, "&"))
 }
 
-// sameFile reports whether a path still names the file that it named before; absent is a file too.
+// sameFile reports whether a path still names the same file as before, or still none.
 func sameFile(path string, before fs.FileInfo) (bool, error) {
 	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

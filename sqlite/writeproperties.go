@@ -13,10 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// properties writes what a bundle provides, requires, and says besides. Its manifests have been written.
+// properties writes the provided and required APIs of a bundle and its other properties, after its manifests.
 //
-// A constraint is a property here, as in a file-based catalog, and not a dependency as opm has it when it adds a bundle:
-// opm drops constraints among the dependencies when it reads them, and OLM takes them from either.
+// A constraint is written as a property, as in a file-based catalog, not as a dependency, as opm does when it adds a
+// bundle: opm drops constraints among the dependencies when it reads them, and OLM accepts both.
 func (p *packageWriter) properties(ctx context.Context, b *declcfg.Bundle, version string, c *columns) error {
 	w := rowWriter{packageWriter: p, ctx: ctx, bundle: b, version: version, csv: c.parsed.csv, plurals: c.document.plurals(), seen: map[property]bool{}}
 	for _, property := range b.Properties {
@@ -54,7 +54,7 @@ func (w *rowWriter) property(p declcfg.Property) error {
 		return nil
 	}
 	w.seen[property{p.Type, value}] = true
-	// Small values recur, and a reader has each only once.
+	// Small values repeat, and a reader holds each only once.
 	const small = 256
 	if len(value) > small {
 		if w.text += int64(len(value)); w.text > w.options.Limits.TextBytes {
@@ -119,7 +119,7 @@ func (w *rowWriter) apiRow(statement string, key gvk) error {
 	return w.row(statement, key.group, key.version, key.kind)
 }
 
-// packageRequired writes a dependency on a package, which calls a range a version.
+// packageRequired writes a dependency on a package. Its field "version" is a range.
 func (w *rowWriter) packageRequired(p property) error {
 	var v declcfg.PackageRequiredProperty
 	if err := decode(p, &v); err != nil {
@@ -137,7 +137,7 @@ func (w *rowWriter) packageRequired(p property) error {
 	return w.row(insertDependency, canonical.Type, string(canonical.Value))
 }
 
-// more reports fields of a value that its type does not have.
+// more reports fields of a value that its type does not define.
 func (w *rowWriter) more(p property, known ...string) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal([]byte(p.value), &fields) != nil {
@@ -151,7 +151,7 @@ func (w *rowWriter) more(p property, known ...string) {
 	}
 }
 
-// plurals are those of the APIs that a ClusterServiceVersion names; d may be nil.
+// plurals returns the plural names of the APIs in a ClusterServiceVersion; d may be nil.
 func (d *csvDocument) plurals() map[gvk]string {
 	plurals := map[gvk]string{}
 	if d == nil {

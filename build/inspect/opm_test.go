@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// extra is a cache of opm's.
+// extra returns a cache in one of opm's formats.
 func extra(format inspect.CacheFormat) build.ExtraCache {
 	top := opmcache.JSONTop
 	x := build.ExtraCache{ID: string(format), Dir: opmcache.Dir}
@@ -31,10 +31,10 @@ func extra(format inspect.CacheFormat) build.ExtraCache {
 	return x
 }
 
-// Caches of opm's are valid if opm would take them and they are what is made of the catalog.
+// A cache of opm's is valid if opm would accept it and it matches the catalog.
 func TestCachesOfOPM(t *testing.T) {
 	in := sample()
-	for name, f := range in { // opm knows no slashes in names of schemas
+	for name, f := range in { // opm supports no slashes in schema names
 		in[name] = file(strings.ReplaceAll(string(f.Data), "example.com/", "example.com."))
 	}
 	for _, format := range []inspect.CacheFormat{inspect.JSONCache, inspect.PogrebCache} {

@@ -2,7 +2,7 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-// bundleCommand holds the commands that are about one bundle. opm has it below "alpha".
+// bundleCommand returns the group of commands for one bundle. opm has it below "alpha".
 func (p *program) bundleCommand() *cli.Command {
 	return p.groupCommand("bundle", "generate, validate, build and unpack operator bundles",
 		p.bundleGenerateCommand(),

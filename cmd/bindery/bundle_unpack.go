@@ -115,7 +115,7 @@ func (p *program) bundleUnpack(c *cli.Context) (err error) {
 	return nil
 }
 
-// unpackError says what helps where the image has more than a bundle.
+// unpackError adds a hint to the error about an image with more files than a bundle.
 func unpackError(c *cli.Context, ref string, err error) error {
 	err = fmt.Errorf("%q: %w", ref, err)
 	if !errors.Is(err, images.ErrInvalid) || c.Bool("bundle-only") {

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// catalogCommand is the family of commands that edit catalogs, for those who never knew opm.
+// catalogCommand returns the group of commands that edit catalogs, with bindery's own names and flags.
 func (p *program) catalogCommand() *cli.Command {
 	return p.groupCommand("catalog", "edit catalogs: directories and index databases",
 		p.catalogAddCommand(),

@@ -29,7 +29,7 @@ type account struct {
 	Problems  []edit.Problem   `json:"problems"`
 	Notes     []edit.Problem   `json:"notes"`
 	Findings  []sqlite.Finding `json:"findings"`
-	// Files are those of a directory that were written or removed.
+	// Files are the files of a directory that were written or removed.
 	Files []string `json:"files"`
 }
 
@@ -61,7 +61,7 @@ func (p *program) reportEdit(c *cli.Context, path string, r *change.Result) erro
 	return nil
 }
 
-// filesText is the number of files of a directory that were written and removed.
+// filesText describes the number of files that were written and removed.
 func filesText(r *change.Result) string {
 	written, removed := len(r.Files)-len(r.Removed), count(len(r.Removed), "file")+" removed"
 	switch {
@@ -119,7 +119,7 @@ func (p *program) reportAccount(c *cli.Context, name string, r *change.Result) e
 func newAccount(c *cli.Context, name string, r *change.Result) account {
 	problems := listed(r.Account.Problems)
 	for i := range problems {
-		problems[i].Image = redact.Text(problems[i].Image) // as given by the user, if no bundle has it
+		problems[i].Image = redact.Text(problems[i].Image) // the reference given by the user, if no bundle has the image
 	}
 	return account{
 		Catalog: redact.Text(name), Kind: r.Kind, DryRun: c.Bool("dry-run"), Unchanged: r.Unchanged,
@@ -128,13 +128,13 @@ func newAccount(c *cli.Context, name string, r *change.Result) account {
 	}
 }
 
-// listed is a list that is not nil.
+// listed returns a non-nil copy of a list.
 func listed[T any](list []T) []T { return append([]T{}, list...) }
 
-// lineText is a message as one line of the log.
+// lineText returns a message as one line of the log.
 func lineText(message string) string { return strings.ReplaceAll(message, "\n", "; ") }
 
-// factText is a fact as a sentence.
+// factText returns a fact as a sentence.
 func factText(f edit.Fact) string {
 	in := f.Package
 	if f.Channel != "" {
@@ -213,10 +213,10 @@ func (t *tally) add(c edit.Change) {
 // came reports whether bundles were added.
 func (t *tally) came() bool { return t.counts["bundle added"]+t.counts["bundle changed"] > 0 }
 
-// maxHeads is the number of heads and default channels that the line of a package shows.
+// maxHeads is the number of heads and default channels shown per package.
 const maxHeads = 20
 
-// tallied are the kinds that a line reports, in its order.
+// tallied are the kinds in a line, in their order.
 var tallied = []edit.Kind{edit.KindBundle, edit.KindChannel, edit.KindDeprecation}
 
 func (t *tally) text() string {
@@ -252,8 +252,8 @@ func (t *tally) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// findingsOf are the findings of reading the catalog from a database and of writing it to one. Findings about an
-// invalid package that the edit removed are dropped.
+// findingsOf returns the findings of reading the catalog from a database and of writing it to one, without those about
+// invalid packages that the edit removed.
 func findingsOf(r *change.Result) []sqlite.Finding {
 	gone := map[string]bool{}
 	for _, c := range r.Account.Changes {
@@ -266,7 +266,7 @@ func findingsOf(r *change.Result) []sqlite.Finding {
 	return list
 }
 
-// logFindings logs a line per kind of finding: data of the database that differs from the catalog or was lost.
+// logFindings logs one line per kind of finding: data of the database that differs from the catalog or was lost.
 func (p *program) logFindings(list []sqlite.Finding, accountFile string) {
 	if p.opm {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// indexCommand is the family of commands that opm had for index images.
+// indexCommand returns the group of opm's former commands for index images.
 func (p *program) indexCommand() *cli.Command {
 	return p.groupCommand("index", "edit index images, under opm's names",
 		p.indexAddCommand(),
@@ -113,14 +113,14 @@ func (p *program) indexTruncateCommand() *cli.Command {
 	}
 }
 
-// nothingToEdit is the edit of an index to which no bundles are added.
+// nothingToEdit returns an edit that adds no bundles.
 func nothingToEdit() change.Edit {
 	return change.Edit{Whole: none(), Apply: func(_ context.Context, s *change.State) (*declcfg.Catalog, *edit.Account, error) {
 		return s.Catalog, &edit.Account{}, nil
 	}}
 }
 
-// indexEdit does an edit of --from-index, by an image or by the files that one is made of.
+// indexEdit edits --from-index and writes an image, or with --generate the files to build one.
 func (p *program) indexEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	if err := p.checkTools(c); err != nil {
 		return err

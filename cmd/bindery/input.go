@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// catalogInput opens and validates the catalog that is to be built.
+// catalogInput opens and validates the catalog to build.
 func (p *program) catalogInput(c *cli.Context, known *build.Known) (build.CatalogInput, error) {
 	ref := c.Args().First()
 	info, err := os.Stat(ref)

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// reportFindings says in a line each what is not in the catalog as it was in the database. Who asks for no report must
-// learn of it too. opm is silent.
+// reportFindings logs one line for each kind of difference between the catalog and the database. It also does so if no
+// report was requested. opm prints nothing.
 func (p *program) reportFindings(r *migrate.Report, reportFile string) {
 	if p.opm {
 		return
@@ -54,7 +54,7 @@ func findings(all []sqlite.Finding, kind sqlite.FindingKind) (in found) {
 	return in
 }
 
-// text is the number of findings and the packages, or else the fields, that they are about.
+// text describes the number of findings and the packages, or else the fields, that they are about.
 func (in found) text() string {
 	names := map[string]bool{}
 	for _, f := range in {
@@ -79,7 +79,7 @@ func (in found) text() string {
 	return text + ")"
 }
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// settings are the digests of the flags that the result of a line depends on: one for directories, one for images.
+// settings returns the digests of the flags that the result of a line depends on: one for directories, one for images.
 func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, error) {
 	type common struct {
 		Format, Level, Compat string
@@ -69,13 +69,13 @@ func (l *migrationList) settings(ctx context.Context) (func(*jobs.Line) string, 
 	}, err
 }
 
-// digestOf is a digest of the JSON of a value.
+// digestOf returns a digest of the JSON form of a value.
 func digestOf(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return digest.FromBytes(text).String(), err
 }
 
-// fileSum is the digest of a file.
+// fileSum returns the digest of a file.
 func fileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/change"
 )
 
-// registryCommand is the family of commands that opm had for databases. They work on catalog directories as well.
+// registryCommand returns the group of opm's commands for databases. Here they also work on catalog directories.
 func (p *program) registryCommand() *cli.Command {
 	return p.groupCommand("registry", "edit and serve index databases and catalog directories, under opm's names",
 		p.registryAddCommand(),
@@ -21,7 +21,7 @@ func (p *program) registryCommand() *cli.Command {
 	)
 }
 
-// databaseFlag is what the commands of the family work on.
+// databaseFlag names the catalog that the commands of the group edit.
 func databaseFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "database", Aliases: []string{"d"}, Value: value, Usage: "`PATH` of the database file or the catalog directory"}
 }
@@ -114,7 +114,7 @@ func (p *program) registryTruncateCommand() *cli.Command {
 	}
 }
 
-// registryEdit does an edit of --database. What is wrong with the path is reported before bundles are fetched.
+// registryEdit edits --database. Errors about the path are reported before bundles are fetched.
 func (p *program) registryEdit(c *cli.Context, prepare func() (change.Edit, error)) error {
 	path := c.String("database")
 	if err := p.checkCatalog(c, path); err != nil {
@@ -141,7 +141,7 @@ func containerToolFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }
 
-// checkContainerTool reads [containerToolFlag], and refuses what opm refuses.
+// checkContainerTool reads [containerToolFlag] and refuses the values that opm refuses.
 func (p *program) checkContainerTool(c *cli.Context) error {
 	tool := c.String("container-tool")
 	switch tool {

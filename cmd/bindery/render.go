@@ -70,7 +70,7 @@ func (p *program) render(c *cli.Context) (err error) {
 	return p.spooled(c.Context, func(w io.Writer) error { return p.opmMessage(declcfg.Write(w, format, blobs)) })
 }
 
-// renderOptions reads the flags that say how a reference is read.
+// renderOptions reads the flags for reading a reference.
 func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 	o := render.Options{Jobs: c.Int("jobs"), Warn: p.warnAt, Opened: p.opened}
 	var err error
@@ -87,7 +87,7 @@ func (p *program) renderOptions(c *cli.Context) (render.Options, error) {
 	return o, err
 }
 
-// compat reads --compat. Under the name opm the answers are opm's.
+// compat reads --compat. Under the name opm it defaults to opm's answers.
 func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	switch c.String("compat") {
 	case "opm":
@@ -101,7 +101,7 @@ func (p *program) compat(c *cli.Context) (sqlite.Compat, error) {
 	return "", cmdline.Usagef("invalid --compat value %q, expected (opm)", c.String("compat"))
 }
 
-// opened reports an image that has been opened.
+// opened logs an image that was opened.
 func (p *program) opened(i render.OpenedImage) {
 	if p.opm {
 		return

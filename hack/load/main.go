@@ -1,18 +1,19 @@
-// Command load measures a catalog server over gRPC from a process of its own. It starts the server, or asks one that
-// runs, and prints a table on standard error and JSON on standard output.
+// Command load measures a catalog server over gRPC from a separate process. It starts the server, or connects to a
+// running one, and prints a table on standard error and JSON on standard output.
 //
 //	load [flags] PROGRAM ARGUMENT...    starts PROGRAM ARGUMENT... --port PORT for each measurement
-//	load [flags] -addr HOST:PORT        asks a server that runs; its memory is seen with -pid
+//	load [flags] -addr HOST:PORT        measures a running server, including its memory with -pid
 //
 // The modes (-mode, several with commas) are
 //
-//	start    from the start of the process to the health SERVING and to the first answer of GetBundle
-//	list     all of ListBundles again and again, by -clients clients with a connection each
+//	start    time from the start to the health SERVING and to the first answer of GetBundle
+//	list     ListBundles repeatedly, by -clients clients with a connection each
 //	get      GetBundle of bundles in random order, by -clients clients
 //	slow     -crowd clients read one message of ListBundles a second, while -clients ask for bundles
-//	stopped  -crowd clients begin ListBundles and read nothing of it, while -clients ask for bundles
+//	stopped  -crowd clients begin ListBundles and stop reading, while -clients ask for bundles
 //
-// Answers are received and counted but not decoded, unless -decode is given: what is measured is the server.
+// Answers are received and counted but not decoded, unless -decode is given, so that the server is measured and not the
+// client.
 package main
 
 import (
@@ -122,7 +123,7 @@ func measure(ctx context.Context, mode string, o options) (*result, error) {
 	return r, nil
 }
 
-// result is what one mode measured. Times are in seconds, sizes in bytes.
+// result is the result of one mode. Times are in seconds, sizes in bytes.
 type result struct {
 	Mode    string  `json:"mode"`
 	Clients int     `json:"clients,omitempty"`
@@ -133,7 +134,7 @@ type result struct {
 	Messages int64 `json:"messages,omitempty"`
 	Bytes    int64 `json:"bytes,omitempty"`
 	Errors   int64 `json:"errors,omitempty"`
-	// Codes are the errors by their gRPC code.
+	// Codes are the numbers of errors by gRPC code.
 	Codes map[string]int64 `json:"codes,omitempty"`
 
 	P50  float64 `json:"p50,omitempty"`
@@ -151,7 +152,7 @@ type result struct {
 	RSSDuring int64   `json:"rssDuring,omitempty"` // with the whole crowd there
 	RSSAfter  int64   `json:"rssAfter,omitempty"`
 	RSSPeak   int64   `json:"rssPeak,omitempty"` // VmHWM
-	Files     int     `json:"files,omitempty"`   // open file descriptors, the most that were seen
+	Files     int     `json:"files,omitempty"`   // maximum number of open file descriptors
 }
 
 func print(w io.Writer, results []*result) {

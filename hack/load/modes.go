@@ -38,7 +38,7 @@ func (t *target) newClient(o options, n int) (*client, error) {
 
 func (c *client) key() key { return c.keys[c.random.IntN(len(c.keys))] }
 
-// into is what an answer is received in.
+// into returns the message to receive an answer in.
 func (c *client) into(message any) any {
 	if c.decode {
 		return message
@@ -62,7 +62,7 @@ func (c *client) unary(ctx context.Context, method string, req, message any) err
 	return nil
 }
 
-// open begins a call with many answers.
+// open begins a call with a stream of answers.
 func (c *client) open(ctx context.Context, method string, req any) (grpc.ClientStream, error) {
 	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
 	if err != nil {
@@ -122,7 +122,7 @@ func hammer(ctx context.Context, t *target, o options, call func(*client, contex
 			return nil, err
 		}
 		defer c.conn.Close()
-		// What a connection costs once is not part of the latencies.
+		// The cost of a new connection is not part of the latencies.
 		if err := c.unary(ctx, api.Registry_GetPackage_FullMethodName, &api.GetPackageRequest{Name: t.keys[0].pkg}, &api.Package{}); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func hammer(ctx context.Context, t *target, o options, call func(*client, contex
 	return r, ctx.Err()
 }
 
-// collect adds up what clients have seen.
+// collect adds up the results of clients.
 func (r *result) collect(clients []*client) {
 	var all []time.Duration
 	for _, c := range clients {
@@ -166,7 +166,7 @@ func (r *result) collect(clients []*client) {
 	r.P50, r.P99, r.P999, r.Max = at(0.5), at(0.99), at(0.999), at(1)
 }
 
-// watchFiles looks at the server's open files until it is asked for the most that it has seen.
+// watchFiles counts the server's open files until the returned function is called, which returns the maximum.
 func watchFiles(ctx context.Context, pid int) func() int {
 	ctx, cancel := context.WithCancel(ctx)
 	most, done := process(pid).files, make(chan struct{})

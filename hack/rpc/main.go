@@ -3,9 +3,9 @@
 //	rpc ADDRESS packages          the names of all packages
 //	rpc ADDRESS bundles           one line for each bundle: package, channel, name, bytes of the answer
 //	rpc ADDRESS replay FILE       makes the calls of a recording, and compares the answers
-//	rpc ADDRESS digest            one digest of all packages, and of all bundles in both ways to ask for them
+//	rpc ADDRESS digest            one digest of all packages and of all bundles by ListBundles and GetBundle
 //	rpc ADDRESS list              a digest of the answer of ListBundles
-//	rpc ADDRESS watch N DIGEST... N clients ask for that list until SIGTERM; each answer must be one of these
+//	rpc ADDRESS watch N DIGEST... N clients repeat ListBundles until SIGTERM; each digest must be one of these
 package main
 
 import (

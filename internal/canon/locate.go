@@ -10,21 +10,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is made for
-// error messages: it reads the document anew, and ok is false if there is no such value. In JSON the last of equal keys
-// is found, in YAML too; values that a merge key brings are found where they are written.
+// Locate returns the 1-based line in doc of the value at a path of keys (string) and indices (int). It is meant for
+// error messages: it parses the document again. ok is false if there is no such value. The last of equal keys is found;
+// values from a merge key are found where they are written.
 func Locate(doc []byte, isJSON bool, path ...any) (line int, ok bool) {
 	return NewLocator(doc, isJSON).Line(path...)
 }
 
-// Locator is [Locate] for many paths in one document, which it reads once if that is YAML.
+// Locator is [Locate] for many paths in one document. A YAML document is parsed once.
 type Locator struct {
 	doc    []byte
 	isJSON bool
 	root   *yaml.Node
 }
 
-// NewLocator returns a Locator of doc, which must not be changed while it is in use.
+// NewLocator returns a Locator of doc, which must not change while it is in use.
 func NewLocator(doc []byte, isJSON bool) *Locator {
 	l := &Locator{doc: doc, isJSON: isJSON}
 	if isJSON || punctuation(doc) > (Limits{}).withDefaults().MaxNodes {
@@ -138,7 +138,7 @@ func stepJSON(doc []byte, i int, step any) int {
 	}
 }
 
-// valueEnd returns the offset behind the JSON value at i.
+// valueEnd returns the offset after the JSON value at i.
 func valueEnd(doc []byte, i int) int {
 	if end := jsonscan.ValueEnd(doc, i); end >= 0 {
 		return end

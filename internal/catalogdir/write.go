@@ -12,14 +12,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
-// carryOut writes the files of an edit and puts them in place: all of them, or none.
+// carryOut writes the files of an edit and puts them in place: all of them or none.
 func (d *Dir) carryOut(ctx context.Context, edits []*fileEdit) (err error) {
 	tx, err := filetx.Begin(d.root, d.hooks)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// After a success the next edit removes it if that is not possible now.
+		// If removing the temporary files fails after success, the next edit removes them.
 		if cerr := tx.Close(); err != nil {
 			err = errors.Join(err, cerr)
 		}
@@ -48,7 +48,8 @@ func (d *Dir) carryOut(ctx context.Context, edits []*fileEdit) (err error) {
 	return tx.Commit(ctx, changes)
 }
 
-// nothingChanged checks that the files that are to be changed are what was read, and that new ones have free names.
+// nothingChanged checks that the files to change are unmodified since they were read, and that the names of new ones
+// are unused.
 func (d *Dir) nothingChanged(edits []*fileEdit) error {
 	for _, e := range edits {
 		if e.file != nil {
@@ -131,7 +132,7 @@ func (d *Dir) formFor(e *fileEdit) (form, error) {
 	return formOf(text, e.like.json, crlf), nil
 }
 
-// step is for tests, which look at the directory, or end the process, at each step of an edit.
+// step calls the hook of tests, which look at the directory or kill the process at each step.
 func (d *Dir) step(name string) {
 	if d.hooks.Step != nil {
 		d.hooks.Step(name)
