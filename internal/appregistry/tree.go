@@ -46,9 +46,7 @@ type pkg struct {
 // error of the file system or context. A tree without a package is an error.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Tree, error) {
 	o.Limits = o.Limits.withDefaults()
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	t := &Tree{fsys: fsys, options: o, hidden: map[string]map[string]bool{}}
 	var mu sync.Mutex
 	t.warn = func(at declcfg.Position, message string) {
