@@ -130,7 +130,8 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 // builtin returns the predefined arguments for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
-		"TARGETPLATFORM": build.PlatformName(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
+		"TARGETPLATFORM": build.PlatformName(p),
+		"TARGETOS":       p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
 		"BUILDPLATFORM": "linux/" + runtime.GOARCH, "BUILDOS": "linux", "BUILDARCH": runtime.GOARCH, "BUILDVARIANT": "",
 	}
 }

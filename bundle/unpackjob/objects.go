@@ -77,7 +77,8 @@ func New(o Options) (*Objects, error) {
 	if o.Owner != nil {
 		no := false
 		cm.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name, UID: types.UID(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
+			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name,
+			UID: types.UID(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
 		}}
 	}
 	role := &rbacv1.Role{

@@ -136,5 +136,6 @@ func (g *grapher) entries(c ManifestChannel) ([]declcfg.ChannelEntry, bool) {
 			chain[name] = declcfg.ChannelEntry{Name: name, SkipRange: w.SkipRange}
 		}
 	}
-	return slices.SortedFunc(maps.Values(chain), func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) }), true
+	byName := func(a, b declcfg.ChannelEntry) int { return cmp.Compare(a.Name, b.Name) }
+	return slices.SortedFunc(maps.Values(chain), byName), true
 }
