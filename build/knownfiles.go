@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -45,10 +46,7 @@ func (r *reading) list() error {
 	if !r.remembers() {
 		return nil
 	}
-	jobs := r.o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	jobs := cmp.Or(max(r.o.Jobs, 0), runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(r.ctx)
 	g.SetLimit(jobs)
 	for i, name := range names {

@@ -88,9 +88,7 @@ func (o *Options) normalize() error {
 	o.Format = cmp.Or(o.Format, FormatOCI)
 	o.Compression = cmp.Or(o.Compression, layers.Gzip)
 	o.MaxLayers = cmp.Or(o.MaxLayers, defaultMaxLayers)
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	o.Platform.OS = cmp.Or(o.Platform.OS, "linux")
 	o.Platform.Architecture = cmp.Or(o.Platform.Architecture, "amd64")
 	switch {

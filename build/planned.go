@@ -66,7 +66,7 @@ func (s settled) planned(o *Options) *Planned {
 	for i, platform := range platforms {
 		only := ""
 		if len(platforms) > 1 {
-			only = platformName(platform)
+			only = PlatformName(platform)
 		}
 		below := 0
 		if b := s.bases[i]; b != nil {
@@ -87,7 +87,8 @@ func (s settled) planned(o *Options) *Planned {
 	return p
 }
 
-func platformName(p v1.Platform) string {
+// PlatformName is a platform as a flag has it.
+func PlatformName(p v1.Platform) string {
 	name := p.OS + "/" + p.Architecture
 	if p.Variant != "" {
 		name += "/" + p.Variant

@@ -1,6 +1,7 @@
 package declcfg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -26,10 +27,7 @@ const aheadBytes = 6 << 20
 // documents, about, may wait for that. The problems of all units are collected; any other error ends the work.
 func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 	read func(ctx context.Context, d *docReader, unit int, hand func(T) error) error, emit func(T) error) error {
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	jobs := cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 

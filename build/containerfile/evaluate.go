@@ -130,17 +130,10 @@ func (e *evaluation) fail(line int, instruction string, err error) error {
 // builtin returns the predefined arguments for a platform.
 func builtin(p v1.Platform) map[string]string {
 	return map[string]string{
-		"TARGETPLATFORM": platformText(p), "TARGETOS": p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
+		"TARGETPLATFORM": build.PlatformName(p),
+		"TARGETOS":       p.OS, "TARGETARCH": p.Architecture, "TARGETVARIANT": p.Variant,
 		"BUILDPLATFORM": "linux/" + runtime.GOARCH, "BUILDOS": "linux", "BUILDARCH": runtime.GOARCH, "BUILDVARIANT": "",
 	}
-}
-
-// platformText formats a platform as in --platform.
-func platformText(p v1.Platform) string {
-	if p.Variant != "" {
-		return p.OS + "/" + p.Architecture + "/" + p.Variant
-	}
-	return p.OS + "/" + p.Architecture
 }
 
 // begin splits the file into stages for a platform and returns the index of the target stage.

@@ -38,9 +38,7 @@ type Options struct {
 // An error means that the comparison could not be finished: the registry failed, a limit was exceeded, the disk is
 // full. A layer whose bytes do not match its digest is a difference and not an error.
 func Examine(ctx context.Context, s *images.Survey, o Options) (*Report, error) {
-	if o.Jobs <= 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
+	o.Jobs = cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	e := &examiner{
 		o: o, s: s, r: Inspect(s), reader: images.NewLayerReader(o.Limits),
 		read: map[digest.Digest]*facts{}, checked: map[string]*facts{}, files: map[string]int{},

@@ -194,12 +194,8 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 
 // or is the metadata with what it lacks taken from annotations that are there.
 func (m Metadata) or(existing map[string]string) Metadata {
-	if m.Package == "" {
-		m.Package = existing[bundle.AnnotationPackage]
-	}
-	if m.Channels == "" {
-		m.Channels = existing[bundle.AnnotationChannels]
-	}
+	m.Package = cmp.Or(m.Package, existing[bundle.AnnotationPackage])
+	m.Channels = cmp.Or(m.Channels, existing[bundle.AnnotationChannels])
 	if was := existing[bundle.AnnotationDefaultChannel]; m.DefaultChannel == "" && slices.Contains(strings.Split(m.Channels, ","), was) {
 		m.DefaultChannel = was
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Defaults of [Options], those of the Operator Lifecycle Manager.
@@ -76,7 +77,8 @@ func New(o Options) (*Objects, error) {
 	if o.Owner != nil {
 		no := false
 		cm.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name, UID: uid(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
+			APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Name: o.Owner.Name,
+			UID: types.UID(o.Owner.UID), Controller: &no, BlockOwnerDeletion: &no,
 		}}
 	}
 	role := &rbacv1.Role{

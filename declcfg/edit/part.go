@@ -282,10 +282,7 @@ func (p *part) catalog() *declcfg.Catalog {
 
 // byVersion are the bundles from the lowest version to the highest, then by name.
 func (p *part) byVersion() []*member {
-	out := make([]*member, 0, len(p.bundles))
-	for _, m := range p.bundles {
-		out = append(out, m)
-	}
+	out := slices.Collect(maps.Values(p.bundles))
 	sortByVersion(out)
 	return out
 }

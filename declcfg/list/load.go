@@ -86,17 +86,8 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 			if c.Channels[j].Name != c.Packages[i].DefaultChannel {
 				continue
 			}
-			incoming := map[string]bool{}
-			for _, e := range c.Channels[j].Entries {
-				incoming[e.Replaces] = true
-				for _, skip := range e.Skips {
-					incoming[skip] = true
-				}
-			}
-			for _, e := range c.Channels[j].Entries {
-				if !incoming[e.Name] {
-					heads[e.Name] = true
-				}
+			for _, head := range c.Channels[j].Heads() {
+				heads[head] = true
 			}
 		}
 	}

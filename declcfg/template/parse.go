@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,15 +31,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxSize <= 0 {
-		l.MaxSize = 32 << 20
-	}
-	if l.MaxItems <= 0 {
-		l.MaxItems = 200_000
-	}
-	if l.MaxImages <= 0 {
-		l.MaxImages = 20_000
-	}
+	l.MaxSize = cmp.Or(max(l.MaxSize, 0), 32<<20)
+	l.MaxItems = cmp.Or(max(l.MaxItems, 0), 200_000)
+	l.MaxImages = cmp.Or(max(l.MaxImages, 0), 20_000)
 	return l
 }
 

@@ -157,17 +157,8 @@ func (c *Content) catalog(ctx context.Context, pkg string) (*declcfg.Catalog, er
 
 // head is the bundle to which a channel leads: the first that none replaces or skips.
 func head(ch *declcfg.Channel) string {
-	behind := map[string]bool{}
-	for _, e := range ch.Entries {
-		behind[e.Replaces] = true
-		for _, s := range e.Skips {
-			behind[s] = true
-		}
-	}
-	for _, e := range ch.Entries {
-		if !behind[e.Name] {
-			return e.Name
-		}
+	if heads := ch.Heads(); len(heads) > 0 {
+		return heads[0]
 	}
 	return ""
 }
