@@ -29,7 +29,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// client runs another program on what was built. The test is skipped where it is not installed.
+// client runs another program on the built image. The test is skipped if the program is not installed.
 func client(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -47,7 +47,7 @@ func client(t testing.TB, name string, args ...string) string {
 	return string(out)
 }
 
-// built is the sample catalog as an image in a layout.
+// built builds the sample catalog as an image in a layout.
 func built(t testing.TB, o Options) (*Image, string) {
 	t.Helper()
 	o.Servers = []Server{server(t, "amd64", elf.EM_X86_64)}
@@ -119,7 +119,7 @@ func TestPodmanLoadsTheArchives(t *testing.T) {
 	}
 }
 
-// debianRegistry is a real registry on the loopback interface, behind a proxy that notes the requests.
+// debianRegistry starts a real registry on the loopback interface, behind a proxy that records the requests.
 func debianRegistry(t *testing.T) (host string, requests func() []string) {
 	t.Helper()
 	path, err := exec.LookPath("docker-registry")
@@ -219,7 +219,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("index: digest %s, announced %s", r.Digest, two.Digest)
 	}
 
-	// A base that is in the repository already is neither downloaded nor uploaded.
+	// A base that is already in the repository is neither downloaded nor uploaded.
 	ref, err := images.ParseSource(host + "/a/catalog:oci")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func builtFor(t testing.TB, f Format) (*Image, string) {
 	return catalog(t, CatalogInput{FS: sampleFS()}, Options{Format: f, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}}), ""
 }
 
-// assembler is the program of hack/assemble, to be killed and starved.
+// assembler builds the program of hack/assemble, to be killed and run on a full disk.
 func assembler(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "assemble")
@@ -254,7 +254,7 @@ func assembler(t *testing.T) string {
 	return path
 }
 
-// bulky is a catalog directory whose image has some megabytes.
+// bulky writes a catalog directory whose image has some megabytes.
 func bulky(t *testing.T, seed uint64) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -274,7 +274,7 @@ func bulky(t *testing.T, seed uint64) string {
 	return dir
 }
 
-// Killed at any moment, a run leaves the old image or the new one, and the next run leaves nothing else.
+// After a kill at any moment the old or the new image is there, and the next run leaves nothing else.
 func TestKilledRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it kills many programs")
@@ -312,7 +312,7 @@ func TestKilledRuns(t *testing.T) {
 		case fresh == "" || got == fresh:
 			fresh = got
 			finished++
-			// Back to the old image: the next kill meets a layout with one image again.
+			// Restore the old image, so that the next kill meets a layout with one image again.
 			if out, err := run(one).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -337,7 +337,7 @@ func TestKilledRuns(t *testing.T) {
 	}
 }
 
-// On a disk that fills up at any point the old image stays, and nothing else does.
+// If the disk becomes full at any point, the old image stays and no other files are left.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a small file system needs root")
@@ -374,7 +374,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// contents are the names and sizes below a directory.
+// contents lists the names and sizes below a directory.
 func contents(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -18,13 +18,12 @@ const (
 	AnnotationPackages = "io.github.operator-bindery.layer.packages"
 	// AnnotationKey is the key of the content: layers with the same key have the same bytes. See [Layer.Key].
 	AnnotationKey = "io.github.operator-bindery.layer.key"
-	// AnnotationContent is the length of the packages' catalogs in bytes, uncompressed and without caches: by it
-	// packages are divided into layers where these are not read. See [Layer.Content].
+	// AnnotationContent is the size of the packages' catalogs in bytes, uncompressed and without caches. It allows
+	// grouping packages into layers without reading them. See [Layer.Content].
 	AnnotationContent = "io.github.operator-bindery.layer.content"
 )
 
-// annotations are those of the layer's descriptor; nil for a layer of a base, and for one of which nothing is known but
-// that it has files.
+// annotations returns those of the layer's descriptor; nil for a layer of a base, and for one whose content is unknown.
 func (l Layer) annotations() map[string]string {
 	if l.Kind == LayerBase || l.Kind == LayerFiles {
 		return nil
@@ -44,13 +43,13 @@ func (l Layer) annotations() map[string]string {
 
 // Previous is the description of the layers of an earlier catalog image. [PreviousOf] reads it.
 type Previous struct {
-	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
+	// Groups are the packages of each layer, sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
 	// Layers are the finished layers by the keys of their contents.
 	Layers map[digest.Digest]layers.Blob
 	// Trusted allows Layers to be reused for contents with the same key without comparing them, although others may be
 	// able to write to the registry. Otherwise they are only sources for mounting layers.
 	Trusted bool
-	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
+	// Repository is where a registry has the layers, "HOST/REPOSITORY"; empty if the image is not in a registry.
 	Repository string
 }

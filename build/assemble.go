@@ -17,11 +17,11 @@ type part struct {
 	packages []string
 	dir      string
 	layer    layers.Layer
-	// stacked is a layer of another image, which is not written again. proof is one that replaces the written layer if
-	// the content is equal.
+	// stacked is a layer of another image, which is not written again. proof is a layer that replaces the written one
+	// if the content is equal.
 	stacked, proof *Layer
 	key            digest.Digest
-	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
+	notices        *noticed // warnings from building the layer; nil if there cannot be any
 }
 
 // openBases opens the base for every platform.
@@ -57,7 +57,7 @@ func (p part) asLayer(b layers.Blob, mediaType string) Layer {
 	}
 }
 
-// contentSize is the length of the catalogs in a layer of packages.
+// contentSize returns the size of the catalogs in a package layer.
 func (p part) contentSize() int64 {
 	if p.kind != LayerPackages {
 		return 0
@@ -65,7 +65,7 @@ func (p part) contentSize() int64 {
 	return p.layer.Size()
 }
 
-// settled describes the part after it was written, or its replacement with the same content.
+// settled describes the part after it was written, or the layer that replaces it because the content is equal.
 func (p part) settled(b layers.Blob, mediaType string) Layer {
 	l := p.asLayer(b, mediaType)
 	if p.proof == nil || p.proof.DiffID != l.DiffID {
@@ -79,7 +79,7 @@ func (p part) settled(b layers.Blob, mediaType string) Layer {
 	return same
 }
 
-// keyAs is the key that the part has in a layer of a media type; empty if it has none.
+// keyAs returns the key that the part has in a layer of a media type; empty if it has none.
 func (p part) keyAs(mediaType string) digest.Digest {
 	c, ok := compressionOf(mediaType)
 	if !ok || p.key == "" {
@@ -99,8 +99,8 @@ func (l Layer) inFormat(f Format) (Layer, error) {
 	return l, err
 }
 
-// assemble makes the image from layers that are written, or lazy: for each platform its base, its server, and what all
-// have in common.
+// assemble builds the image from layers that are written or lazy: for each platform its base, its server, and the
+// common layers.
 func assemble(o *Options, store *layers.Store, lazy map[digest.Digest]*lazyLayer, bases []*base, servers, common []Layer) (*Image, error) {
 	img := newImage()
 	img.lazy = lazy
@@ -167,7 +167,7 @@ func (i *Image) addPlatform(p v1.Platform, text, config []byte, id digest.Digest
 	i.manifests[pi.Digest], i.configs[id] = text, config
 }
 
-// complete settles the manifest of the image, or the index of its platforms, and its totals.
+// complete sets the manifest of the image, or the index of its platforms, and its totals.
 func (i *Image) complete(f Format, annotations map[string]string) error {
 	only := i.Platforms[0]
 	i.Digest, i.MediaType, i.manifest = only.Digest, imageType(f), i.manifests[only.Digest]

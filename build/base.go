@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// maxConfig is the longest configuration of a base image in bytes.
+// maxConfig is the maximum length of a base image's configuration in bytes.
 const maxConfig = 4 << 20
 
 // base is the base image of one platform. Its layers are opened only when a destination needs their bytes.
@@ -30,8 +30,8 @@ type base struct {
 	infos  map[digest.Digest]types.BlobInfo
 }
 
-// openBase opens a base image for a platform. Where the base has images of both compressions, that of the options is
-// taken.
+// openBase opens a base image for a platform. If the base has images of both compressions, the compression in the
+// options is preferred.
 func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.Platform) (_ *base, err error) {
 	defer func() {
 		if err != nil {
@@ -70,7 +70,7 @@ func openBase(ctx context.Context, o *Options, from types.ImageReference, p v1.P
 	return b, b.addLayers(m.LayerInfos(), o.Format)
 }
 
-// chooseManifest is the manifest of the image for the platform.
+// chooseManifest reads the manifest of the image for the platform.
 func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, zstd bool) ([]byte, string, error) {
 	text, kind, err := image.UnparsedInstance(b.src, nil).Manifest(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *base) chooseManifest(ctx context.Context, choose *types.SystemContext, 
 	return image.UnparsedInstance(b.src, &instance).Manifest(ctx)
 }
 
-// platformsOf names the platforms of an index, for a message.
+// platformsOf lists the platforms of an index for a message.
 func platformsOf(list manifest.List) string {
 	var names []string
 	for _, d := range list.Instances() {
@@ -129,7 +129,7 @@ func (b *base) readConfig(ctx context.Context, info types.BlobInfo) error {
 	return err
 }
 
-// parseConfig reads a configuration that must have a digest.
+// parseConfig parses a configuration and checks its digest.
 func parseConfig(text []byte, want digest.Digest) (config v1.Image, err error) {
 	if got := want.Algorithm().FromBytes(text); got != want {
 		return config, fmt.Errorf("configuration: digest mismatch: %s instead of %s", got, want)
@@ -168,7 +168,7 @@ func (b *base) blob(ctx context.Context, d digest.Digest, cache types.BlobInfoCa
 	return b.src.GetBlob(ctx, b.infos[d], cache)
 }
 
-// history is the base's history, with entries added for layers without one: readers expect one per layer.
+// history returns the base's history, with entries added for layers without one: readers expect one per layer.
 func (b *base) history() []v1.History {
 	history := b.config.History
 	mentioned := 0

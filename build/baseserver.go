@@ -7,7 +7,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// server is the program called opm that the base's configuration starts; empty if it starts another one or none.
+// server returns the program called opm that the base's configuration starts; empty if it starts another one or none.
 func (b *base) server() string {
 	for _, words := range [][]string{b.config.Config.Entrypoint, b.config.Config.Cmd} {
 		if len(words) == 0 {
@@ -21,7 +21,7 @@ func (b *base) server() string {
 	return ""
 }
 
-// baseServer is the common server of the bases of all platforms; empty if they differ or one has none.
+// baseServer returns the common server of the bases of all platforms; empty if they differ or one has none.
 func (o *Options) baseServer(bases []*base) string {
 	if o.BaseServer {
 		return "/" + serverPath
@@ -47,7 +47,7 @@ func (o *Options) settleServer(bases []*base) (string, error) {
 		return "", nil
 	}
 	if s := o.baseServer(bases); s != "" {
-		// The native cache is known to the server that comes with it only, and others refuse to start with it.
+		// Only the server that comes with it supports the native cache; others refuse to start with it.
 		o.program, o.Cache = s, nil
 		return s, nil
 	}

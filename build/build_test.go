@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// pkg is the catalog of a small package as YAML.
+// pkg returns the catalog of a small package as YAML.
 func pkg(name string) string {
 	return fmt.Sprintf(`---
 schema: olm.package
@@ -53,7 +53,7 @@ properties:
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o640} }
 
-// sampleFS has a package in its own directory, one in a file at the root, two in one file, blobs of no package, and an
+// sampleFS has a package in a directory, one in a file at the root, two in one file, blobs of no package, and an
 // ignored file.
 func sampleFS() fstest.MapFS {
 	return fstest.MapFS{
@@ -66,7 +66,7 @@ func sampleFS() fstest.MapFS {
 	}
 }
 
-// program is an ELF file without libraries, as far as its headers go.
+// program returns an ELF file without libraries that consists of headers.
 func program(t testing.TB, m elf.Machine, more string) []byte {
 	t.Helper()
 	b := make([]byte, 64)
@@ -128,7 +128,7 @@ func push(t testing.TB, img *Image, dests ...string) []images.Result {
 	return r
 }
 
-// tree is what a reader sees of an image in a layout.
+// tree returns the file system of an image in a layout.
 func tree(t testing.TB, name string, p v1.Platform, paths ...string) (*images.Image, fs.FS) {
 	t.Helper()
 	img, err := images.Open(t.Context(), name, images.OpenOptions{Platform: p})
@@ -159,7 +159,7 @@ func names(t testing.TB, fsys fs.FS) []string {
 	return out
 }
 
-// text is a catalog in opm's writing order.
+// text formats a catalog in opm's writing order.
 func text(t testing.TB, fsys fs.FS) string {
 	t.Helper()
 	c, err := declcfg.Load(t.Context(), fsys, declcfg.LoadOptions{})
@@ -244,8 +244,8 @@ func TestImageConfig(t *testing.T) {
 	}
 }
 
-// Two builds with other modes and times of the files, in other directories, with other jobs, from a directory or with
-// its files listed: one digest.
+// Two builds give the same digest with different file modes and times, directories and jobs, and with files listed or
+// not.
 func TestTwoBuildsOneDigest(t *testing.T) {
 	var digests []digest.Digest
 	for i, mode := range []fs.FileMode{0o644, 0o600, 0o664} {
@@ -519,7 +519,7 @@ func TestMaxLayers(t *testing.T) {
 	if len(before.Layers) > 20 || before.Totals.Packages != 150 {
 		t.Errorf("%d layers with %d packages", len(before.Layers), before.Totals.Packages)
 	}
-	// A small package more changes the layer that it shares and no other.
+	// An additional small package changes the layer that it shares and no other.
 	in["op-new/catalog.yaml"] = file(pkg("op-new"))
 	after := catalog(t, CatalogInput{FS: in}, o)
 	old := map[digest.Digest]bool{}
@@ -554,7 +554,7 @@ func TestBase(t *testing.T) {
 	cache := func(p PackageCatalog) (CacheFile, error) {
 		return CacheFile{Name: p.Package + ".cache", Content: []byte(p.Package)}, nil
 	}
-	// The base is a catalog image with a catalog and a cache of its own.
+	// The base is a catalog image with a catalog and a cache.
 	base := catalog(t, CatalogInput{FS: fstest.MapFS{"old/catalog.yaml": file(pkg("old"))}},
 		Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Cache: cache, Labels: map[string]string{"base": "1", "both": "base"}})
 	for _, from := range []Format{FormatOCI, FormatDocker} {

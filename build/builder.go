@@ -81,8 +81,8 @@ func (b *Builder) Catalog(ctx context.Context, fsys fs.FS) (*Image, error) {
 	})
 }
 
-// Database builds the image of the index database in a file, as Catalog does of a catalog. It does not look into the
-// database.
+// Database builds the image of the index database in a file. It does not read the database. The caller must close the
+// image, as with Catalog.
 func (b *Builder) Database(ctx context.Context, file string) (*Image, error) {
 	return b.image(ctx, func(o Options) (*Image, error) {
 		if err := o.SetServer(b.server, b.platforms, &b.embedded); err != nil {
@@ -95,7 +95,7 @@ func (b *Builder) Database(ctx context.Context, file string) (*Image, error) {
 
 // Bundle builds the image of the operator bundle in a directory with metadata/annotations.yaml, which becomes its
 // labels: one layer with its manifests, one with its metadata, and one with its tests if it has any. It does not
-// validate the bundle. The image is for the first platform. The caller closes it, as that of Catalog.
+// validate the bundle. The image is for the first platform. The caller must close it, as with Catalog.
 func (b *Builder) Bundle(ctx context.Context, fsys fs.FS) (*Image, error) {
 	const annotationsFile, metadata = "annotations.yaml", "metadata"
 	text, err := bundlefs.ReadFile(fsys, path.Join(metadata, annotationsFile))
@@ -177,10 +177,10 @@ func (b *Builder) image(ctx context.Context, assemble func(Options) (*Image, err
 	return img, nil
 }
 
-// work is the resources of an image until it is closed.
+// work has the resources of an image until it is closed.
 type work []io.Closer
 
-// Close closes everything, the latest first.
+// Close closes everything in reverse order.
 func (w work) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(w) {

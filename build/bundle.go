@@ -18,8 +18,8 @@ import (
 type BundleInput struct {
 	// FS is the bundle's root. It must not change until the image is built.
 	FS fs.FS
-	// ManifestsDir and MetadataDir are directories in FS, and have the same place in the image. TestsDir is a further
-	// one, with the bundle's tests; it may be empty.
+	// ManifestsDir and MetadataDir are directories in FS with the same paths in the image. TestsDir is the directory
+	// with the bundle's tests; it may be empty.
 	ManifestsDir, MetadataDir, TestsDir string
 	// Annotations become labels of the image. Options.Labels override them, except for those with the kind and the
 	// directories of the bundle.
@@ -29,7 +29,7 @@ type BundleInput struct {
 // manifestsLabel marks bundle images and names the manifests directory.
 const manifestsLabel = "operators.operatorframework.io.bundle.manifests.v1"
 
-// bundlePurpose is that of bundle images: they run nothing. The command of a base stays.
+// bundlePurpose returns that of bundle images: they run nothing. The command of a base stays.
 func bundlePurpose(annotations map[string]string) purpose {
 	labels := map[string]string{ConfigsLabel: "", DatabaseLabel: ""}
 	for _, name := range []string{"manifests", "metadata", "mediatype", "package"} {
@@ -43,10 +43,9 @@ func bundlePurpose(annotations map[string]string) purpose {
 	}, labels}
 }
 
-// Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that only
-// one of them changes if the other does not. It does not validate the bundle. The image is for o.Platform, linux/amd64
-// by default; what it holds is the same for all. The caller must close the image, and keep o.Dir until it has been
-// copied.
+// Bundle builds the image of an operator bundle: one layer with its manifests and one with its metadata, so that each
+// can change without the other. It does not validate the bundle. The image is for o.Platform, linux/amd64 by default;
+// its content is the same for all. The caller must close the image, and keep o.Dir until it has been copied.
 func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error) {
 	o.purpose, o.Servers, o.Cache = bundlePurpose(in.Annotations), nil, nil
 	if err := o.normalize(); err != nil {
@@ -89,8 +88,8 @@ func Bundle(ctx context.Context, in BundleInput, o Options) (_ *Image, err error
 	return writeImage(ctx, &o, bases, parts)
 }
 
-// bundleEntries are the files of one directory of a bundle, those in directories below it too, in their places. Modes
-// are 0644 and 0755 whatever they are on disk: nothing in a bundle is executed, and every user must be able to read it.
+// bundleEntries returns the files of a directory of a bundle, including subdirectories. Modes are 0644 and 0755
+// whatever they are on disk: nothing in a bundle is executed, and every user must be able to read it.
 func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
 	if !fs.ValidPath(dir) || dir == "." {
 		return nil, fmt.Errorf("%.200q is not a directory of the bundle", dir)
@@ -101,7 +100,7 @@ func bundleEntries(fsys fs.FS, dir string) ([]layers.Entry, error) {
 		if err != nil || name == dir {
 			return err
 		}
-		if strings.HasPrefix(path.Base(name), "..") { // a mounted ConfigMap's own
+		if strings.HasPrefix(path.Base(name), "..") { // internal entries of a mounted ConfigMap
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -140,7 +139,7 @@ func checkDisjoint(parts []part) error {
 	return nil
 }
 
-// bundleReset hides the bundle of the base: its manifests would be mixed with the new ones.
+// bundleReset hides the bundle of the base, whose manifests would mix with the new ones.
 func bundleReset(b *base, parts []part) (part, bool) {
 	if _, ok := b.config.Config.Labels[manifestsLabel]; !ok {
 		return part{}, false

@@ -29,7 +29,7 @@ var bundleLabels = map[string]string{
 	"operators.operatorframework.io.bundle.package.v1":   "p",
 }
 
-// sampleBundle is a bundle with what may lie in its directories.
+// sampleBundle returns a bundle with everything that its directories may contain.
 func sampleBundle(fsys fs.FS) BundleInput {
 	return BundleInput{FS: fsys, ManifestsDir: "manifests", MetadataDir: "metadata", Annotations: bundleLabels}
 }
@@ -88,8 +88,8 @@ func TestBundleImage(t *testing.T) {
 	}
 }
 
-// Other modes, times, time zone and umask of the source, and another directory: one digest. Files cannot be executed
-// and everybody may read them, whatever they were.
+// Different modes, times, time zone and umask of the source, and another directory, give the same digest. All files are
+// readable by everyone and not executable.
 func TestTwoBundleBuildsOneDigest(t *testing.T) {
 	var digests []digest.Digest
 	for i, mode := range []fs.FileMode{0o644, 0o600, 0o777} {
@@ -157,14 +157,14 @@ func TestRefusedBundles(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
-			if left, _ := os.ReadDir(dir); len(left) > 1 { // a layer that was ready may be there, in the caller's directory
+			if left, _ := os.ReadDir(dir); len(left) > 1 { // a finished layer may be in the caller's directory
 				t.Errorf("left: %v", left)
 			}
 		})
 	}
 }
 
-// A base keeps its layers and what it runs; a bundle that it has is gone.
+// A base keeps its layers and its command; its bundle is hidden.
 func TestBundleBase(t *testing.T) {
 	old := sampleBundleFS()
 	old["manifests/old.yaml"] = &fstest.MapFile{Data: []byte("old")}
@@ -189,7 +189,7 @@ func TestBundleBase(t *testing.T) {
 	}
 }
 
-// Other programs read the image: skopeo, umoci, podman, a registry.
+// Other programs can read the image: skopeo, umoci, podman, a registry.
 func TestOthersReadTheBundle(t *testing.T) {
 	for _, f := range []Format{FormatOCI, FormatDocker} {
 		img := bundleImage(t, sampleBundle(sampleBundleFS()), Options{Format: f})
@@ -273,7 +273,7 @@ func TestRegistryTakesTheBundle(t *testing.T) {
 			t.Errorf("%s: digest %s, announced %s", f, r.Digest, img.Digest)
 		}
 	}
-	// With other manifests the metadata is in the registry already.
+	// With other manifests, the metadata layer is already in the registry.
 	in["manifests/csv.yaml"] = &fstest.MapFile{Data: []byte("kind: ClusterServiceVersion\nspec: {}\n")}
 	requests()
 	if r := to(bundleImage(t, sampleBundle(in), Options{}), "a/bundle:v2"); len(r.Written) != 2 || len(r.Reused) != 1 {

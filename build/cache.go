@@ -16,12 +16,12 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PackageCatalog is the catalog of one package, as it is in the image.
+// PackageCatalog is the catalog of one package as in the image.
 type PackageCatalog struct {
 	// Package is empty for the blobs of no package.
 	Package string
 	Catalog *declcfg.Catalog
-	// Sources are the files that the catalog is in. Each holds blobs of this package only.
+	// Sources are the files of the catalog. Each has blobs of this package only.
 	Sources []SourceFile
 }
 
@@ -34,7 +34,7 @@ type SourceFile struct {
 
 // CacheFile is a file for the image's /cache.
 type CacheFile struct {
-	// Name is that of a file, without a directory.
+	// Name is a file name without a directory.
 	Name    string
 	Content []byte
 	// Notices are warnings about the package, reported by Options.Warn.
@@ -64,7 +64,7 @@ func (n *noticed) get() []string {
 	return n.list
 }
 
-// caches makes the caches of the packages of one layer. Of several packages only one at a time is in memory.
+// caches builds the caches of the packages of one layer. Only one package at a time is in memory.
 func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]layers.Entry, error) {
 	keep := func(entries []layers.Entry) ([]layers.Entry, error) { return entries, nil }
 	if len(g) > 1 {
@@ -103,7 +103,7 @@ func caches(ctx context.Context, o *Options, g []content, notices *noticed) ([]l
 	return joined(lists...)
 }
 
-// nativeEntry is the cache of a package for the server of this project, and its notices.
+// nativeEntry returns the native cache of a package, and its notices.
 func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	f, err := o.Cache(p)
 	if err != nil {
@@ -115,7 +115,7 @@ func nativeEntry(o *Options, p PackageCatalog) (layers.Entry, []string, error) {
 	return layers.Bytes(path.Join(cacheDir, f.Name), 0o644, f.Content), f.Notices, nil
 }
 
-// cacheIDs say which caches layers of packages have, and which program writes them. It is nil where one of them has no
+// cacheIDs identifies the caches in package layers and the programs that write them. It is nil if one of them has no
 // ID.
 func (o *Options) cacheIDs() []string {
 	var ids []string

@@ -11,24 +11,24 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CatalogInput is the catalog that goes into an image: a directory, or blobs from elsewhere, or a directory of which
-// some packages were changed. Set FS or Blobs, or both and Changed.
+// CatalogInput is the catalog that goes into an image: a directory, blobs, or a directory of which some packages were
+// changed. Set FS or Blobs, or both and Changed.
 type CatalogInput struct {
 	// FS is a catalog directory. It must not change until the image is built.
 	FS fs.FS
 	// Files are the files of FS that make up the catalog, see [FilesOf]; if nil, the catalog is loaded to determine
 	// them. Other files are not in the image: ignored files, and the ignore files themselves.
 	Files []File
-	// Blobs is a catalog in motion. Blobs of one package that follow each other are stored together.
+	// Blobs is a catalog as a stream. Consecutive blobs of one package are stored together.
 	Blobs iter.Seq2[declcfg.Blob, error]
-	// Changed are the packages of which the blobs come from Blobs and not from FS, where they need not be; Blobs holds
-	// blobs of no others. Files of FS with other packages are taken without their part.
+	// Changed are the packages whose blobs come from Blobs instead of FS; Blobs contains blobs of no others. These
+	// packages are removed from files of FS that also have other packages.
 	Changed []string
 }
 
 // Catalog builds a catalog image: the server, and below /configs the catalog, one layer for each package. It does not
-// validate the catalog. Files that hold one package are taken as they are; the image's catalog loads to the same blobs
-// as the input. The caller must close the image, and keep o.Dir until it has been copied.
+// validate the catalog. Files with one package are used unchanged; the image's catalog loads to the same blobs as the
+// input. The caller must close the image, and keep o.Dir until it has been copied.
 func Catalog(ctx context.Context, in CatalogInput, o Options) (_ *Image, err error) {
 	var s *blobSpool
 	given := o
@@ -80,7 +80,7 @@ func (in CatalogInput) parts(ctx context.Context, o *Options, s **blobSpool) (fu
 }
 
 // serveImage builds an image with a server. content returns its parts for a given number of layers below them; file is
-// the path of the single file that they are, if they are one.
+// the path of the only file in them, if there is only one.
 func serveImage(ctx context.Context, o *Options, file string, content func(below int) ([]part, error)) (_ *Image, err error) {
 	s, err := settle(ctx, o, file, content)
 	if err != nil {
@@ -173,9 +173,9 @@ func (in CatalogInput) plan(ctx context.Context, o *Options, s *blobSpool) ([]co
 	return sortedContents(p.entries)
 }
 
-// formats returns the format for the blobs of each package: the one that most of its files have, else JSON.
+// formats returns the format for the blobs of each package: that of most of its files, else JSON.
 func formats(files []File) func(pkg string) declcfg.Format {
-	yaml := map[string]int{} // files in YAML less those in JSON
+	yaml := map[string]int{} // files in YAML minus those in JSON
 	for _, f := range files {
 		for _, pkg := range f.Packages {
 			if strings.HasSuffix(f.Path, ".json") {
@@ -193,14 +193,14 @@ func formats(files []File) func(pkg string) declcfg.Format {
 	}
 }
 
-// catalogParts are the layers of the catalog, without base and server.
+// catalogParts returns the layers of the catalog, without base and server.
 func catalogParts(o *Options, below int, contents []content) ([]part, error) {
 	top := topParts(o, contents)
 	parts, err := packageParts(o, below+len(top), contents)
 	return append(parts, top...), err
 }
 
-// packageParts are the layers of the packages, with other layers besides them.
+// packageParts returns the layers of the packages and additional layers for caches.
 func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	if len(contents) == 0 {
 		return []part{{kind: LayerPackages, layer: emptyCatalog()}}, nil
@@ -216,7 +216,7 @@ func packageParts(o *Options, below int, contents []content) ([]part, error) {
 	return parts, nil
 }
 
-// packagesPart is the layer of some packages: their catalogs, and their caches.
+// packagesPart returns the layer of some packages: their catalogs and caches.
 func packagesPart(o *Options, g []content) part {
 	p := part{kind: LayerPackages}
 	if len(g) == 1 && g[0].stacked != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
-// Compose builds the catalog image of everything that the references hold. Layers of images built by this package are
-// reused by digest without fetching: [Image] opens them when a destination needs their bytes. Other catalogs are read
-// and packed. If every reference holds one package, and there are layers enough, the image is the one that [Catalog]
-// makes of the union of the catalogs with the same options.
+// Compose builds the catalog image of all references. Layers of images built by this package are reused by digest
+// without fetching: [Image] opens them when a destination needs their bytes. Other catalogs are read and packed. If
+// every reference has one package and there are enough layers, the image is the one that [Catalog] builds from the
+// union of the catalogs with the same options.
 //
 // If there are more packages than layers, packages are grouped as by [Catalog], and only grouped packages are read. The
 // caller must close the image, and keep o.Dir and the images of the stacks until it has been copied.
@@ -35,8 +35,8 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	return img, nil
 }
 
-// PlanCompose returns what [Compose] would do, and the package layers of the image: their sizes as far as they are
-// known without writing them.
+// PlanCompose returns what [Compose] would do, and the package layers of the image with their sizes as far as known
+// without writing them.
 func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
 	if err != nil {
@@ -109,7 +109,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 // Close removes what was read.
 func (c *composer) Close() error { return c.s.Close() }
 
-// parts are the layers of the catalog.
+// parts returns the layers of the catalog.
 func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	var toRead []*composed
 	for _, r := range c.refs {
@@ -184,7 +184,7 @@ func (r *composed) prove() {
 	r.stack = nil
 }
 
-// packages are the packages of a reference as far as they are known.
+// packages returns the packages of a reference as far as they are known.
 func (r *composed) packages() []string {
 	if r.read == nil {
 		return r.annotated
@@ -232,8 +232,8 @@ func (c *composer) divide(ctx context.Context, below int) ([][]content, error) {
 	}
 }
 
-// contents are the contents to divide, sorted by the first package of each. A stacked layer with several packages is
-// one content, or with perPackage one per package.
+// contents returns the contents to divide, sorted by the first package of each. A stacked layer with several packages
+// is one content, or with perPackage one per package.
 func (c *composer) contents(perPackage bool) []content {
 	var all []content
 	var free content // blobs of no package, of all references
@@ -362,7 +362,7 @@ func (c *composer) account() []Composed {
 	return out
 }
 
-// sorted is never nil: it becomes a list in JSON.
+// sorted never returns nil: the result becomes a list in JSON.
 func sorted(names []string) []string {
 	return append([]string{}, slices.Compact(slices.Sorted(slices.Values(names)))...)
 }

@@ -37,7 +37,7 @@ var wholeCache = ExtraCache{ID: "whole", Dir: "tmp/cache", Top: func(_ context.C
 	return []layers.Entry{layers.Bytes("tmp/cache/whole", 0o644, fmt.Append(nil, names))}, nil
 }}
 
-// packageFS is a catalog directory with packages of various sizes.
+// packageFS returns a catalog directory with packages of various sizes.
 func packageFS(names ...string) fstest.MapFS {
 	out := fstest.MapFS{}
 	for _, name := range names {
@@ -49,7 +49,7 @@ func packageFS(names ...string) fstest.MapFS {
 	return out
 }
 
-// published builds the image of a catalog and opens it. The reference's image is the directory of its layers.
+// published builds the image of a catalog and opens it as a reference whose image is the directory of its layers.
 func published(t testing.TB, in CatalogInput, o Options) Reference {
 	t.Helper()
 	o.Dir = t.TempDir()
@@ -98,7 +98,7 @@ func composed1(t testing.TB, in ComposeInput, o Options) *Image {
 	return img
 }
 
-// withoutLayers removes the layers of packages: who needs one fails.
+// withoutLayers removes the package layers, so that reading one fails.
 func withoutLayers(t testing.TB, refs ...Reference) {
 	t.Helper()
 	for _, r := range refs {
@@ -110,8 +110,8 @@ func withoutLayers(t testing.TB, refs ...Reference) {
 	}
 }
 
-// The composition of images of single packages is the image of the catalog with all of them, whatever their order and
-// the number of layers.
+// Composing images of single packages gives the image of the union of their catalogs, whatever their order and the
+// number of layers.
 func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	amd, arm := server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)
@@ -168,7 +168,7 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 	}
 }
 
-// What is stacked is not read: it need not even be there.
+// Stacked layers are not read: they need not even exist.
 func TestStackedLayersAreNotRead(t *testing.T) {
 	a, b := published(t, CatalogInput{FS: packageFS("a")}, Options{}), published(t, CatalogInput{FS: packageFS("b")}, Options{})
 	a.Name, b.Name = "a", "b"
@@ -195,7 +195,7 @@ func TestStackedLayersAreNotRead(t *testing.T) {
 	}
 }
 
-// Which images can be stacked depends on what they tell alone.
+// Whether an image can be stacked depends on its metadata only.
 func TestWhatCanBeStacked(t *testing.T) {
 	plain := published(t, CatalogInput{FS: packageFS("a")}, Options{Cache: fakeCache})
 	for name, c := range map[string]struct {
@@ -245,7 +245,7 @@ func TestWhatCanBeStacked(t *testing.T) {
 	}
 }
 
-// Layers that do not fit are packed anew, and the image is the same as if everything were.
+// Layers that cannot be stacked are packed again, with the same resulting image.
 func TestLayersThatDoNotFitArePacked(t *testing.T) {
 	for name, c := range map[string]struct {
 		part, whole Options
@@ -272,7 +272,7 @@ func TestLayersThatDoNotFitArePacked(t *testing.T) {
 	}
 }
 
-// Layers of several packages are stacked as a whole where there are layers enough, and taken apart where there are not.
+// Layers of several packages are stacked completely if there are enough layers, and divided otherwise.
 func TestSharedLayers(t *testing.T) {
 	four := published(t, CatalogInput{FS: packageFS("a", "b", "c", "d")}, Options{MaxLayers: 3})
 	one := published(t, CatalogInput{FS: packageFS("e")}, Options{})
@@ -304,7 +304,7 @@ func TestBlobsOfNoPackageAreInTheirOrder(t *testing.T) {
 	}
 }
 
-// A reference holds the package that it is named for and no other, and no package comes from two.
+// A reference has exactly the package that it is named after, and no package comes from two references.
 func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
 	named := func(name string, fsys fs.FS, stacked bool) Reference {
 		o := Options{}
@@ -347,7 +347,7 @@ func TestReferencesHoldWhatTheyAreNamedFor(t *testing.T) {
 	}
 }
 
-// liar publishes an image whose manifest says that the layer holds the package a.
+// liar publishes an image whose manifest claims that the layer has the package a.
 func liar(t testing.TB, entries ...layers.Entry) Reference {
 	t.Helper()
 	o := Options{Dir: t.TempDir(), purpose: catalogPurpose()}
@@ -365,8 +365,7 @@ func liar(t testing.TB, entries ...layers.Entry) Reference {
 	return r
 }
 
-// What annotations say is believed, unless everything is to be verified: then nothing but what the catalog makes gets
-// in.
+// Annotations are trusted unless everything is verified: then only layers that match the catalog are used.
 func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	honest := layers.Bytes("configs/a/catalog.yaml", 0o644, packageFS("a")["a/catalog.yaml"].Data)
 	want := catalog(t, CatalogInput{FS: packageFS("a")}, Options{})
@@ -378,7 +377,7 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	if got := composed1(t, ComposeInput{References: []Reference{more}}, Options{}); got.Digest == want.Digest {
 		t.Error("the layer is not another one")
 	}
-	// Also if the layers are compressed otherwise than those that are packed.
+	// The same if the layers have another compression than the packed ones.
 	zstd := published(t, CatalogInput{FS: packageFS("a")}, Options{Compression: layers.Zstd})
 	zstd.Name = "a"
 	in := ComposeInput{References: []Reference{zstd}}
@@ -394,7 +393,7 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 	}
 }
 
-// Reading several references that fail tells of each, and a cancelled composition leaves nothing.
+// If several references cannot be read, all are reported; a cancelled composition leaves no files.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	broken := func(name string) Reference {
 		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (OpenedCatalog, error) {

@@ -61,13 +61,13 @@ func (c *composer) check() error {
 	return errors.Join(errs...)
 }
 
-// packagesError is a text of the class [ErrPackages].
+// packagesError is an error of the class [ErrPackages].
 type packagesError struct{ text string }
 
 func (e packagesError) Error() string { return e.text }
 func (e packagesError) Unwrap() error { return ErrPackages }
 
-// some is a list of names for a message.
+// some lists names for a message.
 func some(names []string) string {
 	const most = 10
 	var out []string

@@ -12,22 +12,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
-// with zstd. It is for clusters where not all clients support zstd.
+// CompressionAuto builds an index with two images per platform: one with gzip and one with zstd layers of the same
+// content. It is for clusters where not all clients support zstd.
 const CompressionAuto layers.Compression = "auto"
 
 // AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
 // it and prefers those images; other clients use the first image of their platform, which has gzip.
 const AnnotationZstd = "io.github.containers.compression.zstd"
 
-// bothCompressions makes an index of an image that is written in both compressions.
+// bothCompressions builds an index of an image written in both compressions.
 func bothCompressions(o *Options, write func(*Options) (*Image, error)) (*Image, error) {
 	var variants [2]*Image
 	for i, c := range []layers.Compression{layers.Gzip, layers.Zstd} {
 		one := *o
 		one.Compression = c
 		if i > 0 {
-			one.Warn = nil // would report everything twice
+			one.Warn = nil // otherwise everything would be reported twice
 		}
 		var err error
 		if variants[i], err = write(&one); err != nil {
@@ -37,7 +37,7 @@ func bothCompressions(o *Options, write func(*Options) (*Image, error)) (*Image,
 	return merge(o, variants[0], variants[1])
 }
 
-// merge makes one index of an image or index with gzip layers and the same one with zstd layers. Those with gzip come
+// merge builds one index of an image or index with gzip layers and the same with zstd layers. Those with gzip come
 // first. Both have the same bases, which belong to the result.
 func merge(o *Options, plain, dense *Image) (*Image, error) {
 	if len(plain.Platforms) != len(dense.Platforms) {
@@ -64,8 +64,8 @@ func merge(o *Options, plain, dense *Image) (*Image, error) {
 	return m, m.complete(o.Format, o.indexAnnotations())
 }
 
-// withoutZstd is an index without the zstd images that it has with gzip too, which every client can read; the library
-// would choose zstd. Other indexes are returned unchanged.
+// withoutZstd returns an index without the zstd images that it also has with gzip, which every client can read; the
+// library would choose zstd. Other indexes are returned unchanged.
 func withoutZstd(text []byte) []byte {
 	var index v1.Index
 	if err := json.Unmarshal(text, &index); err != nil {

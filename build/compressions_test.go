@@ -24,8 +24,8 @@ func twoServers(t testing.TB) []Server {
 	return []Server{server(t, "amd64", elf.EM_X86_64), server(t, "arm64", elf.EM_AARCH64)}
 }
 
-// Twins are the images that either compression gives, those with gzip first: who knows the mark takes zstd, who does not
-// takes the first.
+// The index has the images of both compressions, gzip first: clients that know the annotation use zstd, others use the
+// first one.
 func TestBothCompressions(t *testing.T) {
 	c, err := declcfg.Load(t.Context(), sampleFS(), declcfg.LoadOptions{})
 	if err != nil {
@@ -86,7 +86,8 @@ func TestDockerImagesHaveOneCompression(t *testing.T) {
 	}
 }
 
-// Of a base with twins the one is taken that every reader of the new image can read. Each platform has its own base.
+// From a base with both compressions the one is used that every reader of the new image supports. Each platform has its
+// own base.
 func TestBaseOfBothCompressions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "base")
 	base := catalog(t, CatalogInput{FS: sampleFS()}, Options{Compression: CompressionAuto, Servers: twoServers(t)})
@@ -144,7 +145,7 @@ func TestBaseOfBothCompressions(t *testing.T) {
 	}
 }
 
-// A cache is made of the files in the order that the image has, whatever their order was before.
+// A cache is built from the files in the order of the image, whatever their order in the input.
 func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 	in := sampleFS()
 	in["a-first.yaml"] = file("---\nschema: custom\npackage: foo\nname: one\n")
@@ -164,7 +165,7 @@ func TestCacheDoesNotDependOnThePlacesOfFiles(t *testing.T) {
 	}
 }
 
-// Of twins that were built before nothing is written again, and they are the same.
+// If both images were built before, nothing is written again and they are equal.
 func TestBothCompressionsAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	known := knownIn(t, dir)

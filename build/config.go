@@ -48,14 +48,14 @@ func (o *Options) checkLabels() error {
 	return errors.Join(errs...)
 }
 
-// What every catalog image runs.
+// The command of every catalog image.
 const (
 	serverUser  = "1001"
 	servePort   = "50051/tcp"
 	defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// catalogPurpose is that of catalog images.
+// catalogPurpose returns that of catalog images.
 func catalogPurpose() purpose {
 	labels := map[string]string{ConfigsLabel: "/" + configsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
@@ -72,7 +72,7 @@ func catalogPurpose() purpose {
 	}, labels}
 }
 
-// serving is what the configurations of all images that serve have in common.
+// serving sets the common configuration of all images that serve.
 func serving(c *v1.ImageConfig, o *Options, b *base) {
 	c.User = cmp.Or(c.User, serverUser)
 	c.Entrypoint = []string{o.program}
@@ -80,14 +80,13 @@ func serving(c *v1.ImageConfig, o *Options, b *base) {
 	if b != nil {
 		maps.Copy(c.ExposedPorts, b.config.Config.ExposedPorts)
 	}
-	// Probes are started by their bare name, and not every runtime has a default for it.
+	// Probes are started by name only, and not every container runtime has a default PATH.
 	if !slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
 		c.Env = append(slices.Clone(c.Env), defaultPath)
 	}
 }
 
-// imageConfig is the text of the configuration of an image for one platform. ls are all layers, those of the base
-// first.
+// imageConfig returns the JSON configuration of an image for one platform. ls are all layers, those of the base first.
 func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error) {
 	created := o.created()
 	c := v1.Image{}
@@ -112,7 +111,7 @@ func imageConfig(o *Options, p v1.Platform, b *base, ls []Layer) ([]byte, error)
 	return json.Marshal(c)
 }
 
-// comment is the comment of a layer in the history.
+// comment returns the comment of a layer in the history.
 func (l Layer) comment() string {
 	switch {
 	case l.Kind == LayerManifests, l.Kind == LayerMetadata, l.Kind == LayerTests:

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories
-// have its layers now. A cached layer may differ from its record, which is detected only when a destination reads its
+// Copy copies the image to all destinations as [images.Copy] does, and records in [Options.Known] which repositories
+// have its layers. A cached layer may differ from its record, which is detected only when a destination reads its
 // bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
 // meanwhile.
 func (i *Image) Copy(ctx context.Context, dests []images.Destination, o images.CopyOptions) ([]images.Result, error) {

@@ -58,7 +58,7 @@ func Assemble(ctx context.Context, all []Custom, o Options) (_ *Image, err error
 	return assembleCustom(ctx, &o, all, bases)
 }
 
-// assembleCustom makes the image in one compression.
+// assembleCustom builds the image in one compression.
 func assembleCustom(ctx context.Context, o *Options, all []Custom, bases []*base) (*Image, error) {
 	mediaType, err := layerType(o.Format, o.Compression)
 	if err != nil {
@@ -121,8 +121,8 @@ func writeCustom(ctx context.Context, o *Options, all []Custom, store *layers.St
 	return written, err
 }
 
-// DivideCatalog divides the catalog in a directory into packages as an image has them. Files with several packages are
-// split. The files of the result are in dir or in the directory; release is called when they are no longer needed.
+// DivideCatalog divides the catalog in a directory into packages as in an image. Files with several packages are split.
+// The files of the result are in dir or in the directory; release is called when they are no longer needed.
 func DivideCatalog(ctx context.Context, in CatalogInput, dir string) (_ WholeCatalog, release func() error, err error) {
 	if err := in.check(); err != nil {
 		return WholeCatalog{}, nil, err

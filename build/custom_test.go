@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// The limit on layers holds for images without a base as well.
+// The limit on layers applies to images without a base too.
 func TestAssembleCountsLayersWithoutABase(t *testing.T) {
 	c := build.Custom{
 		Platform: v1.Platform{OS: "linux", Architecture: "amd64"}, Layers: []*layers.Layer{{Name: "a"}, {Name: "b"}},

@@ -12,13 +12,13 @@ import (
 	"go.podman.io/image/v5/manifest"
 )
 
-// maxManifest is the longest manifest of an image in bytes.
+// maxManifest is the maximum length of an image's manifest in bytes.
 const maxManifest = 4 << 20
 
 // Directories opens prebuilt images in directories of the transport "dir:", one per platform: a single image unchanged,
 // or an index of all in the given order. Only the options Format, which must be that of the images, and Annotations,
-// for the index, are used. Manifests and configurations are read now, and the digests of layers are found out when they
-// are copied: the directories must stay as they are until then.
+// for the index, are used. Manifests and configurations are read now, layers when they are copied: the directories must
+// not change until then.
 func Directories(_ context.Context, dirs []string, o Options) (*Image, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no image was built")
@@ -76,7 +76,7 @@ func (i *Image) addDirectory(dir string, f Format) error {
 	return nil
 }
 
-// readLimited reads a file that must not be longer than max bytes.
+// readLimited reads a file of at most max bytes.
 func readLimited(path string, max int64) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// elsewhere leaves an image of each architecture in a directory, as another builder does.
+// elsewhere writes an image of each architecture to a directory, as another builder does.
 func elsewhere(t *testing.T, f Format) (dirs []string, imgs []*Image) {
 	t.Helper()
 	for arch, m := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
@@ -23,8 +23,7 @@ func elsewhere(t *testing.T, f Format) (dirs []string, imgs []*Image) {
 	return dirs, imgs
 }
 
-// An image that was built elsewhere is passed on as it is, several as an index of them; layers that they share are
-// carried once.
+// A prebuilt image is copied unchanged, several as an index; shared layers are copied once.
 func TestDirectories(t *testing.T) {
 	for _, f := range []Format{FormatOCI, FormatDocker} {
 		dirs, imgs := elsewhere(t, f)
@@ -59,7 +58,7 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// What is not what its name says is not passed on.
+// A blob that does not match its digest is not copied.
 func TestDamagedDirectories(t *testing.T) {
 	for _, c := range []struct {
 		what, want string

@@ -14,21 +14,20 @@ type weight struct {
 	size int64
 }
 
-// perBucket is the approximate number of layers per bucket of packages. With more of them more of the big packages are
-// alone; with fewer the layers that are left for the others are smaller. docs/layers.md has the measurements.
+// perBucket is the approximate number of layers per bucket of packages. With a larger number more of the big packages
+// get a layer of their own; with a smaller one the shared layers are smaller. docs/layers.md has the measurements.
 const perBucket = 3
 
-// Divide determines which packages share a layer when there are budget layers, at least one, for packages of the given
+// Divide determines which packages share a layer if there are budget layers, at least one, for packages of the given
 // sizes in bytes. It is a pure function with the property that adding, removing or changing one package changes at most
 // two layers:
 //
-// Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get layers in turn, one
-// each, as long as there are layers, and as long as they have packages that are without. In a bucket with fewer layers
-// than packages, the biggest are alone, and the others are together in the last layer. Where there are layers enough
-// every package is alone.
+// Every package belongs to one of budget/3 buckets, rounded up, by a hash of its name. Buckets get one layer each in
+// turn, until no layers are left or no bucket can use more. In a bucket with fewer layers than packages, the biggest
+// packages have separate layers, and the others share the last one. With enough layers every package has its own.
 //
-// docs/layers.md proves it. Groups are sorted, by their first packages; the empty name, which stands for the blobs of
-// no package, counts as the biggest.
+// docs/layers.md has the proof. Groups are sorted by their first packages; the empty name, which stands for the blobs
+// of no package, counts as the biggest.
 func Divide(sizes map[string]int64, budget int) [][]string {
 	all := make([]weight, 0, len(sizes))
 	for pkg, size := range sizes {
@@ -72,8 +71,7 @@ func divide(all []weight, budget int) [][]string {
 	return sortedGroups(groups)
 }
 
-// fill hands out a number of layers to buckets that can use so many each: in rounds, one to each bucket that can use
-// more, and in the last round to the first of these.
+// fill distributes a number of layers among buckets that can use counts each: in rounds of one per bucket.
 func fill(counts []int, budget int) []int {
 	shares := make([]int, len(counts))
 	for given := true; given; {
@@ -89,7 +87,7 @@ func fill(counts []int, budget int) []int {
 	return shares
 }
 
-// heavier orders by size, the biggest first, and by name where sizes are the same. Blobs without a package come first:
+// heavier orders by size, the biggest first, and by name for equal sizes. Blobs without a package come first:
 // annotations cannot record them among packages.
 func heavier(a, b weight) int {
 	if (a.pkg == "") != (b.pkg == "") {
@@ -98,13 +96,13 @@ func heavier(a, b weight) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.pkg, b.pkg))
 }
 
-// bucket picks one of n by a package's name.
+// bucket returns the bucket of a package, one of n, by its name.
 func bucket(pkg string, n int) int {
 	sum := sha256.Sum256([]byte(pkg))
 	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
 }
 
-// sortedGroups sorts the names in each group, and the groups by their first ones.
+// sortedGroups sorts the names in each group, and the groups by their first names.
 func sortedGroups(groups [][]string) [][]string {
 	for _, g := range groups {
 		slices.Sort(g)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shelf is a catalog as far as its division into layers goes.
+// shelf is a catalog reduced to the inputs of its division into layers.
 type shelf struct {
 	r        *rand.Rand
 	sizes    map[string]int64
@@ -25,7 +25,7 @@ func newShelf(seed uint64, n int) *shelf {
 	return s
 }
 
-// size is as uneven as sizes of real packages are: most small, few very big; and some are the same.
+// size returns a size distributed like those of real packages: most small, few very big, and some equal.
 func (s *shelf) size() int64 {
 	if s.r.IntN(5) == 0 {
 		return int64(s.r.IntN(4))
@@ -54,7 +54,7 @@ func (s *shelf) remove() {
 	delete(s.versions, name)
 }
 
-// edits are what can be done to one package.
+// edits are the possible changes of one package.
 func (s *shelf) edits() map[string]func() {
 	return map[string]func(){
 		"added":           func() { s.add() },
@@ -64,7 +64,7 @@ func (s *shelf) edits() map[string]func() {
 	}
 }
 
-// weights are the packages in any order.
+// weights returns the packages in random order.
 func (s *shelf) weights() []weight {
 	var all []weight
 	for name, size := range s.sizes {
@@ -74,8 +74,8 @@ func (s *shelf) weights() []weight {
 	return all
 }
 
-// layers are the contents of the groups. It fails unless each package is in one group, and all layers are used that the
-// packages can use.
+// layers returns the contents of the groups. It fails unless each package is in exactly one group and all usable layers
+// are used.
 func (s *shelf) layers(t *testing.T, groups [][]string, budget int) map[string]bool {
 	t.Helper()
 	if want := min(budget, len(s.sizes)); len(groups) != want {
@@ -114,14 +114,15 @@ func newIn(before, after map[string]bool) int {
 	return n
 }
 
-// shelves are catalogs and budgets of all kinds: fewer packages than layers, as many, a few more, and many more.
+// shelves are combinations of numbers of packages and layers: fewer packages than layers, as many, a few more, and many
+// more.
 var shelves = []struct{ packages, budget, edits int }{
 	{0, 1, 30}, {5, 1, 60}, {2, 2, 200}, {7, 3, 300}, {9, 4, 300}, {12, 5, 300}, {4, 9, 300}, {9, 9, 500}, {11, 10, 500}, {40, 20, 500},
 	{90, 90, 300}, {100, 90, 200}, {300, 90, 100}, {2000, 90, 30}, {2000, 20, 30}, {200, 118, 100}, {110, 50, 200},
 }
 
-// The promise to those who pull images: one package that is added, removed or changed brings two new layers at most, one
-// if its size is what it was.
+// The promise to clients that pull images: adding, removing or changing one package gives at most two new layers, and
+// one if its size does not change.
 func TestOneEditBringsTwoLayersAtMost(t *testing.T) {
 	for i, c := range shelves {
 		t.Run(fmt.Sprintf("%d packages in %d layers", c.packages, c.budget), func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestDivisionDoesNotDependOnTheOrder(t *testing.T) {
 	}
 }
 
-// Images of other releases have other layers if this changes: that needs a decision, and a note to users.
+// If this changes, the layers differ from those of other releases: that needs a decision and a note to users.
 func TestDivisionIsGolden(t *testing.T) {
 	sizes := map[string]int64{"": 1, "etcd": 10, "prometheus": 300, "kiali": 300, "strimzi": 40, "argocd": 4, "jaeger": 2, "istio": 99}
 	for budget, want := range map[int]string{
@@ -176,7 +177,7 @@ func TestDivisionIsGolden(t *testing.T) {
 	}
 }
 
-// A base with a few layers more or less does not reshuffle the packages.
+// A base with a few more or fewer layers does not change the grouping.
 func TestLayersBelowDoNotMatter(t *testing.T) {
 	for _, most := range []int{100, 120} {
 		for below := range reservedLayers + 1 {

@@ -1,22 +1,23 @@
-// Package build builds images of catalogs, index databases and operator bundles. It describes an image and offers it as
-// a source of the containers image library, which carries it anywhere; it writes to no registry itself.
+// Package build builds images of catalogs, index databases and operator bundles. The result is a source for the
+// containers image library, which copies it to any destination; this package does not write to registries.
 //
 //	catalog (fs.FS or blobs) ──plan──> one layer per package ─┐
 //	server binary ────────────────────> one layer ────────────┼─> Image ──images.Copy──> anywhere
 //	base image (opened, not read) ────> its layers ───────────┘
 //
-// A [Builder] is the short way: it opens bases and caches, validates catalogs, and has the servers inside the program.
+// A [Builder] is the simple API: it opens bases and caches, validates catalogs, and uses the servers embedded in the
+// program.
 //
 //	b, err := build.New(build.WithPlatforms("linux/amd64", "linux/arm64"), build.WithCacheDir(dir))
 //	img, err := b.Catalog(ctx, os.DirFS("catalog"))
 //	defer img.Close()
 //	results, err := img.Copy(ctx, destinations, images.CopyOptions{})
 //
-// It is built on the functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], for programs that
-// need full control.
+// It uses the functions [Catalog], [Compose], [Index], [Bundle] and [Assemble] with [Options], which are for programs
+// that need full control.
 //
-// An image is a pure function of what goes in: two builds of the same input on different machines have one digest.
+// An image depends only on its inputs: two builds of the same input on different machines have the same digest.
 //
-// The package knows neither tar nor compression nor the rules of catalogs. The image formats are those of the OCI image
+// The package contains neither tar nor compression nor rules of catalogs. The image formats are those of the OCI image
 // specification (manifest, config, index) and of Docker's image manifest V2, schema 2.
 package build

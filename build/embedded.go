@@ -18,8 +18,8 @@ var ErrNoServer = serverbin.ErrNoServer
 
 // Embedded finds the server programs embedded in this program. Each is looked up once. It is safe for concurrent use.
 type Embedded struct {
-	// Self, unless nil, lets the running program serve on its own platform where no server is embedded: it must serve
-	// when it is started under the name opm. The function is called when that happens.
+	// Self, unless nil, allows the running program to be the server on its own platform if none is embedded: it must
+	// serve when it is started under the name opm. The function is called when that is used.
 	Self func()
 
 	mu    sync.Mutex
@@ -28,21 +28,21 @@ type Embedded struct {
 
 // ServerError reports a server that cannot be added to the image.
 type ServerError struct {
-	Platform v1.Platform // zero where the error is about several
+	Platform v1.Platform // zero if the error is about several
 	Err      error
 }
 
 func (e *ServerError) Error() string { return e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// ErrorClass classifies it as a usage error: another platform or server is needed.
+// ErrorClass returns the usage class: another platform or server is needed.
 func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
 
 // The choices of [Options.SetServer].
 const (
 	ServerEmbedded = "embedded" // the server inside this program
 	ServerBase     = "base"     // /bin/opm of the base image
-	ServerNone     = "none"     // nothing
+	ServerNone     = "none"     // no server
 )
 
 // SetServer selects the server of all platforms: one of the values above, the static program in a file, or, if the
@@ -68,7 +68,7 @@ func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err e
 	return err
 }
 
-// Server is the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] where there is none.
+// Server returns the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] if there is none.
 func (e *Embedded) Server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,7 +86,7 @@ func (e *Embedded) Server(p v1.Platform) (Server, error) {
 	return s, err
 }
 
-// Servers are the servers for several platforms.
+// Servers returns the servers for several platforms.
 func (e *Embedded) Servers(of []v1.Platform) ([]Server, error) {
 	var out []Server
 	for _, p := range of {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// A catalog becomes an image for two platforms, which is pushed to a registry. A program that "make build" has built
-// the servers into needs no WithServer.
+// A catalog image for two platforms is built and pushed to a registry. A program built with "make build" has embedded
+// servers and needs no WithServer.
 func ExampleBuilder_Catalog() {
 	ctx := context.Background()
 	registry := testregistry.Start()
@@ -46,7 +46,7 @@ func ExampleBuilder_Catalog() {
 	// packages [kairos-operator]
 }
 
-// A bundle becomes an image, whose labels are the bundle's annotations.
+// A bundle image is built; its labels are the bundle's annotations.
 func ExampleBuilder_Bundle() {
 	b, err := build.New(build.WithPlatforms("linux/amd64"), build.WithCompression(layers.Zstd))
 	if err != nil {
@@ -65,7 +65,7 @@ func ExampleBuilder_Bundle() {
 	// metadata application/vnd.oci.image.layer.v1.tar+zstd
 }
 
-// Layers are remembered in a directory: the second image is not packed again.
+// Layers are cached in a directory: the second image is not packed again.
 func ExampleWithCacheDir() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 )
 
 // ExtraCache builds a cache for a server other than that of the image. Its functions may be called concurrently and
-// must be pure: the entries are a function of the packages.
+// must be pure: the entries depend only on the packages.
 type ExtraCache struct {
-	// ID identifies the format and which program writes it; it changes whenever the same packages would give other
-	// bytes.
+	// ID identifies the format and the program that writes it; it must change whenever the bytes for the same packages
+	// change.
 	ID string
 	// Dir is the directory of the cache, relative to the root of the image. It hides that of the base.
 	Dir string
@@ -30,7 +30,7 @@ type ExtraCache struct {
 	Top func(context.Context, WholeCatalog) ([]layers.Entry, error)
 }
 
-// WholeCatalog are all packages of a catalog, as they are in the image.
+// WholeCatalog has all packages of a catalog as in the image.
 type WholeCatalog struct {
 	// Dir is a directory for temporary files.
 	Dir string
@@ -59,8 +59,8 @@ func (o *Options) checkExtra() error {
 	return nil
 }
 
-// extraDir is the cache directory passed to the server; empty for the native cache or none. A base's server does not
-// support the native cache.
+// extraDir returns the cache directory passed to the server; empty for the native cache or none. A base's server does
+// not support the native cache.
 func (o *Options) extraDir() string {
 	if len(o.Extra) == 0 || o.Cache != nil && len(o.Servers) > 0 {
 		return ""
@@ -68,7 +68,7 @@ func (o *Options) extraDir() string {
 	return o.Extra[0].Dir
 }
 
-// packageExtras are the entries of a package for all extra caches.
+// packageExtras returns the entries of a package for all extra caches.
 func packageExtras(o *Options, p PackageCatalog) ([]layers.Entry, error) {
 	var all []layers.Entry
 	for _, x := range o.Extra {
@@ -89,7 +89,7 @@ func (o *Options) hasPackageCaches() bool {
 	return o.Cache != nil || slices.ContainsFunc(o.Extra, func(x ExtraCache) bool { return x.Package != nil })
 }
 
-// topParts are the layers above all packages: one for each cache that has something there.
+// topParts returns the layers above all packages: one for each cache with entries there.
 func topParts(o *Options, contents []content) []part {
 	var parts []part
 	for _, x := range o.Extra {
@@ -114,7 +114,7 @@ func topParts(o *Options, contents []content) []part {
 	return parts
 }
 
-// joined merges the entries of several caches. Directories that more than one of them has must be the same in all.
+// joined merges the entries of several caches. Directories in more than one of them must be equal.
 func joined(lists ...[]layers.Entry) ([]layers.Entry, error) {
 	var all []layers.Entry
 	dirs := map[string]fs.FileMode{}
@@ -151,8 +151,8 @@ func (x ExtraCache) wholeID(w WholeCatalog) string {
 	return "whole catalog " + digest.NewDigest(digest.SHA256, h).String()
 }
 
-// held is a file whose read to the end and whose close fail if its digest has changed: the content of a layer must
-// match its key.
+// held returns a file that fails when it is read to the end or closed if its digest has changed: the content of a layer
+// must match its key.
 func held(e layers.Entry) layers.Entry {
 	open := e.Open
 	if e.Digest == "" || open == nil {
@@ -180,7 +180,7 @@ func (f *heldFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close reads what is left, so that the digest is that of the whole file.
+// Close reads the rest, so that the digest is that of the whole file.
 func (f *heldFile) Close() error {
 	_, err := io.Copy(io.Discard, struct{ io.Reader }{f})
 	if err == nil && digest.NewDigest(digest.SHA256, f.h) != f.want {

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// extra is a cache with a file for each package and one that names all files of all packages.
+// extra is a cache with a file for each package and one that lists the files of all packages.
 func extra(dir string) ExtraCache {
 	return ExtraCache{
 		ID: "test.1", Dir: dir,
@@ -109,7 +109,7 @@ func TestExtraCacheOfAChangedPackage(t *testing.T) {
 			changed = append(changed, string(l.Kind)+" "+strings.Join(l.Packages, ","))
 		}
 	}
-	if !slices.Equal(changed, []string{"packages foo"}) { // the file of all packages has names only
+	if !slices.Equal(changed, []string{"packages foo"}) { // the file of all packages contains only names
 		t.Errorf("changed layers: %q", changed)
 	}
 }
@@ -164,7 +164,8 @@ func TestCacheOfTheBaseIsHidden(t *testing.T) {
 	}
 }
 
-// TestKnownLayersWithExtraCaches builds with and without extra caches into one memory: a layer never stands for another one.
+// TestKnownLayersWithExtraCaches builds with and without extra caches with the same layer cache: layers are never
+// confused.
 func TestKnownLayersWithExtraCaches(t *testing.T) {
 	dir := t.TempDir()
 	json, other := extra("tmp/cache"), extra("tmp/cache")
@@ -175,7 +176,7 @@ func TestKnownLayersWithExtraCaches(t *testing.T) {
 		for round, hits := range []int{0, len(want.Layers)} {
 			img, _ := build1(t, sampleFS(), Options{Extra: xs, Known: knownIn(t, dir)})
 			if len(xs) == 1 && xs[0].ID == "top.1" {
-				hits = len(want.Layers) - 1 + round // its packages have no more than those without caches
+				hits = len(want.Layers) - 1 + round // it shares only those layers that have no caches
 			}
 			if img.Digest != want.Digest || remembered(img) != hits {
 				t.Errorf("%v, round %d: %d layers from before, %s, want %d and %s", xs, round, remembered(img), img.Digest, hits, want.Digest)

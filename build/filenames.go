@@ -23,7 +23,7 @@ func newPlaces() *places {
 	return &places{files: map[string]bool{}, dirs: map[string]bool{}}
 }
 
-// nativeName is the name that a file already has in the directory of its package.
+// nativeName returns the name that a file already has in the directory of its package.
 func nativeName(pkg, file string) (string, bool) {
 	if pkg != "" && strings.HasPrefix(file, pkg+"/") {
 		return path.Join(configsDir, file), true
@@ -32,7 +32,7 @@ func nativeName(pkg, file string) (string, bool) {
 }
 
 // take assigns a free name to a file of the package: its native name, else its path below the directory of the package,
-// with additional directories while that is taken.
+// with additional directories while that is in use.
 func (p *places) take(pkg, file string) string {
 	name, ok := nativeName(pkg, file)
 	if !ok {
@@ -49,7 +49,7 @@ func (p *places) take(pkg, file string) string {
 	return name
 }
 
-// free reports whether a file can have the name, and what leads to it can be directories.
+// free reports whether a file can have the name and its parents can be directories.
 func (p *places) free(name string) bool {
 	if p.files[name] || p.dirs[name] {
 		return false

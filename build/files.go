@@ -66,7 +66,7 @@ func FilesOf(c *declcfg.Catalog) ([]File, error) {
 	return files, nil
 }
 
-// packageOf is the package that a blob belongs to, also for an olm.package blob that is only known as a Meta.
+// packageOf returns the package that a blob belongs to, also for an olm.package blob that was not decoded.
 func packageOf(b declcfg.Blob) string {
 	if b.BlobSchema() == declcfg.SchemaPackage {
 		return b.BlobName()
@@ -74,7 +74,7 @@ func packageOf(b declcfg.Blob) string {
 	return b.BlobPackage()
 }
 
-// checkPackageName refuses names that are no directory name or have a special meaning in a layer.
+// checkPackageName refuses names that are not valid directory names or have a special meaning in a layer.
 func checkPackageName(name string) error {
 	bad := func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }
 	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || len(name) > 200 ||

@@ -14,9 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// FillServeCache returns the serve cache of a catalog as the server, or opm, would write it into the directory dir of
-// an image: the native one or opm's default, ServeCachePogreb. The entries stay readable as long as the directory temp
-// is there.
+// FillServeCache returns the serve cache of a catalog with the bytes that the server, or opm, would write to the
+// directory dir of an image: the native one, or ServeCachePogreb, opm's default. The entries can be read as long as the
+// directory temp exists.
 func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind ServeCache) ([]layers.Entry, error) {
 	if kind == ServeCacheNative {
 		return fillNative(ctx, configs, temp, dir)
@@ -24,7 +24,7 @@ func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind S
 	return fillPogreb(ctx, configs, temp, dir)
 }
 
-// fillPogreb makes opm's cache in the format that opm has by default.
+// fillPogreb builds opm's cache in opm's default format.
 func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
 	c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
 	if err != nil {
@@ -61,13 +61,13 @@ func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	return moved, nil
 }
 
-// fillNative makes the cache of the server of this project, as that would.
+// fillNative builds the cache of this project's server.
 func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layers.Entry, err error) {
 	at, err := os.MkdirTemp(temp, "cache-")
 	if err != nil {
 		return nil, err
 	}
-	// What the server logs while it loads names a temporary directory, and would be the same in every build.
+	// The server's log messages during loading name a temporary directory, and would appear in every build.
 	store, err := serve.Load(ctx, serve.FileSystem("/"+dir, configs, nil), serve.LoadOptions{CacheDir: at, MustWrite: true})
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 // top. So the division of the packages does not depend on the number of base layers.
 const reservedLayers = 10
 
-// contentBudget is the number of package layers of an image with at most most layers, others of which are used
-// otherwise.
+// contentBudget returns the number of package layers in an image with at most most layers, of which others are used for
+// other purposes.
 func contentBudget(most, others int) int {
 	return most - max(others, min(reservedLayers, most/10))
 }
@@ -18,8 +18,8 @@ func contentBudget(most, others int) int {
 // ErrTooFewLayers reports that the layers below and above the packages use up [Options.MaxLayers].
 var ErrTooFewLayers = errors.New("no layer is left")
 
-// group divides the packages among at most budget layers: as in the previous image as far as that goes, else as [Divide]
-// says. The groups are sorted by their first packages.
+// group divides the packages among at most budget layers: as in the previous image if possible, else with [Divide]. The
+// groups are sorted by their first packages.
 func group(all []content, budget int, previous *Previous) ([][]content, error) {
 	if budget < 1 {
 		return nil, fmt.Errorf("%w for the %d packages: allow more layers", ErrTooFewLayers, len(all))

@@ -10,7 +10,7 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// Format is the family of media types that an image is described with.
+// Format is the family of media types of an image.
 type Format string
 
 // The formats of images.
@@ -19,9 +19,9 @@ const (
 	FormatDocker Format = "docker"
 )
 
-// Image is an assembled image: its manifests and configurations in memory, its own layers as files or in the cache, the
-// layers of its base wherever that is. It is a [types.ImageReference], which the containers image library can read any
-// number of times, and is safe for concurrent use but for [Image.Copy]. Close it when it has been copied.
+// Image is an assembled image: its manifests and configurations are in memory, its own layers in files or in the cache,
+// the layers of its base in the base's location. It is a [types.ImageReference], which the containers image library can
+// read repeatedly, and safe for concurrent use except for [Image.Copy]. Close it after it has been copied.
 type Image struct {
 	// Digest is that of the manifest, or of the index if the image is for several platforms.
 	Digest    digest.Digest `json:"digest"`
@@ -50,12 +50,12 @@ type Image struct {
 	remote    map[digest.Digest]*remoteBlob
 	lenders   map[digest.Digest][]string
 	closers   []io.Closer
-	work      io.Closer // has the files of the layers; nil if they are the caller's
+	work      io.Closer // owns the files of the layers; nil if they are the caller's
 	rebuild   func(context.Context) (*Image, error)
 	warn      func(string)
 }
 
-// It is what images.Copy takes.
+// images.Copy takes this interface.
 var _ types.ImageReference = (*Image)(nil)
 
 // PlatformImage is the image of one platform.
@@ -83,14 +83,14 @@ type Layer struct {
 	// Remembered marks a layer from the cache of an earlier build.
 	Remembered bool `json:"-"`
 
-	// Content is the length of the catalogs in the layer, without caches.
+	// Content is the size of the catalogs in the layer, without caches.
 	Content int64 `json:"content,omitempty"`
 	// From is the image that the layer was reused from by digest; empty for written layers and those of the base.
 	From string `json:"from,omitempty"`
 
-	dir    string      // where a bundle's layer has its files
-	remote *remoteBlob // the source of a reused layer
-	lender string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
+	dir        string      // where a bundle's layer has its files
+	remote     *remoteBlob // the source of a reused layer
+	repository string      // the repository that has it, "HOST/REPOSITORY"; empty if it is in no registry
 }
 
 // LayerKind is the purpose of a layer.
@@ -103,7 +103,7 @@ const (
 	LayerReset    LayerKind = "reset"
 	LayerPackages LayerKind = "packages"
 	LayerDatabase LayerKind = "database"
-	// LayerCache is the part of a serve cache that belongs to the whole catalog.
+	// LayerCache is the part of a serve cache that depends on the whole catalog.
 	LayerCache LayerKind = "cache"
 	// Those of a bundle.
 	LayerManifests LayerKind = "manifests"
@@ -113,7 +113,7 @@ const (
 	LayerFiles LayerKind = "files"
 )
 
-// Totals sum up an image's layers, and their sizes in bytes, in which each layer counts once.
+// Totals sum up an image's layers and their sizes in bytes, counting each layer once.
 type Totals struct {
 	Layers       int   `json:"layers"`
 	Packages     int   `json:"packages"`
@@ -121,7 +121,7 @@ type Totals struct {
 	Uncompressed int64 `json:"uncompressed"`
 }
 
-// Manifest is the text of the manifest or index.
+// Manifest returns the text of the manifest or index.
 func (i *Image) Manifest() []byte { return i.manifest }
 
 // Close releases the base image and the inputs of layers. The files of the layers stay if their directory is the
@@ -135,7 +135,7 @@ func (i *Image) Close() error {
 	return err
 }
 
-// release closes all that the image has open.
+// release closes all resources of the image.
 func (i *Image) release() error {
 	var errs []error
 	for _, c := range i.closers {
@@ -145,7 +145,7 @@ func (i *Image) release() error {
 	return errors.Join(errs...)
 }
 
-// addLayers adds the layers of the image of one platform, as far as they are not in Layers as often.
+// addLayers adds the layers of one platform's image to Layers, unless they are there as often.
 func (i *Image) addLayers(ls []Layer) {
 	left := map[digest.Digest]int{}
 	for _, l := range i.Layers {

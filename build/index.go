@@ -14,7 +14,7 @@ import (
 // DatabaseLabel is the label with the path of the index database in an image.
 const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
 
-// databasePath is where an image has its index database.
+// databasePath is the path of the index database in an image.
 const databasePath = "database/index.db"
 
 // IndexInput is the index database that goes into an image.
@@ -22,11 +22,11 @@ type IndexInput struct {
 	// FS and Name locate the file. It must not change until the image is built.
 	FS   fs.FS
 	Name string
-	// Packages are the packages that are in it, for the account of the image.
+	// Packages are the packages in the database, for the report about the image.
 	Packages []string
 }
 
-// databasePurpose is that of images of an index database, as opm's Dockerfile describes them.
+// databasePurpose returns that of images of an index database, as in opm's Dockerfile.
 func databasePurpose() purpose {
 	labels := map[string]string{DatabaseLabel: "/" + databasePath, ConfigsLabel: ""}
 	return purpose{"bindery index", func(c *v1.ImageConfig, o *Options, b *base) {
@@ -37,8 +37,8 @@ func databasePurpose() purpose {
 	}, labels}
 }
 
-// Index builds the image of an index database: the server, and the database in a layer of its own, as it is. It does
-// not look into the database. The caller must close the image, and keep o.Dir until it has been copied.
+// Index builds the image of an index database: the server, and the unchanged database in a separate layer. It does not
+// read the database. The caller must close the image, and keep o.Dir until it has been copied.
 func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
 	given := o
 	o.purpose, o.Cache, o.Extra = databasePurpose(), nil, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// database is the input of an image with some bytes in place of a database: nobody here looks into it.
+// database is the input of an image with arbitrary bytes in place of a database, which is not read here.
 func database(text string) IndexInput {
 	return IndexInput{FS: fstest.MapFS{"made.db": &fstest.MapFile{Data: []byte(text), Mode: 0o600}}, Name: "made.db", Packages: []string{"foo"}}
 }
@@ -39,7 +39,7 @@ func index1(t testing.TB, in IndexInput, o Options) *Image {
 	return img
 }
 
-// serverOf makes servers as they are asked for, and counts.
+// serverOf returns a function that creates servers and counts calls.
 func serverOf(t testing.TB, made *int) func(v1.Platform) (Server, error) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	return func(p v1.Platform) (Server, error) {
@@ -50,7 +50,7 @@ func serverOf(t testing.TB, made *int) func(v1.Platform) (Server, error) {
 
 var amd64, arm64 = v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "linux", Architecture: "arm64"}
 
-// The image is what opm's Dockerfile describes, and the same bytes make the same image.
+// The image has the configuration of opm's Dockerfile, and the same input gives the same image.
 func TestIndexImage(t *testing.T) {
 	var digests []string
 	for range 2 {
@@ -84,12 +84,12 @@ func TestIndexImage(t *testing.T) {
 	}
 }
 
-// A base serves if its configuration starts opm; else it gets a server.
+// A base whose configuration starts opm serves; otherwise a server is added.
 func TestServerOfTheBase(t *testing.T) {
 	for name, c := range map[string]struct {
 		entrypoint, cmd []string
 		force           bool
-		program         string // what serves; the base's if made is 0
+		program         string // the serving program; the base's if made is 0
 		made            int
 	}{
 		"opm's image":               {entrypoint: []string{"/bin/opm"}, program: "/bin/opm"},
@@ -134,7 +134,8 @@ func TestServerOfTheBase(t *testing.T) {
 	}
 }
 
-// Of an index below, nothing is seen in either format of the new one, its labels included; the bytes stay in its layers.
+// A base that is an index image is hidden in either format of the new one, including its labels; the bytes stay in its
+// layers.
 func TestBaseThatIsAnIndex(t *testing.T) {
 	old := map[string]string{"configs/old/catalog.json": "{}", "cache/old.cache": "x", "database/index.db": "old", "var/other.db": "old", "bin/tool": "x"}
 	for name, c := range map[string]struct {
@@ -200,7 +201,7 @@ func TestBaseThatIsAnIndex(t *testing.T) {
 	}
 }
 
-// The platforms are those that are asked for, upon a base that has all of them.
+// The platforms are the requested ones; the base must have all of them.
 func TestIndexForSeveralPlatforms(t *testing.T) {
 	for name, c := range map[string]struct {
 		base     baseImage
@@ -257,14 +258,15 @@ func TestIndexForSeveralPlatforms(t *testing.T) {
 	}
 }
 
-// baseImage is a base for some platforms, one layer each, in which bin/tool is the architecture unless files says otherwise.
+// baseImage is a base for some platforms with one layer each, in which bin/tool contains the architecture unless files
+// overrides it.
 type baseImage struct {
 	config    v1.ImageConfig
 	files     map[string]string
 	platforms []v1.Platform
 }
 
-// layoutOf makes an OCI layout of the image and returns its name.
+// layoutOf writes an OCI layout of the image and returns its name.
 func layoutOf(t testing.TB, b baseImage) string {
 	t.Helper()
 	o := Options{Dir: t.TempDir(), Platforms: b.platforms}
@@ -304,7 +306,7 @@ func fileLayer(files map[string]string) layers.Layer {
 	return l
 }
 
-// addIndex puts an index of images that a layout holds under the tag "all".
+// addIndex adds an index of images in a layout under the tag "all".
 func addIndex(t testing.TB, dir string, index v1.Index) string {
 	t.Helper()
 	text, err := json.Marshal(index)
@@ -328,7 +330,7 @@ func addIndex(t testing.TB, dir string, index v1.Index) string {
 	return "all"
 }
 
-// Of a catalog in which packages were changed, the others keep their files byte for byte, and their layers.
+// In a catalog with changed packages, the others keep their files byte for byte, and their layers.
 func TestCatalogWithChangedPackages(t *testing.T) {
 	in := sampleFS()
 	in["foo/deep/more.yaml"] = file("---\nschema: example.com/y\npackage: foo\nname: deep\n")
@@ -368,7 +370,7 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 			t.Errorf("the layer of package %q is the same: %v", name, same)
 		}
 	}
-	// The same as a directory, which replaces no other.
+	// The same as a directory, which replaces no existing one.
 	at := filepath.Join(t.TempDir(), "made", "configs")
 	same := CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}
 	if err := WriteCatalog(t.Context(), at, same); err != nil {

@@ -17,7 +17,7 @@ var passingAnnotations = [...]string{
 	"com.docker.", "vnd.docker.", "containerd.io/", "io.containerd.", "io.buildah.", "io.podman.", "io.github.containers.", "dev.cosign", "dev.sigstore.",
 }
 
-// inheritable are the annotations that stay valid in an image built from another.
+// inheritable returns the annotations that stay valid in an image built from another.
 func inheritable(all map[string]string) map[string]string {
 	out := withLabels(all, nil)
 	maps.DeleteFunc(out, func(key, _ string) bool {
@@ -26,8 +26,8 @@ func inheritable(all map[string]string) map[string]string {
 	return out
 }
 
-// inherited are the labels and the annotations of [Options.Source] for a platform: those of the image for the platform,
-// for its architecture in another variant, or else of the first image.
+// inherited returns the labels and annotations of [Options.Source] for a platform: those of the image for the platform,
+// else for its architecture in another variant, else of the first image.
 func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]string) {
 	if o.Source == nil || len(o.Source.Variants) == 0 {
 		return nil, nil
@@ -48,13 +48,13 @@ func (o *Options) inherited(p v1.Platform) (labels, annotations map[string]strin
 	return v.Config.Config.Labels, inheritable(v.Annotations)
 }
 
-// manifestAnnotations are those of the manifest for a platform.
+// manifestAnnotations returns those of the manifest for a platform.
 func (o *Options) manifestAnnotations(p v1.Platform) map[string]string {
 	_, annotations := o.inherited(p)
 	return o.annotations(annotations)
 }
 
-// indexAnnotations are those of the index.
+// indexAnnotations returns those of the index.
 func (o *Options) indexAnnotations() map[string]string {
 	if o.Source == nil {
 		return o.Annotations
@@ -62,7 +62,8 @@ func (o *Options) indexAnnotations() map[string]string {
 	return o.annotations(inheritable(o.Source.Annotations))
 }
 
-// annotations are all of a manifest or an index: Annotations win over inherited ones. The docker format has none.
+// annotations returns all annotations of a manifest or an index: Annotations override inherited ones. The docker format
+// has none.
 func (o *Options) annotations(inherited map[string]string) map[string]string {
 	if o.Format == FormatDocker || len(inherited) == 0 {
 		return o.Annotations
@@ -72,7 +73,7 @@ func (o *Options) annotations(inherited map[string]string) map[string]string {
 	return all
 }
 
-// LinuxPlatforms are the platforms of an image that a catalog can be served on, and the other ones.
+// LinuxPlatforms returns the platforms of an image on which a catalog can be served, and the other ones.
 func LinuxPlatforms(d *images.Description) (linux, others []v1.Platform) {
 	for _, v := range d.Variants {
 		p := v1.Platform{OS: v.Platform.OS, Architecture: v.Platform.Architecture, Variant: v.Platform.Variant}

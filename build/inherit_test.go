@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Labels and annotations are inherited platform by platform, give way to those of the options, and never say that the
-// image is something else.
+// Labels and annotations are inherited per platform, are overridden by the options, and cannot contradict the image's
+// content.
 func TestInherited(t *testing.T) {
 	platforms := []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 	o := Options{

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// keep divides the packages among at most budget layers as the previous image has them: those that it has stay together.
-// New packages get layers of their own as long as there are layers, the biggest first; beyond that each goes to the layer
-// with the fewest bytes that several packages share already, or of all if none is shared. Layers that are still left are
-// for the biggest of the packages that share one. So one package that is added has one layer of other content come
-// about, one that is changed too, one that is removed two at most, and a change of size moves no other package.
+// keep divides the packages among at most budget layers, based on the previous image: packages that share a layer there
+// stay together. New packages get layers of their own while there are any, the biggest first; the rest go to the shared
+// layer with the fewest bytes, or to the lightest layer if none is shared. Remaining layers are used for the biggest
+// packages that share one. So an added or changed package changes the content of one layer, a removed one that of at
+// most two, and a change of size moves no other package.
 //
-// It is false if there is nothing to keep, or if the groups are more than the budget.
+// ok is false if there is nothing to keep, or if there are more groups than layers.
 func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 	if p == nil {
 		return nil, false
@@ -26,7 +26,7 @@ func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 	for _, names := range p.Groups {
 		var g keptGroup
 		for _, pkg := range names {
-			// A wrong annotation may say it twice.
+			// An invalid annotation may name a package twice.
 			if size, there := sizes[pkg]; there && !placed[pkg] {
 				placed[pkg] = true
 				g.add(weight{pkg, size})
@@ -78,7 +78,7 @@ func (p *Previous) keep(all []weight, budget int) (_ [][]string, ok bool) {
 	return sortedGroups(out), true
 }
 
-// keptGroup is a layer to be.
+// keptGroup is a future layer.
 type keptGroup struct {
 	packages []weight
 	size     int64
@@ -91,7 +91,7 @@ func (g *keptGroup) add(w weight) {
 
 func (g *keptGroup) sort() { slices.SortFunc(g.packages, heavier) }
 
-// lightest is the group of several packages with the fewest bytes; of all groups, if each has one package.
+// lightest returns the group of several packages with the fewest bytes; of all groups, if each has one package.
 func lightest(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {
@@ -103,13 +103,13 @@ func lightest(groups []keptGroup) *keptGroup {
 	return best
 }
 
-// compareShared puts groups of several packages before those of one.
+// compareShared orders groups of several packages before those of one.
 func compareShared(a, b *keptGroup) int {
 	return cmp.Compare(min(len(b.packages), 2), min(len(a.packages), 2))
 }
 
-// biggestShared is the group that has the biggest of all packages that share a layer; nil if each is alone. The groups are
-// sorted in themselves.
+// biggestShared returns the group with the biggest of all packages that share a layer; nil if none is shared. Each
+// group is sorted.
 func biggestShared(groups []keptGroup) *keptGroup {
 	var best *keptGroup
 	for i := range groups {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// toldBy is what an image of these groups tells of them.
-func toldBy(groups [][]string) *Previous {
+// previousWith returns the description of an image with these groups.
+func previousWith(groups [][]string) *Previous {
 	p := &Previous{}
 	for _, g := range groups {
 		var told []string
@@ -26,7 +26,7 @@ func toldBy(groups [][]string) *Previous {
 	return p
 }
 
-// With the previous image's groups a change of size moves nothing, however many packages there are.
+// With the previous image's groups a change of size moves no package, however many there are.
 func TestOneEditOfAPreviousImage(t *testing.T) {
 	most := map[string]int{"added": 1, "removed": 2, "changed": 1, "of another size": 1}
 	for i, c := range shelves {
@@ -48,7 +48,7 @@ func TestOneEditOfAPreviousImage(t *testing.T) {
 				edits[what]()
 				was := groups
 				var ok bool
-				if groups, ok = toldBy(was).keep(s.weights(), c.budget); !ok {
+				if groups, ok = previousWith(was).keep(s.weights(), c.budget); !ok {
 					t.Fatalf("package %s: nothing was kept", what)
 				}
 				after := s.layers(t, groups, c.budget)
@@ -67,7 +67,7 @@ func TestOneEditOfAPreviousImage(t *testing.T) {
 
 func TestKeptGroups(t *testing.T) {
 	cases := map[string]struct {
-		previous string // groups by blanks, packages by commas
+		previous string // groups separated by blanks, packages by commas
 		sizes    string // NAME=SIZE
 		budget   int
 		want     string // empty if nothing is kept

@@ -46,10 +46,10 @@ type knownLayer struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
-// layerNote is the key of the note of a layer.
+// layerNote returns the key of the note about a layer.
 func layerNote(key digest.Digest) digest.Digest { return noteKey("layer 1", key.String()) }
 
-// noteKey is the key of a note of the given kind.
+// noteKey returns the key of a note of the given kind.
 func noteKey(kind string, about ...string) digest.Digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q", kind, about)
@@ -83,8 +83,8 @@ func (l knownLayer) plausible(c layers.Compression) bool {
 	return l.Size > 0 && l.Uncompressed > 0 && l.Compression == c
 }
 
-// keep caches a layer in a file. The blob is stored first: a note without its blob costs more than a blob without a
-// note.
+// keep caches a layer that is in a file. The blob is stored first: a note without its blob costs more than a blob
+// without a note.
 func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []string) {
 	if k == nil || key == "" {
 		return
@@ -96,7 +96,7 @@ func (k *Known) keep(key digest.Digest, b layers.Blob, path string, notices []st
 	}
 }
 
-// keepBlob copies a file into the blob cache. Errors are dropped: the file is then not cached, and built again.
+// keepBlob copies a file into the blob cache. Errors are dropped: the layer is then not cached, and built again.
 func (k *Known) keepBlob(b layers.Blob, path string) {
 	if k.Blobs == nil {
 		return
@@ -110,7 +110,7 @@ func (k *Known) keepBlob(b layers.Blob, path string) {
 	_ = r.Close()
 }
 
-// blob opens the bytes of a layer, which have been verified.
+// blob opens the bytes of a layer; the cache has verified them.
 func (k *Known) blob(b layers.Blob) (io.ReadCloser, bool) {
 	if k == nil {
 		return nil, false
@@ -161,7 +161,7 @@ func (o *Options) known(p part) (knownLayer, bool) {
 	b, ok := o.Previous.Layers[p.key]
 	l := knownLayer{b.Digest, b.DiffID, b.Size, b.Uncompressed, o.Compression, nil}
 	if l.Uncompressed == 0 {
-		l.Uncompressed = p.layer.Size() // manifests do not have it
+		l.Uncompressed = p.layer.Size() // notes do not have it
 	}
 	return l, ok && l.plausible(o.Compression)
 }

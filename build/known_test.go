@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// counted are options with a cache of packages that counts how often it is asked.
+// counted returns options with a package cache that counts its calls.
 func counted(k *Known, made *atomic.Int64) Options {
 	return Options{Known: k, CacheID: "test 1", Jobs: 2, Cache: func(p PackageCatalog) (CacheFile, error) {
 		made.Add(1)
@@ -34,7 +34,7 @@ func counted(k *Known, made *atomic.Int64) Options {
 	}}
 }
 
-// build1 builds the image of a catalog and tells what the user was told.
+// build1 builds the image of a catalog and returns the warnings.
 func build1(t testing.TB, fsys fs.FS, o Options) (*Image, []string) {
 	t.Helper()
 	var told []string
@@ -48,7 +48,7 @@ func build1(t testing.TB, fsys fs.FS, o Options) (*Image, []string) {
 	return img, told
 }
 
-// remembered counts the layers that an earlier build has made.
+// remembered counts the layers from an earlier build.
 func remembered(img *Image) int {
 	n := 0
 	for _, l := range img.Layers {
@@ -59,7 +59,7 @@ func remembered(img *Image) int {
 	return n
 }
 
-// spools counts the files in a directory that no layer is in.
+// spools counts the layers and the other files in a directory.
 func spools(t testing.TB, dir string) (layers, others int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -127,7 +127,7 @@ func TestUnchangedLayersAreNotMade(t *testing.T) {
 	}
 }
 
-// What an image says of its layers is the same whether they were made for it or not, and the keys are in its manifest.
+// The description of an image's layers is the same whether they were built or cached, and the keys are in its manifest.
 func TestKeysAreInTheManifest(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{Servers: []Server{server(t, "amd64", elf.EM_X86_64)}})
 	seen := map[digest.Digest]bool{}
@@ -137,7 +137,7 @@ func TestKeysAreInTheManifest(t *testing.T) {
 		}
 		seen[l.Key] = true
 	}
-	// The same program under a digest that was known has the same key.
+	// A server with a known digest gives the same key.
 	program := program(t, elf.EM_X86_64, "server for amd64")
 	known := server(t, "amd64", elf.EM_X86_64).WithDigest(digest.FromBytes(program))
 	if again, _ := build1(t, sampleFS(), Options{Servers: []Server{known}}); again.Digest != img.Digest {
@@ -149,7 +149,7 @@ func TestKeysAreInTheManifest(t *testing.T) {
 	}
 }
 
-// The bytes of known layers come from wherever they are: the destination, the cache, or the catalog.
+// The bytes of cached layers come from wherever they are: the destination, the cache, or the catalog.
 func TestBytesOfKnownLayers(t *testing.T) {
 	dir := t.TempDir()
 	var made atomic.Int64
@@ -196,7 +196,7 @@ func TestBytesOfKnownLayers(t *testing.T) {
 	}
 }
 
-// A note that does not tell the truth is found out when the bytes are wanted, and is gone then.
+// A wrong note is detected when the bytes are needed, and removed.
 func TestWrongNotes(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	o := Options{Known: k}
@@ -223,8 +223,8 @@ func TestWrongNotes(t *testing.T) {
 	}
 }
 
-// What a previous image says of its contents is believed only where the caller has said so; it can lend its layers in
-// any case.
+// A previous image's claims about its content are trusted only if the caller allows it; its layers can always be
+// mounted.
 func TestLayersOfAPreviousImage(t *testing.T) {
 	img, _ := build1(t, sampleFS(), Options{})
 	p := &Previous{Layers: map[digest.Digest]layers.Blob{}, Repository: "registry.example.com/acme/catalog"}
@@ -268,7 +268,7 @@ func TestBuildsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Layers are known again whatever file a database or a bundle came from.
+// Layers of a database or a bundle are found in the cache whatever file they came from.
 func TestKnownIndexAndBundle(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	for round := range 2 {
@@ -308,7 +308,7 @@ func remove(t testing.TB, dir string) {
 	}
 }
 
-// damageAll changes a byte of every blob of a cache.
+// damageAll changes a byte of every blob in a cache.
 func damageAll(t testing.TB, dir string) {
 	t.Helper()
 	n := 0
@@ -330,8 +330,8 @@ func damageAll(t testing.TB, dir string) {
 	}
 }
 
-// Caches of other servers are made again only if their ID or what they were made from is another: one of a package with
-// its layer, the one above all packages whenever anything changes.
+// Caches of other servers are rebuilt only if their ID or their inputs change: that of a package with its layer, the
+// one above all packages after any change.
 func TestKnownExtraCaches(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	var packages, tops atomic.Int64
@@ -373,7 +373,7 @@ func TestKnownExtraCaches(t *testing.T) {
 	}
 }
 
-// An image whose layer differs from the cache record is built again without the cache when it is copied.
+// An image whose layer differs from the cache record is rebuilt without the cache when it is copied.
 func TestCopyRebuildsAStaleImage(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	o := Options{Known: k}

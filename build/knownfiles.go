@@ -31,7 +31,7 @@ const maxNoted = 256 << 20
 // maxGroups is the maximum number of notes about files: each is a file in the cache.
 const maxGroups = 20_000
 
-// list finds the files of the catalog, and their digests if there may be notes about them.
+// list lists the files of the catalog, with their digests if there may be notes about them.
 func (r *reading) list() error {
 	names, err := declcfg.Files(r.fsys)
 	if err != nil {
@@ -92,7 +92,8 @@ func groupFiles(files []sourceFile) [][]int {
 	return out
 }
 
-// filesNote is the key of the note with the packages of files. Its existence also means that the files are readable.
+// filesNote returns the key of the note with the packages of files. Its existence also means that the files are
+// readable.
 func (r *reading) filesNote(group []int) digest.Digest {
 	about := []string{r.o.Program}
 	for _, i := range group {
@@ -101,7 +102,7 @@ func (r *reading) filesNote(group []int) digest.Digest {
 	return noteKey("files 1", about...)
 }
 
-// validNote is the key of the note that a package is valid.
+// validNote returns the key of the note that a package is valid.
 func (r *reading) validNote(pkg string, files []int) digest.Digest {
 	about := []string{r.o.Program, strconv.Quote(pkg)}
 	for _, i := range files {
@@ -155,7 +156,7 @@ type fileSum struct {
 
 func newWitness(fsys fs.FS) *witness { return &witness{FS: fsys, sums: map[string]fileSum{}} }
 
-// sum is the digest of a file that was read to its end, else empty.
+// sum returns the digest of a file that was read to its end, else empty.
 func (w *witness) sum(name string) fileSum {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +171,7 @@ func (w *witness) Open(name string) (fs.File, error) {
 	return &witnessed{File: f, w: w, name: name, h: sha256.New()}, nil
 }
 
-// witnessed is a file that is being read.
+// witnessed is an open file that is hashed.
 type witnessed struct {
 	fs.File
 	w    *witness

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Small files share a note with all below the same directory of the catalog, large ones have their own.
+// Small files share a note with all files below the same directory of the catalog; large ones have separate notes.
 func TestGroupFiles(t *testing.T) {
 	files := []sourceFile{
 		{name: "a.yaml"}, {name: "b.yaml"}, {name: "foo/catalog.yaml"}, {name: "foo/large.yaml", size: aloneSize},

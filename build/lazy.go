@@ -66,12 +66,12 @@ func (l *lazyLayer) write(ctx context.Context) error {
 	return nil
 }
 
-// path is the file of the layer, if it has been written.
+// path returns the file of the layer, if it has been written.
 func (l *lazyLayer) path() (string, bool) {
 	return l.store.Path(l.blob.Digest), l.store.Has(l.blob.Digest)
 }
 
-// file makes a file of a layer whose bytes are in the cache.
+// file returns a file of the layer, written from the cache if necessary.
 func (l *lazyLayer) file(ctx context.Context) (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ var layerTypes = [...]struct {
 	{FormatDocker, layers.Uncompressed, manifest.DockerV2SchemaLayerMediaTypeUncompressed},
 }
 
-// layerType is the media type of a layer in a format.
+// layerType returns the media type of a layer in a format.
 func layerType(f Format, c layers.Compression) (string, error) {
 	for _, t := range layerTypes {
 		if t.compression == c && (t.format == FormatDocker) == (f == FormatDocker) {
@@ -36,7 +36,7 @@ func layerType(f Format, c layers.Compression) (string, error) {
 	return "", fmt.Errorf("the %s format does not support %s layers", f, c)
 }
 
-// convertLayerType is the media type in the format f of a base's layer.
+// convertLayerType returns the media type in the format f for a base's layer.
 func convertLayerType(f Format, mediaType string) (string, error) {
 	c, ok := compressionOf(mediaType)
 	if !ok {
@@ -45,7 +45,7 @@ func convertLayerType(f Format, mediaType string) (string, error) {
 	return layerType(f, c)
 }
 
-// compressionOf is the compression of a layer with a media type of any format.
+// compressionOf returns the compression of a layer's media type in any format.
 func compressionOf(mediaType string) (layers.Compression, bool) {
 	for _, t := range layerTypes {
 		if t.mediaType == mediaType {
@@ -55,7 +55,7 @@ func compressionOf(mediaType string) (layers.Compression, bool) {
 	return "", false
 }
 
-// manifestType is the type of the images in an index, or the type itself if it is an image's.
+// manifestType returns the type of the images in an index, or the type itself for an image.
 func manifestType(mediaType string) string {
 	switch mediaType {
 	case v1.MediaTypeImageIndex:
@@ -66,7 +66,7 @@ func manifestType(mediaType string) string {
 	return mediaType
 }
 
-// imageManifest is the text of an image's manifest.
+// imageManifest returns the text of an image's manifest.
 func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]string) ([]byte, error) {
 	if f == FormatDocker {
 		descs := make([]manifest.Schema2Descriptor, len(ls))
@@ -96,7 +96,7 @@ func imageManifest(f Format, config []byte, ls []Layer, annotations map[string]s
 	})
 }
 
-// index is the text of the index of several images.
+// index returns the text of the index of several images.
 func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte, annotations map[string]string) ([]byte, error) {
 	if f == FormatDocker {
 		descs := make([]manifest.Schema2ManifestDescriptor, len(of))
@@ -127,7 +127,7 @@ func index(f Format, of []PlatformImage, manifests map[digest.Digest][]byte, ann
 	})
 }
 
-// indexType is the media type of an index in a format.
+// indexType returns the media type of an index in a format.
 func indexType(f Format) string {
 	if f == FormatDocker {
 		return manifest.DockerV2ListMediaType
@@ -135,10 +135,10 @@ func indexType(f Format) string {
 	return v1.MediaTypeImageIndex
 }
 
-// imageType is the media type of an image's manifest in a format.
+// imageType returns the media type of an image's manifest in a format.
 func imageType(f Format) string { return manifestType(indexType(f)) }
 
-// withLabels is the base's labels with others, which override them.
+// withLabels returns the base's labels with others, which override them.
 func withLabels(base, add map[string]string) map[string]string {
 	out := maps.Clone(base)
 	if out == nil {

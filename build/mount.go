@@ -9,11 +9,11 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// BlobRepositories implements [images.BlobLocator]: the repository of the base has its layers, those of other images what comes from
-// them, that of the previous image what did not change, and those that earlier builds have pushed to what these have.
+// BlobRepositories implements [images.BlobLocator]: layers can be mounted from the repositories of the base, of reused
+// images, of the previous image, and of earlier pushes.
 func (s source) BlobRepositories(d digest.Digest) []string { return s.image.lenders[d] }
 
-// repositoryOf is where a registry has the image, "HOST/REPOSITORY"; empty if it is in no registry.
+// repositoryOf returns the repository of the image, "HOST/REPOSITORY"; empty if it is not in a registry.
 func repositoryOf(r types.ImageReference) string {
 	if r == nil || r.Transport().Name() != docker.Transport.Name() || r.DockerReference() == nil {
 		return ""
@@ -33,7 +33,7 @@ func (i *Image) mountable(o *Options) {
 		add(d, repositoryOf(o.Base))
 	}
 	for _, l := range i.Layers {
-		add(l.Digest, l.lender)
+		add(l.Digest, l.repository)
 	}
 	defer func() {
 		for _, l := range i.Layers {
@@ -59,11 +59,11 @@ func (i *Image) mountable(o *Options) {
 // maxRepositories is the maximum number of recorded repositories of a layer.
 const maxRepositories = 4
 
-// repositoriesNote is the key of the note of the repositories that have a layer.
+// repositoriesNote returns the key of the note about the repositories of a layer.
 func repositoriesNote(d digest.Digest) digest.Digest { return noteKey("lenders 1", d.String()) }
 
-// repositories are the repositories to which a layer has been pushed, the latest first. They may have deleted it:
-// mounting it then fails without harm.
+// repositories returns the repositories to which a layer has been pushed, the latest first. They may have deleted it:
+// mounting then fails without harm.
 func (k *Known) repositories(d digest.Digest) []string {
 	if k == nil {
 		return nil

@@ -33,7 +33,7 @@ func WithPlatforms(platforms ...string) Option {
 	}
 }
 
-// WithBase sets the base image, by a name that [images.ParseSource] parses.
+// WithBase sets the base image by a name that [images.ParseSource] accepts.
 func WithBase(name string) Option { return set(func(b *Builder) { b.base = name }) }
 
 // WithServer sets the server of the catalog: [ServerEmbedded], [ServerBase], [ServerNone], or the static program in a
@@ -76,19 +76,19 @@ func WithAnnotations(annotations map[string]string) Option {
 	return set(func(b *Builder) { b.o.Annotations = withLabels(b.o.Annotations, annotations) })
 }
 
-// WithCreated is the time in the configuration of the image, in place of 1970.
+// WithCreated sets the time in the configuration of the image, 1970 by default.
 func WithCreated(t time.Time) Option { return set(func(b *Builder) { b.o.Created = t }) }
 
-// WithMaxLayers bounds the number of layers; packages share some where there are more of them.
+// WithMaxLayers sets the maximum number of layers; if there are more packages, some share layers.
 func WithMaxLayers(n int) Option { return set(func(b *Builder) { b.o.MaxLayers = n }) }
 
-// WithJobs sets the number of layers written in parallel, by default one per processor.
+// WithJobs sets the number of layers written concurrently, by default one per processor.
 func WithJobs(n int) Option { return set(func(b *Builder) { b.o.Jobs = n }) }
 
-// WithWarn sets a function for warnings about the content of images. It is called by one goroutine at a time per image.
+// WithWarn sets a function for warnings about the content of images. For each image, calls do not overlap.
 func WithWarn(warn func(string)) Option { return set(func(b *Builder) { b.o.Warn = warn }) }
 
-// set is an option that cannot fail.
+// set returns an option that cannot fail.
 func set(f func(*Builder)) Option {
 	return func(b *Builder) error {
 		f(b)
@@ -96,12 +96,12 @@ func set(f func(*Builder)) Option {
 	}
 }
 
-// defaultPlatforms are linux on the architecture of this machine.
+// defaultPlatforms returns linux on the architecture of this machine.
 func defaultPlatforms() []v1.Platform {
 	return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 }
 
-// ParsePlatform reads linux/ARCH or linux/ARCH/VARIANT.
+// ParsePlatform parses linux/ARCH or linux/ARCH/VARIANT.
 func ParsePlatform(text string) (v1.Platform, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] != "linux" || parts[1] == "" {

@@ -31,27 +31,27 @@ type Options struct {
 	Servers []Server
 	// ServerLayers, unless nil, has finished layers of servers.
 	ServerLayers *ServerLayers
-	// Platform is that of an image without servers; linux/amd64 if empty. Platforms are several of them.
+	// Platform is that of an image without servers; linux/amd64 if empty. Platforms replaces it for several platforms.
 	Platform  v1.Platform
 	Platforms []v1.Platform
 	// ServerOf, unless nil, prefers the server of the base: if the base's configuration starts a program called opm on
-	// each of Platforms, the image gets no other server, and no cache, which that server would not support. Otherwise
-	// ServerOf is called for the server of each of Platforms. Servers must be empty then.
+	// each of Platforms, the image gets neither another server nor a cache, which the base's server would not support.
+	// Otherwise ServerOf is called for the server of each of Platforms. Servers must then be empty.
 	ServerOf func(v1.Platform) (Server, error)
 	// BaseServer declares that the base has a server at /bin/opm, regardless of its configuration.
 	BaseServer bool
 	// Labels and Annotations override those of the base and of the catalog.
 	Labels      map[string]string
 	Annotations map[string]string
-	// Source, unless nil, describes the image that this one is built from. Its labels, and the annotations that stay
-	// true, are inherited, those of each platform by the image for that platform. They override those of the base.
-	// Labels about the catalog, Labels and Annotations override them.
+	// Source, unless nil, describes the image that this one is built from. Its labels and still valid annotations are
+	// inherited, for each platform from the image for that platform. They override those of the base. Labels about the
+	// catalog, Labels and Annotations override them.
 	Source *images.Description
 	// Previous, unless nil, describes an earlier image. Its grouping of packages into layers is kept as far as
 	// possible, and its layers can be mounted.
 	Previous *Previous
-	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in its layers always
-	// have the latter, so that layers do not depend on the day of the build.
+	// Created is the time of the image in its configuration; 1970-01-01T00:00:00Z if zero. Files in layers always have
+	// 1970, so that layers do not depend on the day of the build.
 	Created time.Time
 	// MaxLayers is the maximum number of layers, including the base; 100 if zero.
 	MaxLayers int
@@ -68,9 +68,9 @@ type Options struct {
 	// Known, unless nil, has layers of earlier builds. The input must then not change until the image is closed, see
 	// [Image.NeedsInput].
 	Known *Known
-	// Warn, unless nil, is called with warnings about the content of layers, by one goroutine.
+	// Warn, unless nil, is called with warnings about the content of layers; calls do not overlap.
 	Warn func(string)
-	// Events, unless nil, is called with each layer that was written or found in the cache, by one goroutine at a time.
+	// Events, unless nil, is called with each layer that was written or found in the cache; calls do not overlap.
 	Events func(Layer)
 
 	purpose purpose
@@ -119,7 +119,7 @@ func (o *Options) normalize() error {
 	return err
 }
 
-// checkLayers refuses an image of too many layers.
+// checkLayers refuses an image with too many layers.
 func (o *Options) checkLayers(n int) error {
 	if n > o.MaxLayers {
 		return fmt.Errorf("the image would have %d layers (limit %d)", n, o.MaxLayers)
@@ -127,7 +127,7 @@ func (o *Options) checkLayers(n int) error {
 	return nil
 }
 
-// platforms are the platforms of the image.
+// platforms returns the platforms of the image.
 func (o *Options) platforms() []v1.Platform {
 	if len(o.Servers) == 0 {
 		if len(o.Platforms) > 0 {
@@ -142,7 +142,7 @@ func (o *Options) platforms() []v1.Platform {
 	return ps
 }
 
-// created is the time of the image.
+// created returns the time of the image.
 func (o *Options) created() time.Time {
 	if o.Created.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -150,7 +150,7 @@ func (o *Options) created() time.Time {
 	return o.Created.UTC().Truncate(time.Second)
 }
 
-// layerOptions are those of every layer.
+// layerOptions returns the options of every layer.
 func (o *Options) layerOptions() layers.Options {
 	return layers.Options{Compression: o.Compression}
 }

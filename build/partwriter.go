@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// partWriter writes the parts of an image that are not known.
+// partWriter writes the parts of an image that are not cached.
 type partWriter struct {
 	o         *Options
 	parts     []part
@@ -26,7 +26,7 @@ func newPartWriter(o *Options, parts []part, mediaType string) *partWriter {
 	}
 }
 
-// write settles what each part is.
+// write determines for each part whether it is cached, and writes the others.
 func (w *partWriter) write(ctx context.Context) error {
 	notices := make([][]string, len(w.parts))
 	var todo []layers.Layer
@@ -56,7 +56,7 @@ func (w *partWriter) write(ctx context.Context) error {
 		return err
 	}
 	for _, b := range blobs {
-		// A layer that was written needs no other way to its bytes.
+		// A written layer needs no other source of its bytes.
 		delete(w.lazy, b.Digest)
 	}
 	for i, p := range w.parts {
@@ -70,7 +70,7 @@ func (w *partWriter) write(ctx context.Context) error {
 	return nil
 }
 
-// done takes note of a written layer. It is called by one goroutine at a time.
+// done records a written layer. Calls do not overlap.
 func (w *partWriter) done(i int, b layers.Blob) {
 	p := w.parts[i]
 	w.o.Known.keep(p.key, b, w.store.Path(b.Digest), p.notices.get())
@@ -80,7 +80,7 @@ func (w *partWriter) done(i int, b layers.Blob) {
 	}
 }
 
-// remember makes a part a layer that is known.
+// remember makes a part a cached layer.
 func (w *partWriter) remember(i int, l knownLayer) {
 	p := w.parts[i]
 	b := layers.Blob{Name: p.layer.Name, Digest: l.Digest, DiffID: l.DiffID, Size: l.Size, Uncompressed: l.Uncompressed, Compression: l.Compression}

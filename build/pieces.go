@@ -7,8 +7,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// heldWeight bounds the blobs of a catalog that are in memory while it is validated, besides those of one package:
-// roughly in bytes, without the manifests that are not looked at.
+// heldWeight limits the blobs in memory while a catalog is validated, besides those of one package: approximately in
+// bytes, without manifests, which are not validated.
 const heldWeight = 8 << 20
 
 // verdict is the state of a package after the first pass over all files. Its zero value is a package without anything
@@ -28,7 +28,7 @@ type pieces struct {
 	limit    int
 	held     map[string]*declcfg.Catalog
 	weight   int
-	last     string // the latest package
+	last     string // the most recent package
 	verdicts map[string]verdict
 }
 
@@ -165,8 +165,8 @@ func (r *reading) second(packages []string, in map[string][]int) error {
 	return nil
 }
 
-// partBytes is how long files are that are read together a second time, if they share little with others. In memory is
-// perhaps a fifth of it.
+// partBytes is the total size of files that are read together in the second pass if they share little with others.
+// About a fifth of it is in memory.
 const partBytes = 64 << 20
 
 // parts groups packages for the second pass.
@@ -191,7 +191,7 @@ func (r *reading) parts(packages []string, in map[string][]int) [][]string {
 		}
 		return [][]string{packages}
 	}
-	// By the bytes of a package, or its share of a shared file.
+	// Split by the bytes of a package, including its part of a shared file.
 	var out [][]string
 	var part []string
 	var size int64

@@ -19,17 +19,17 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// content is what one package has below configs. The empty name stands for the blobs of no package.
+// content is the part of one package below configs. The empty name stands for the blobs of no package.
 type content struct {
 	pkg     string
 	entries []layers.Entry
 
-	// Of a composition: its reference, its stacked layer, and the layer to compare with the rebuilt one.
+	// For compositions: the reference, the stacked layer, and the layer to compare with the rebuilt one.
 	of             *composed
 	stacked, proof *Layer
 }
 
-// size is the length of the content in bytes.
+// size returns the length of the content in bytes.
 func (c content) size() int64 {
 	if c.stacked != nil {
 		return cmp.Or(c.stacked.Content, c.stacked.Size) / int64(max(1, len(c.stacked.Packages)))
@@ -184,7 +184,7 @@ func sortedContents(entries map[string][]layers.Entry) ([]content, error) {
 	return all, err
 }
 
-// byPath orders files as a walk through their directories meets them.
+// byPath orders files as a directory walk does.
 func byPath(a, b layers.Entry) int {
 	return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
 }

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Planned is an image that has not been built: its layers as far as they are known without writing them.
+// Planned describes an image that has not been built: its layers as far as they are known without writing them.
 type Planned struct {
 	Layers []PlannedLayer `json:"layers"`
 	Totals PlannedTotals  `json:"totals"`
@@ -28,7 +28,7 @@ type PlannedLayer struct {
 
 // PlannedTotals are the totals of a plan.
 type PlannedTotals struct {
-	// Layers are those of the platform that has most of them.
+	// Layers is the number of layers of the platform with the most layers.
 	Layers       int   `json:"layers"`
 	Packages     int   `json:"packages"`
 	Uncompressed int64 `json:"uncompressed"`

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// A plan says what the build does: the same layers, packages and totals.
+// A plan has the same layers, packages and totals as the built image.
 func TestPlanIsWhatIsBuilt(t *testing.T) {
 	small := catalog(t, CatalogInput{FS: sampleFS()}, Options{})
 	base := small
@@ -46,7 +46,7 @@ func TestPlanIsWhatIsBuilt(t *testing.T) {
 					t.Errorf("%+v", l)
 				}
 			}
-			// The servers stand together in a plan; in an image each is found where its platform has it.
+			// In a plan the servers are listed together; in an image each is at its platform's position.
 			for _, kind := range []LayerKind{LayerBase, LayerServer, LayerReset, LayerPackages} {
 				for _, l := range img.Layers {
 					if l.Kind == kind {

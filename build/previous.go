@@ -18,7 +18,7 @@ import (
 func ReadPrevious(ctx context.Context, client *images.Client, name string) (_ *Previous, err error) {
 	found, err := client.Survey(ctx, name)
 	if err != nil {
-		// The very first build has no previous image, which is not an error.
+		// The first build has no previous image, which is not an error.
 		if d, derr := client.Digest(ctx, name); derr == nil && d == "" {
 			return nil, nil
 		}
@@ -64,8 +64,8 @@ func PreviousOf(of ...*images.Image) *Previous {
 	return p
 }
 
-// annotatedPackages are the packages of a layer, sorted, without invalid names. A package layer without names has the
-// blobs without a package.
+// annotatedPackages returns the packages of a layer, sorted, without invalid names. A package layer without names has
+// the blobs without a package.
 func annotatedPackages(d v1.Descriptor) []string {
 	text, ok := d.Annotations[AnnotationPackages]
 	if !ok {

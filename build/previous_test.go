@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// opened is the image in a layout.
+// opened opens the image in a layout.
 func opened(t *testing.T, img *Image) *images.Image {
 	t.Helper()
 	name := "dir:" + t.TempDir() + "/out"
@@ -27,7 +27,7 @@ func opened(t *testing.T, img *Image) *images.Image {
 	return in
 }
 
-// crowd has 30 packages of different sizes, and a blob of none.
+// crowd has 30 packages of different sizes, and a blob of no package.
 func crowd() fstest.MapFS {
 	in := fstest.MapFS{"free.json": file(`{"schema":"example.com/x","name":"y"}`)}
 	for i := range 30 {
@@ -57,7 +57,8 @@ func TestPreviousImageIsKept(t *testing.T) {
 	if same.Digest != before.Digest {
 		t.Error("the same catalog with its own previous image is another image")
 	}
-	// The smallest becomes the biggest: alone with the rule, where it was with the previous image.
+	// The smallest package becomes the biggest: the rule gives it a separate layer, the previous image keeps it in its
+	// group.
 	in["op-00/catalog.yaml"] = file(pkg("op-00") + strings.Repeat("# padding\n", 10_000))
 	for kept, want := range map[*Previous]int{nil: 2, previous: 1} {
 		o := o
@@ -78,7 +79,7 @@ func TestImageThatTellsNothing(t *testing.T) {
 	}
 }
 
-// What cannot be is passed over; the rest counts.
+// Invalid annotations are ignored; the valid ones are used.
 func TestHostileAnnotations(t *testing.T) {
 	key := digest.FromString("content")
 	layer := func(annotations ...string) v1.Descriptor {
@@ -95,7 +96,7 @@ func TestHostileAnnotations(t *testing.T) {
 		layer("packages"),
 		layer("packages", "c", "sha256:short"),
 		layer("packages", "d", "md5:d41d8cd98f00b204e9800998ecf8427e"),
-		layer("packages", "e", key.String()), // the first that has a key counts
+		layer("packages", "e", key.String()), // the first one with a key counts
 		layer("server", "f", digest.FromString("server").String()),
 		func() v1.Descriptor {
 			l := layer("packages", "g", digest.FromString("odd").String())

@@ -33,7 +33,7 @@ type ReadOptions struct {
 
 // ReadCatalog validates the catalog in a directory and returns its files. The result, the error and the warnings do not
 // depend on the cache, but packages whose files are all known to be valid are neither parsed nor validated. A valid
-// catalog is never in memory as a whole unless the blobs of its packages are interleaved; see [pieces].
+// catalog is never completely in memory unless the blobs of its packages are interleaved; see [pieces].
 func ReadCatalog(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	files, err := readInPieces(ctx, fsys, o, heldWeight)
 	if !errors.Is(err, errReadAll) {
@@ -225,7 +225,7 @@ func (r *reading) warn() {
 	}
 }
 
-// answer is the result: files without blobs are not part of a catalog.
+// answer returns the result, without files that have no blobs.
 func (r *reading) answer() []File {
 	var out []File
 	for _, f := range r.files {

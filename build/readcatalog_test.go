@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// knownIn is a cache in a directory.
+// knownIn opens a cache in a directory.
 func knownIn(t testing.TB, dir string) *Known {
 	t.Helper()
 	warn := func(err error) { t.Errorf("cache: %v", err) }
@@ -37,15 +37,15 @@ func knownIn(t testing.TB, dir string) *Known {
 	return k
 }
 
-// outcome is all that reading a catalog tells.
+// outcome is the result of reading a catalog: files, error and warnings.
 type outcome struct {
 	files    []File
 	err      string
 	warnings []string
 }
 
-// read reads a catalog and tells which of its files were parsed after they had been hashed. Without a cache it is read as a
-// whole.
+// read reads a catalog and returns which of its files were parsed after hashing. Without a cache the catalog is read
+// completely.
 func read(t testing.TB, fsys fs.FS, k *Known) (outcome, []string) {
 	t.Helper()
 	how := func(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
@@ -61,7 +61,8 @@ func read(t testing.TB, fsys fs.FS, k *Known) (outcome, []string) {
 	return readBy(t, fsys, k, how)
 }
 
-// readPieces reads a catalog in the smallest pieces without a cache. It tells whether all of it had to be read again.
+// readPieces reads a catalog in the smallest pieces without a cache. It reports whether everything had to be read
+// again.
 func readPieces(t testing.TB, fsys fs.FS) (_ outcome, again bool) {
 	t.Helper()
 	o, _ := readBy(t, fsys, nil, func(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
@@ -102,7 +103,7 @@ func readBy(t testing.TB, fsys fs.FS, k *Known, how func(context.Context, fs.FS,
 	return o, parsed
 }
 
-// countingFS counts how often files are opened: once to be hashed, once more to be parsed.
+// countingFS counts how often files are opened: once for hashing, once more for parsing.
 type countingFS struct {
 	fs.FS
 	mu     sync.Mutex
@@ -124,13 +125,13 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// valid is the catalog of a small package that may be served.
+// valid returns the catalog of a small package that can be served.
 func valid(name string) string { return strings.ReplaceAll(pkg(name), "@sha256:abc", ":v1") }
 
-// large makes a catalog file that has a note of its own.
+// large returns a catalog file that gets a separate note.
 func large(text string) string { return text + strings.Repeat("# a comment\n", aloneSize/12+1) }
 
-// mixed takes the documents of two packages in turn.
+// mixed interleaves the documents of two packages.
 func mixed(p, q string) string {
 	var out strings.Builder
 	ps, qs := strings.Split(p, "---\n")[1:], strings.Split(q, "---\n")[1:]
@@ -143,7 +144,7 @@ func mixed(p, q string) string {
 	return out.String()
 }
 
-// deprecated deprecates a channel.
+// deprecated returns a deprecation of a channel.
 func deprecated(pkg, channel string) string {
 	return "---\nschema: olm.deprecations\npackage: " + pkg + "\nentries:\n- reference: {schema: olm.channel, name: " + channel + "}\n  message: old\n"
 }
@@ -207,8 +208,8 @@ func TestOnlyWhatChangedIsParsed(t *testing.T) {
 	}
 }
 
-// Whatever is done to a catalog, right or wrong, reading it with a cache that has seen all the others says the same as reading
-// it without one.
+// For any change of a catalog, valid or not, reading it with a cache that has seen all other versions gives the same
+// result as without one.
 func TestWarmAndColdReadAlike(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -296,7 +297,7 @@ func TestWarmAndColdReadAlike(t *testing.T) {
 	}
 }
 
-// A file that changes while the catalog is read is an error, and nothing wrong is remembered of it.
+// A file that changes while the catalog is read is an error, and nothing wrong is cached.
 func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	k := knownIn(t, t.TempDir())
 	fsys := fstest.MapFS{"a/catalog.yaml": file(valid("a"))}
@@ -313,7 +314,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// changingFS has another file from the second time on that it is opened.
+// changingFS has another file from the second opening on.
 type changingFS struct {
 	fstest.MapFS
 	then   string
@@ -329,8 +330,8 @@ func (c *changingFS) Open(name string) (fs.File, error) {
 	return c.MapFS.Open(name)
 }
 
-// A large catalog is not held as a whole, whether its packages are in files of their own, or split over files, and no file is
-// read more than twice.
+// A large catalog is not held in memory completely, whether its packages have separate files or are spread over files,
+// and no file is read more than twice.
 func TestPiecesOfACatalog(t *testing.T) {
 	deprecations := ""
 	own, over, one := fstest.MapFS{}, fstest.MapFS{}, ""
@@ -348,7 +349,7 @@ func TestPiecesOfACatalog(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		fsys   fstest.MapFS
-		opened int // at most, of one file
+		opened int // maximum for one file
 	}{
 		{"a file each", own, 1},
 		{"one file", fstest.MapFS{"catalog.yaml": file(one)}, 1},
@@ -374,7 +375,7 @@ func TestPartsOfASecondReading(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name          string
-		own, together int64 // bytes of each package's own file, and of one with blobs of all
+		own, together int64 // bytes of each package's separate file, and of one with blobs of all packages
 		want          int
 	}{
 		{"little", 1 * mib, 0, 1},

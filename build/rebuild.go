@@ -6,9 +6,9 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// PackagesLayer is the layer that [Catalog] builds from the files of packages and their caches. The names of the files
-// are those in the image, below configs. It serves to verify a layer of an image. Only the options about caches are
-// used.
+// PackagesLayer returns the layer that [Catalog] builds from the files of packages and their caches. The names of the
+// files are those in the image, below configs. It serves to verify a layer of an image. Only the options about caches
+// are used.
 func PackagesLayer(files map[string][]layers.Entry, o Options) (layers.Layer, error) {
 	contents, err := sortedContents(files)
 	if err != nil {
@@ -20,13 +20,13 @@ func PackagesLayer(files map[string][]layers.Entry, o Options) (layers.Layer, er
 	return packagesPart(&o, contents).layer, nil
 }
 
-// emptyCatalog is the layer of a catalog without packages: the directory must exist, because the server and other
+// emptyCatalog returns the layer of a catalog without packages: the directory must exist, because the server and other
 // clients look for it.
 func emptyCatalog() layers.Layer {
 	return layers.Layer{Name: "empty catalog", Entries: []layers.Entry{layers.Dir(configsDir, 0o755)}}
 }
 
-// ServerLayer is the layer of a server, under the same conditions.
+// ServerLayer returns the layer of a server, to verify one of an image.
 func ServerLayer(s Server) (layers.Layer, error) {
 	if s.program.Open == nil {
 		return layers.Layer{}, errors.New("there is no server")

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// A layer of the base that is made again on top of it is two layers of the image, and its packages are in the latter.
+// A layer of the base that is built again on top of it is listed twice, and its packages are in the upper one.
 func TestLayersThatTheBaseHasAlready(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "base")
 	first := catalog(t, CatalogInput{FS: packageFS("foo", "bar")}, Options{})

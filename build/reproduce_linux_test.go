@@ -14,8 +14,8 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// One digest on any machine: with one processor or eight, any umask, time zone, place for temporary files, and a second time
-// from the same process; with a cache of layers that is empty, that has the layers, or that lost their bytes.
+// The digest is the same on any machine: with one processor or eight, any umask, time zone or temporary directory, and
+// a second time in the same process; with an empty layer cache, a complete one, or one that lost its bytes.
 func TestOneDigestOnEveryMachine(t *testing.T) {
 	cache := func(p PackageCatalog) (CacheFile, error) {
 		var sources []serve.SourceFile
@@ -39,7 +39,7 @@ func TestOneDigestOnEveryMachine(t *testing.T) {
 		cache             string
 	}{{1, 0o022, 0, "none"}, {8, 0o022, 0, "empty"}, {8, 0o077, 9, "full"}, {2, 0, -5, "full"}, {1, 0o022, 0, "notes"}} {
 		runtime.GOMAXPROCS(m.processors)
-		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once in a process
+		time.Local = time.FixedZone("here", m.zone*60*60) // TZ is read once per process
 		o := Options{Dir: t.TempDir(), Compression: CompressionAuto, Cache: cache, CacheID: "test 1", Servers: twoServers(t), MaxLayers: 4}
 		if err := os.Chmod(o.Dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // indexLabels are the labels that mark an index image and contain the path of its catalog or database.
 var indexLabels = [...]string{ConfigsLabel, DatabaseLabel}
 
-// hidden are the places of the catalogs and databases that a base has, relative to its root, by their labels.
+// hidden returns the paths of the catalogs and databases of a base by their labels, relative to its root.
 func (b *base) hidden() (map[string]string, error) {
 	out := map[string]string{}
 	for _, label := range indexLabels {
@@ -44,10 +44,10 @@ func holdsServer(name string) bool {
 
 // reset hides the catalogs and databases of bases. Otherwise the base's catalog would mix with the new one, and a
 // server that checks its cache would not start with the base's. A file that the image replaces need not be hidden. The
-// second result is the hidden paths; the part has no entries if there are none.
+// second result lists the hidden paths; the part has no entries if there are none.
 //
-// A directory is hidden by a marker inside it, and not by a whiteout beside it: catalogd drops every entry outside the
-// directory of the catalog before it applies whiteouts, so a whiteout beside it has no effect there.
+// A directory is hidden by an opaque marker inside it, not by a whiteout next to it: catalogd drops every entry outside
+// the catalog's directory before it applies whiteouts, so a whiteout next to it has no effect there.
 func reset(bases []*base, own string) (part, []string, error) {
 	directory := map[string]bool{} // by what is hidden: whether it is a directory
 	var all []string
@@ -84,20 +84,20 @@ func reset(bases []*base, own string) (part, []string, error) {
 		case !directory[name]:
 			p.layer.Entries = append(p.layer.Entries, layers.Whiteout(name))
 		case name == opmCacheDir:
-			// Any user can make this directory in an image without it, and so can any user write to it.
+			// This directory is world-writable in images without a catalog in it, and must stay so.
 			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o777|fs.ModeSticky), layers.Opaque(name))
 		default:
 			p.layer.Entries = append(p.layer.Entries, layers.Dir(name, 0o755), layers.Opaque(name))
 		}
 	}
 	if slices.ContainsFunc(p.layer.Entries, func(e layers.Entry) bool { return strings.HasPrefix(e.Name, "tmp/") }) {
-		// As a directory on the way to others it would lose the mode that lets any user write to it.
+		// As an implicit parent directory it would lose its world-writable mode.
 		p.layer.Entries = append(p.layer.Entries, layers.Dir("tmp", 0o777|fs.ModeSticky))
 	}
 	return p, slices.Compact(all), nil
 }
 
-// within reports whether a name lies in one of the directories.
+// within reports whether a name is in one of the directories.
 func within(name string, directory map[string]bool) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if directory[dir] {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestCatalogOfTheBaseIsHidden builds on images that have a catalog: neither container engines nor catalogd, which
-// filters entries by path before it applies whiteouts, show any of it. Packages of both are among them, under other
-// file names.
+// filters entries by path before it applies whiteouts, show any of it. The test includes packages that are in both
+// under different file names.
 func TestCatalogOfTheBaseIsHidden(t *testing.T) {
 	files := map[string]string{
 		"configs/foo/catalog.json": "old", "configs/old/catalog.yaml": "old", "configs/.indexignore": "old", "cache/old.cache": "old",
@@ -110,7 +110,7 @@ func TestOtherProgramsHideTheCatalogOfTheBase(t *testing.T) {
 			if _, err := exec.LookPath("podman"); err != nil {
 				t.Skip("podman is not installed")
 			}
-			dir, err := os.MkdirTemp("", "pod") // podman takes short names only
+			dir, err := os.MkdirTemp("", "pod") // podman accepts short names only
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,8 @@ type ServeCache string
 const (
 	// ServeCacheNative is that of this project's server: a file for each package, in the package's layer.
 	ServeCacheNative ServeCache = "native"
-	// ServeCacheJSON and ServeCachePogreb are opm's, for images that opm serves. They share a directory: one of them
-	// only.
+	// ServeCacheJSON and ServeCachePogreb are opm's, for images that opm serves. They use the same directory: only one
+	// of them is possible.
 	ServeCacheJSON   ServeCache = "opm-json"
 	ServeCachePogreb ServeCache = "opm-pogreb"
 )
@@ -43,7 +43,7 @@ func (o *Options) SetServeCaches(kinds ...ServeCache) error {
 	return o.checkExtra()
 }
 
-// nativeCache is the cache file of the server in the image. It names its source files: the server uses it only while
+// nativeCache returns the cache file for the image's server. It lists its source files: the server uses it only while
 // they are unchanged.
 func nativeCache(c PackageCatalog) (CacheFile, error) {
 	sources := make([]serve.SourceFile, len(c.Sources))

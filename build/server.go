@@ -36,7 +36,7 @@ type programSum struct {
 	sum digest.Digest
 }
 
-// hashed is the server with the digest of its program.
+// hashed returns the server with the digest of its program.
 func (s Server) hashed(ctx context.Context) (Server, error) {
 	if s.program.Digest != "" || s.sum == nil {
 		return s, nil
@@ -54,7 +54,7 @@ func (s Server) hashed(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// The names of the entries of the server layer.
+// The names of the entries in the server layer.
 const (
 	serverPath   = "bin/opm"
 	probePath    = "bin/grpc_health_probe"
@@ -64,10 +64,10 @@ const (
 // nsswitch gives the hosts file precedence over DNS for C libraries that need a configuration.
 const nsswitch = "hosts: files dns\n"
 
-// ServerFile is the program in a file. It must be a static ELF program for the platform, and must not change until the
-// image is built.
+// ServerFile returns the program in a file. It must be a static ELF program for the platform, and must not change until
+// the image is built.
 func ServerFile(path string, p v1.Platform) (Server, error) {
-	// Before it is opened: opening a FIFO waits for its writer.
+	// Stat before opening: opening a FIFO waits for its writer.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return Server{}, fmt.Errorf("server: %s is not a regular file", path)
 	}
@@ -96,13 +96,13 @@ func ServerFile(path string, p v1.Platform) (Server, error) {
 	return Server{Platform: p, program: e, sum: &programSum{}}, nil
 }
 
-// ServerBytes is the program in memory, under the same conditions.
+// ServerBytes returns the program in memory, under the same conditions.
 func ServerBytes(program []byte, p v1.Platform) (Server, error) {
 	return ServerStream(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(program)), nil }, int64(len(program)), p)
 }
 
-// ServerStream is the program of size bytes that open gives, under the same conditions. open is called now, for the
-// head of the program, and again when the layer is written: the program is never in memory as a whole.
+// ServerStream returns the program of size bytes that open opens, under the same conditions. open is called now, to
+// check the start of the program, and again when the layer is written: the program is never completely in memory.
 func ServerStream(open func() (io.ReadCloser, error), size int64, p v1.Platform) (Server, error) {
 	head, err := readHead(open, size)
 	if err != nil {
@@ -114,25 +114,25 @@ func ServerStream(open func() (io.ReadCloser, error), size int64, p v1.Platform)
 	return Server{Platform: p, program: layers.Entry{Name: serverPath, Mode: 0o755, Size: size, Open: open}, sum: &programSum{}}, nil
 }
 
-// WithDigest is the server whose program's sha256 is known, so that it need not be read to find the key of its layer. A
-// layer with another program is not written.
+// WithDigest returns the server with the known sha256 of its program, so that it need not be read to compute the key of
+// its layer. Writing the layer fails if the program differs.
 func (s Server) WithDigest(d digest.Digest) Server {
 	s.program.Digest = d
 	return s
 }
 
-// WithLayer is the server whose layer was written before, so that it need not be compressed again. b is what
-// [layers.Write] returned for the layer of [ServerLayer]. There may be one for each compression.
+// WithLayer returns the server with its finished layer, so that it need not be compressed again. b is the result of
+// [layers.Write] for the layer of [ServerLayer]. There may be one for each compression.
 func (s Server) WithLayer(b layers.Blob, open func() (io.ReadCloser, error)) Server {
 	s.finished = append(slices.Clip(s.finished), layers.Finished{Blob: b, Open: open})
 	return s
 }
 
-// headSize is enough of a program for its ELF header and its program headers, which linkers put behind it.
+// headSize is enough of a program for its ELF header and the program headers, which linkers put after it.
 const headSize = 4096
 
-// readHead is the beginning of a program. Of its ELF header it blanks what points to the section headers, which are at
-// the program's other end.
+// readHead reads the start of a program. It clears the fields of its ELF header that refer to the section headers,
+// which are at the end of the program.
 func readHead(open func() (io.ReadCloser, error), size int64) (_ []byte, err error) {
 	r, err := open()
 	if err != nil {
@@ -192,7 +192,7 @@ func checkProgram(r io.ReaderAt, size int64, p v1.Platform) error {
 	return nil
 }
 
-// layer is the layer of the server: the same for every catalog.
+// layer returns the layer of the server: the same for every catalog.
 func (s Server) layer() layers.Layer {
 	name := "server " + s.Platform.OS + "/" + s.Platform.Architecture
 	return layers.Layer{Name: name, Finished: s.finished, Entries: []layers.Entry{

@@ -21,12 +21,12 @@ type ServerLayers struct {
 	written map[string]layers.Blob
 }
 
-// NewServerLayers keeps the layers in a directory of the caller's, which must exist as long as images are built.
+// NewServerLayers stores the layers in a directory of the caller, which must exist as long as images are built.
 func NewServerLayers(dir string) *ServerLayers {
 	return &ServerLayers{store: layers.NewStore(dir), written: map[string]layers.Blob{}}
 }
 
-// put writes the layer of a server into a store: a copy, so that images share no files.
+// put copies the layer of a server into a store, so that images share no files.
 func (s *ServerLayers) put(ctx context.Context, l layers.Layer, o layers.Options, to *layers.Store) (layers.Blob, error) {
 	b, err := s.layer(ctx, l, o)
 	if err != nil || to.Has(b.Digest) {
@@ -53,7 +53,7 @@ func (s *ServerLayers) layer(ctx context.Context, l layers.Layer, o layers.Optio
 	return b, err
 }
 
-// copyBlob copies a complete blob to a name that is free, and brings it to the disk.
+// copyBlob copies a complete blob to an unused name and syncs it.
 func copyBlob(ctx context.Context, from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Images that share the layers of their servers are the same as without that, and have files of their own.
+// Images that share the layers of their servers are the same as without sharing, and have separate files.
 func TestServerLayers(t *testing.T) {
 	opened := 0
 	program := program(t, elf.EM_X86_64, "x")

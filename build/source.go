@@ -33,16 +33,16 @@ func (*Image) Transport() types.ImageTransport { return transport{} }
 // StringWithinTransport is for messages only.
 func (i *Image) StringWithinTransport() string { return i.Digest.String() }
 
-// DockerReference is nil: an assembled image has no name.
+// DockerReference returns nil: an assembled image has no name.
 func (*Image) DockerReference() reference.Named { return nil }
 
-// PolicyConfigurationIdentity is empty.
+// PolicyConfigurationIdentity returns "".
 func (*Image) PolicyConfigurationIdentity() string { return "" }
 
-// PolicyConfigurationNamespaces is empty.
+// PolicyConfigurationNamespaces returns none.
 func (*Image) PolicyConfigurationNamespaces() []string { return nil }
 
-// NewImage opens the image, which can be open any number of times.
+// NewImage opens the image, which can be opened repeatedly.
 func (i *Image) NewImage(ctx context.Context, sys *types.SystemContext) (types.ImageCloser, error) {
 	src := source{i}
 	img, err := image.FromSource(ctx, sys, src)
@@ -57,7 +57,7 @@ func (i *Image) NewImageSource(context.Context, *types.SystemContext) (types.Ima
 	return source{i}, nil
 }
 
-// NewImageDestination fails: an image is assembled, and not written to.
+// NewImageDestination fails: an assembled image cannot be written to.
 func (*Image) NewImageDestination(context.Context, *types.SystemContext) (types.ImageDestination, error) {
 	return nil, errors.New("an assembled image cannot be written to")
 }

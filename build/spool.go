@@ -31,7 +31,7 @@ func (s *blobSpool) add(spans []spool.Span, b declcfg.Blob, f declcfg.Format) ([
 	return append(spans, spool.Span{At: at, Len: n}), nil
 }
 
-// entry is a file of a layer with the content of the spans.
+// entry returns a file of a layer with the content of the spans.
 func (s *blobSpool) entry(target string, spans []spool.Span) layers.Entry {
 	e := layers.Entry{Name: target, Mode: layers.Normalize(fs.FileMode(0o644))}
 	for _, p := range spans {
@@ -47,7 +47,7 @@ func (s *blobSpool) entry(target string, spans []spool.Span) layers.Entry {
 	return e
 }
 
-// copyOf is the same file of a layer with its content in the spool.
+// copyOf returns the same file of a layer with its content in the spool.
 func (s *blobSpool) copyOf(ctx context.Context, e layers.Entry) (layers.Entry, error) {
 	at, err := spoolContent(ctx, s.Spool, e)
 	if err != nil {
@@ -76,12 +76,12 @@ func spoolContent(ctx context.Context, s *spool.Spool, e layers.Entry) (_ spool.
 // large for memory.
 type entrySpool struct {
 	s      *spool.Spool
-	unread atomic.Int64 // files
+	unread atomic.Int64 // number of files not read yet
 }
 
 func newEntrySpool(dir string) *entrySpool { return &entrySpool{s: spool.New(dir, 0)} }
 
-// take moves the contents of files into the spool, and returns the entries that have them from there. All must have been
+// take moves the contents of files into the spool and returns entries that read them from there. All must have been
 // moved before the first is opened, and each can be opened once.
 func (a *entrySpool) take(ctx context.Context, entries []layers.Entry) ([]layers.Entry, error) {
 	out := make([]layers.Entry, len(entries))
@@ -105,8 +105,8 @@ type entryReader struct {
 	from *entrySpool
 }
 
-// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage collector
-// closes its temporary file.
+// Close ends reading. With the last of the files the spool is closed; if the layer fails before that, the garbage
+// collector closes its temporary file.
 func (r *entryReader) Close() error {
 	if r.from.unread.Add(-1) > 0 {
 		return nil

@@ -21,7 +21,7 @@ import (
 // Stack is a catalog image whose package layers can be added to another image by digest. Its annotations name their
 // packages; the bytes are not read. Create it with [ReadStack]. It is safe for concurrent use.
 type Stack struct {
-	// Layers are those of packages, in the order of the image.
+	// Layers are the package layers in the order of the image.
 	Layers []Layer
 	// Cached reports whether they contain the server's caches of their packages.
 	Cached bool
@@ -62,7 +62,7 @@ func ReadStack(img *images.Image) (*Stack, error) {
 		s.Cached = s.Cached || ok
 	}
 	from := cmp.Or(img.Reference(), img.Digest.String())
-	above := false // a layer of ours has been seen
+	above := false // a layer built by this package has been seen
 	held := map[string]bool{}
 	for n, d := range img.Layers {
 		switch kind := LayerKind(d.Annotations[AnnotationKind]); {
@@ -101,7 +101,7 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 		return l, fmt.Errorf("a layer has the media type %.80q", d.MediaType)
 	}
 	if img.InRegistry() {
-		l.lender, _, _ = strings.Cut(img.Reference(), "@")
+		l.repository, _, _ = strings.Cut(img.Reference(), "@")
 	}
 	text := d.Annotations[AnnotationPackages]
 	if text == "" {
@@ -130,8 +130,8 @@ func stackedLayer(img *images.Image, n int, held map[string]bool) (Layer, error)
 	return l, nil
 }
 
-// fits reports whether the layers can be stacked in an image with the options; the error is the reason why not. only
-// requires the compression of the options.
+// fits returns nil if the layers can be stacked in an image with the options, else the reason why not. only requires
+// the compression of the options.
 func (s *Stack) fits(o *Options, only bool) error {
 	switch {
 	case o.Compression == CompressionAuto:

@@ -47,7 +47,7 @@ func writeContents(ctx context.Context, dir string, contents []content) (err err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	made := map[string]bool{".": true}
-	var dirs []string // each after the one above it
+	var dirs []string // parents before children
 	var mkdir func(name string) error
 	mkdir = func(name string) error {
 		if made[name] {

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// apis finds out which APIs the bundle provides: those of the CRDs among its manifests, which may be more than the
-// ClusterServiceVersion owns, and the API services that it owns. An owned CRD that is not there is fatal.
+// apis determines the APIs that the bundle provides: those of the CRDs in its manifests, which may be more than the
+// ClusterServiceVersion owns, and the API services that it owns. A missing owned CRD is fatal.
 func (r *reader) apis() {
 	b := r.b
 	for i := range b.Objects {
@@ -28,7 +28,7 @@ func (r *reader) apis() {
 	}
 }
 
-// provide notes an API that the bundle provides.
+// provide adds an API that the bundle provides.
 func (r *reader) provide(api API) {
 	if r.provided == nil {
 		r.provided = map[API]bool{}
@@ -39,7 +39,7 @@ func (r *reader) provide(api API) {
 	}
 }
 
-// String is "plural.group/version (kind)".
+// String formats the API as "plural.group/version (kind)".
 func (a API) String() string {
 	return fmt.Sprintf("%s.%s/%s (%s)", cut(a.Plural), cut(a.Group), cut(a.Version), cut(a.Kind))
 }
@@ -61,7 +61,7 @@ func names(apis []API) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// crd takes the APIs of a CustomResourceDefinition without looking at their schemas.
+// crd adds the APIs of a CustomResourceDefinition without reading its schemas.
 func (r *reader) crd(o *Object) {
 	if o.APIVersion != "apiextensions.k8s.io/v1" && o.APIVersion != "apiextensions.k8s.io/v1beta1" {
 		r.wrong(Problem{Rule: RuleCRD, File: o.File, Line: o.Line, Field: "apiVersion", Message: fmt.Sprintf(

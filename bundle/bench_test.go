@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// BenchmarkReadAndBlob reads all recorded bundles and makes their blobs, on one core.
+// BenchmarkReadAndBlob reads all recorded bundles and builds their blobs on one core.
 func BenchmarkReadAndBlob(b *testing.B) {
 	var all []fstest.MapFS
 	var size int64

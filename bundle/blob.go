@@ -11,9 +11,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Blob makes the olm.bundle blob of the bundle, in opm's bytes: its properties sorted by type and value, behind them its
-// manifests, sorted as the base64 that they are in, and its related images sorted by image. Only the first document of
-// each file is in it. image is the reference to the bundle's image; it may be empty.
+// Blob returns the olm.bundle blob of the bundle with the same bytes as opm: properties sorted by type and value, then
+// the manifests sorted by their base64 text, and related images sorted by image. Only the first document of each file
+// is included. image is the reference of the bundle's image; it may be empty.
 //
 // The blob shares no memory with the bundle. The error is [ErrInvalid].
 func (b *Bundle) Blob(image string) (*declcfg.Bundle, error) {
@@ -47,7 +47,7 @@ func (b *Bundle) Blob(image string) (*declcfg.Bundle, error) {
 	}, nil
 }
 
-// blobProperties are the properties but for the manifests.
+// blobProperties returns the properties without the manifests.
 func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 	w := propertyWriter{}
 	own := declcfg.PackageProperty{PackageName: b.Package, Version: b.CSV.Version, Release: b.CSV.Release}
@@ -105,7 +105,7 @@ func (b *Bundle) blobProperties() ([]declcfg.Property, error) {
 	return w.out, w.err
 }
 
-// propertyWriter collects properties. Its first error stays.
+// propertyWriter collects properties and keeps the first error.
 type propertyWriter struct {
 	out []declcfg.Property
 	err error
@@ -136,7 +136,7 @@ func (w *propertyWriter) apis(typ string, apis []API) {
 	}
 }
 
-// blobImages are the images that the ClusterServiceVersion lists, that of the bundle, and those of the deployments.
+// blobImages returns the images in the ClusterServiceVersion, that of the bundle, and those of the deployments.
 func (b *Bundle) blobImages(image string) []declcfg.RelatedImage {
 	var out []declcfg.RelatedImage
 	seen := map[string]bool{"": true}

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// properties are the properties of a bundle's blob but for its manifests, as "type value".
+// properties returns the properties of a bundle's blob without its manifests, as "type value".
 func properties(t testing.TB, files map[string]string) []string {
 	t.Helper()
 	var out []string
@@ -152,7 +152,7 @@ func TestWhatIsReadOfAClusterServiceVersion(t *testing.T) {
 	}
 }
 
-// objects are the manifests of the blob of a bundle with another one.
+// objects returns the manifests in the blob of a bundle with an additional one.
 func objects(t *testing.T, name, manifest string) []string {
 	t.Helper()
 	var out []string
@@ -218,7 +218,7 @@ func TestObjectsAreSortedByTheirBase64(t *testing.T) {
 	}
 }
 
-// TestBlobsShareNothingWithTheirBundle makes a blob again after the first one was overwritten.
+// TestBlobsShareNothingWithTheirBundle builds a blob again after the first one was overwritten.
 func TestBlobsShareNothingWithTheirBundle(t *testing.T) {
 	b := read(t, sound(with(csvWith("  relatedImages: [{name: a, image: b}]\n", `olm.properties: '[{"type":"a","value":"1"}]'`), "metadata/p.yaml", "properties: [{type: b, value: {c: d}}]")), bundle.ReadOptions{})
 	first := blob(t, b, "i")

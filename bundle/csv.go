@@ -6,21 +6,21 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// CSV is what a catalog needs to know of a ClusterServiceVersion.
+// CSV has the parts of a ClusterServiceVersion that a catalog needs.
 type CSV struct {
 	Object
 	Version string
 	Release string
-	// Replaces, Skips, SkipRange and SubstitutesFor are the edges that the operator's author wished for.
+	// Replaces, Skips, SkipRange and SubstitutesFor are the upgrade edges that the operator's author declares.
 	Replaces, SkipRange, SubstitutesFor string
 	Skips                               []string
 	DisplayName, Description            string
-	// Icon is the first of the icons: base64 and its media type.
+	// IconData and IconMediaType are the first icon, in base64, and its media type.
 	IconData, IconMediaType string
 	RelatedImages           []RelatedImage
-	// Images are those of the containers and init containers of the deployments, each once, sorted.
+	// Images are those of the containers and init containers of the deployments, sorted, without duplicates.
 	Images []string
-	// Owned and Required are the APIs, those of custom resources and of API services.
+	// Owned and Required are the APIs of custom resources and of API services.
 	Owned, Required []API
 	Annotations     map[string]string
 	// Spec is the spec as JSON.

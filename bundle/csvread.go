@@ -16,14 +16,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// The annotations of a ClusterServiceVersion that have a meaning for catalogs.
+// The annotations of a ClusterServiceVersion that catalogs use.
 const (
 	annotationSkipRange  = "olm.skipRange"
 	annotationProperties = "olm.properties"
 )
 
-// csv reads what is used of a ClusterServiceVersion. Fields that a catalog is made of are fatal if they cannot be read,
-// others are not.
+// csv reads the used parts of a ClusterServiceVersion. An unreadable field is fatal if it becomes part of a catalog.
 func (r *reader) csv(o Object) *CSV {
 	c := &CSV{Object: o}
 	p := &csvReader{r: r, c: c}
@@ -128,7 +127,7 @@ func (p *csvReader) decode(field string, value []byte, into any, report func(fie
 	}
 }
 
-// release reads a release, which people write as text or as a number.
+// release reads a release, which may be a string or a number.
 func (p *csvReader) release(value []byte) string {
 	if s, ok := jsonscan.Text(value); ok {
 		return s
@@ -191,7 +190,8 @@ func (p *csvReader) crds(value []byte) {
 			*into = append(*into, API{group, d.Version, d.Kind, plural})
 		}
 	}
-	// Owned CRDs come before owned API services, and so required ones, whatever the order of the keys.
+	// Owned CRDs come before owned API services, and required CRDs before required API services, whatever the order of
+	// the keys.
 	services, requiredServices := p.c.Owned, p.c.Required
 	p.c.Owned, p.c.Required = nil, nil
 	convert(&p.c.Owned, owned, "owned")
@@ -211,7 +211,7 @@ func (p *csvReader) services(value []byte) {
 	}
 }
 
-// images finds the images of the deployments.
+// images collects the images of the deployments.
 func (p *csvReader) images(install []byte) {
 	if install == nil {
 		return

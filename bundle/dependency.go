@@ -9,11 +9,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// maxConstraint is the limit of the API for the value of an olm.constraint, in bytes.
+// maxConstraint is the API's limit for the value of an olm.constraint, in bytes.
 const maxConstraint = 131072
 
-// dependency checks an entry of dependencies.yaml as far as a catalog has to make sense of it. It reports whether the
-// entry is to be kept.
+// dependency checks an entry of dependencies.yaml as far as a catalog needs it, and reports whether to keep it.
 func (r *reader) dependency(at Problem, d declcfg.Property) bool {
 	wrong := func(format string, args ...any) {
 		at.Message = fmt.Sprintf(format, args...)
@@ -52,7 +51,7 @@ func (r *reader) dependency(at Problem, d declcfg.Property) bool {
 
 var constraintKinds = []string{"all", "any", "cel", "gvk", "not", "package"}
 
-// constraint checks that a constraint asks for exactly one thing. What it asks for is not looked at here.
+// constraint checks that a constraint has exactly one form. Its content is not checked here.
 func (r *reader) constraint(at Problem, value []byte) {
 	kinds := 0
 	jsonscan.Members(value, func(key, _ []byte) bool {

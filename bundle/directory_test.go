@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// TestDirectories is about what only a real directory has.
+// TestDirectories tests properties that only real directories have.
 func TestDirectories(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.yaml")
 	if err := os.WriteFile(outside, []byte("kind: Secret"), 0o600); err != nil {

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// appendOpm appends canonical JSON in the bytes that opm gives to what it has read from a file: characters that mean
-// something in HTML are escaped, and numbers are in the shortest form of a 64-bit float where that is the same number.
-// A number that such a float cannot hold keeps its digits.
+// appendOpm appends canonical JSON with the bytes that opm writes for content read from a file: characters with a
+// meaning in HTML are escaped, and numbers have the shortest form of a float64 if that is the same number. Other
+// numbers keep their digits.
 func appendOpm(dst, src []byte) []byte {
 	start := 0
 	for i := 0; i < len(src); {
@@ -54,7 +54,7 @@ const hexDigits = "0123456789abcdef"
 const (
 	classQuote    = 1
 	classNumber   = 2 // a digit, or the sign before one
-	classFraction = 3 // what else can be in a number
+	classFraction = 3 // the other characters of numbers
 )
 
 var class = [256]byte{
@@ -64,8 +64,8 @@ var class = [256]byte{
 	'.': classFraction, 'e': classFraction, 'E': classFraction, '+': classFraction,
 }
 
-// appendNumber appends a number as encoding/json writes the float or integer that it is, or as it is if that would be
-// another number.
+// appendNumber appends a number as encoding/json formats it as a float or integer, or unchanged if that would be a
+// different number.
 func appendNumber(dst, number []byte) []byte {
 	if i, err := strconv.ParseInt(string(number), 10, 64); err == nil {
 		return strconv.AppendInt(dst, i, 10)
@@ -79,20 +79,20 @@ func appendNumber(dst, number []byte) []byte {
 		return append(dst, number...)
 	}
 	if f == 0 {
-		out = []byte("0") // minus zero loses its sign on the way from YAML
+		out = []byte("0") // YAML loses the sign of minus zero
 	}
 	return append(dst, out...)
 }
 
-// sameNumber compares two JSON numbers without the arithmetic that a hostile exponent would make expensive.
+// sameNumber compares two JSON numbers without arithmetic, which a hostile exponent would make expensive.
 func sameNumber(a, b []byte) bool {
 	x, xExponent, xOk := decimal(a)
 	y, yExponent, yOk := decimal(b)
 	return xOk && yOk && bytes.Equal(x, y) && (xExponent == yExponent || len(x) == 0)
 }
 
-// decimal returns the significant digits of a JSON number and the exponent of the last of them. Zero has no digits. The
-// sign is not looked at.
+// decimal returns the significant digits of a JSON number and the exponent of the last one. Zero has no digits. The
+// sign is ignored.
 func decimal(number []byte) (digits []byte, exponent int, ok bool) {
 	number = bytes.TrimPrefix(number, []byte("-"))
 	mantissa, power := number, []byte("0")

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// convert decodes JSON, with each number as a function has it.
+// convert decodes JSON with a function for numbers.
 func convert(t *testing.T, text []byte, number func(json.Number) any) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -40,7 +40,7 @@ func convert(t *testing.T, text []byte, number func(json.Number) any) any {
 	return walk(value)
 }
 
-// rational is the exact value of a number; its text, if the arithmetic would take long.
+// rational returns the exact value of a number, or its text if the arithmetic would be expensive.
 func rational(n json.Number) any {
 	if i := strings.IndexAny(string(n), "eE"); i >= 0 {
 		if !strings.ContainsAny(string(n[:i]), "123456789") {
@@ -55,8 +55,8 @@ func rational(n json.Number) any {
 	return n
 }
 
-// kubernetes decodes JSON as Kubernetes does: integers of 64 bits are integers, other numbers are floats. It reports
-// whether all numbers survive that.
+// kubernetes decodes JSON as Kubernetes does: integers of 64 bits stay integers, other numbers become floats. exact
+// reports whether no number changed.
 func kubernetes(t *testing.T, text []byte) (value any, exact bool) {
 	t.Helper()
 	exact = true
@@ -71,14 +71,14 @@ func kubernetes(t *testing.T, text []byte) (value any, exact bool) {
 			return n
 		}
 		if f == 0 {
-			return int64(0) // minus zero does not survive the way from YAML
+			return int64(0) // YAML loses the sign of minus zero
 		}
 		return f
 	}), exact
 }
 
-// FuzzOpmBytes checks that what is written is what encoding/json writes of the same value, and where that would lose
-// digits, the same value.
+// FuzzOpmBytes checks that the result equals that of encoding/json, or has the same value where encoding/json would
+// lose digits.
 func FuzzOpmBytes(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":"<b>&\u2028\"\\","n":[1,-1,1.0,1e3,-0,0.5,1e400,18446744073709551615,3.14159265358979323846]}`, `"x"`, `-0.0`, `[]`, `{"<":{}}`,

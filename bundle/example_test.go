@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// A bundle becomes a blob of a catalog.
+// A bundle directory is read and converted to a blob of a catalog.
 func ExampleRead() {
 	b, err := bundle.Read(context.Background(), os.DirFS("../testdata/bundles/etcd/0.9.4"), bundle.ReadOptions{})
 	if err != nil {

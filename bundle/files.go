@@ -21,8 +21,8 @@ const (
 	maxReason   = 160 // bytes of another library's error in a message
 )
 
-// list returns the names of the regular files in a directory, sorted, and those of its directories. What is neither, or
-// has a name that could mislead its readers, is fatal. A link counts as what it leads to within the bundle.
+// list returns the sorted names of the regular files in a directory, and of its directories. Other kinds of files and
+// misleading names are fatal. A link counts as its target, which must be in the bundle.
 func (r *reader) list(dir string) (files, dirs []string, err error) {
 	entries, err := fs.ReadDir(r.fsys, dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *reader) list(dir string) (files, dirs []string, err error) {
 	return files, dirs, nil
 }
 
-// read reads a file that list has named into r.raw.
+// read reads a file that list returned into r.raw.
 func (r *reader) read(ctx context.Context, name string) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (r *reader) read(ctx context.Context, name string) (err error) {
 	}
 	r.total += size
 	r.raw = slices.Grow(r.raw[:0], int(size))[:size]
-	// Of a file that grows meanwhile no more is read than was counted.
+	// If the file grows meanwhile, only the counted bytes are read.
 	_, err = io.ReadFull(f, r.raw)
 	return err
 }
@@ -104,10 +104,9 @@ func badName(name string) string {
 	return ""
 }
 
-// checkIdentifier makes it fatal that the name of a package or bundle is one from which no path, reference or line of
-// text can be made safely.
+// checkIdentifier makes a name of a package or bundle fatal if it is unsafe in paths, references or lines of text.
 func (r *reader) checkIdentifier(what, name string, at Problem) {
-	const longest = 253 // as of the name of any Kubernetes object
+	const longest = 253 // like the name of any Kubernetes object
 	why := ""
 	switch {
 	case name == "":
@@ -125,7 +124,7 @@ func (r *reader) checkIdentifier(what, name string, at Problem) {
 	r.fatal(at)
 }
 
-// reason is the text of an error without the name of the file, which its message has already.
+// reason returns the text of an error without the name of the file, which the message already has.
 func reason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

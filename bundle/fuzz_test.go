@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// check reads a bundle of which one file is the fuzzer's, and says what must be true whatever is in it.
+// check reads a bundle with one file of the fuzzer and checks invariants that hold for any content.
 func check(t *testing.T, file string, text []byte) {
 	files := sound(map[string]string{file: string(text)})
 	b, err := bundle.Read(t.Context(), files, bundle.ReadOptions{})
@@ -45,7 +45,7 @@ func check(t *testing.T, file string, text []byte) {
 	}
 }
 
-// seeds adds the files of a kind that the bundles of the project have.
+// seeds adds the files of a kind from the bundles in testdata.
 func seeds(f *testing.F, pattern string) {
 	names, err := filepath.Glob(filepath.Join(part, "bundles", "*", "*", pattern))
 	if err != nil || len(names) == 0 {

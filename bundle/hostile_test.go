@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
-// linear fails if eight times the work takes much more than eight times the processor time. read makes a bundle of n parts and
-// returns what reads it.
+// linear fails if eight times the input takes much more than eight times the processor time. read prepares a bundle of
+// n parts and returns the function to measure.
 func linear(t *testing.T, n int, read func(n int) func()) {
 	t.Helper()
 	if ratio := cputime.Ratio(read(n), read(8*n)); ratio > 24 {
@@ -50,7 +50,7 @@ func TestManyProblemsAreNotAllTold(t *testing.T) {
 }
 
 func TestSmallDocumentsMayNotGrowTogether(t *testing.T) {
-	// Each is within the limit of what a document may become.
+	// Each document is within the limit of expansion.
 	text := "kind: A\na: &a " + strings.Repeat("x", 4000) + "\nb: [" + strings.Repeat("*a,", 200) + "]\n"
 	files := map[string]string{}
 	for i := range 40 {

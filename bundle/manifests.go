@@ -35,7 +35,7 @@ func (r *reader) manifests(ctx context.Context) error {
 	}
 	for _, d := range dirs {
 		if strings.HasPrefix(d, "..") {
-			continue // what a mounted ConfigMap keeps its files in
+			continue // internal entries of a mounted ConfigMap
 		}
 		p := Problem{Rule: RuleDirectory, File: path.Join(b.ManifestsDir, d), Message: "a directory within the manifests is passed over: move its files up"}
 		r.warn(p)
@@ -68,7 +68,7 @@ func (r *reader) isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// failed is the error of the file system about a name, or a fatal problem where a bundle could bring that about.
+// failed returns the file system's error about a name, or records a fatal problem if a bundle can cause such an error.
 func (r *reader) failed(name string, err error) error {
 	if errors.Is(err, errStop) {
 		return err
@@ -81,7 +81,7 @@ func (r *reader) failed(name string, err error) error {
 }
 
 // ofMachine reports whether an error is about the machine, such as too many open files, and not one that links and
-// names of a bundle can bring about.
+// names in a bundle can cause.
 func ofMachine(err error) bool {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
@@ -120,8 +120,8 @@ func (r *reader) manifest(ctx context.Context, file string) error {
 	return err
 }
 
-// eachDocument calls f with the documents of a file that have content, as canonical JSON that is valid during the call,
-// until it returns false. r.document counts them. What cannot be decoded is a warning and ends the file.
+// eachDocument calls f with the non-empty documents of a file as canonical JSON, valid during the call, until f returns
+// false. r.document counts them. An undecodable document is a warning and ends the file.
 func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.Doc, json []byte, size int64) bool) error {
 	if err := r.read(ctx, file); err != nil {
 		return r.failed(file, err)
@@ -141,7 +141,7 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 				r.warn(Problem{Rule: RuleDuplicateKey, File: file, Line: d.Line + line - 1, Message: message})
 			}
 			r.scratch, err = r.conv.Append(r.scratch[:0], d)
-			// Each document may grow by its aliases; all of them together may not.
+			// Aliases may enlarge each document within its limit, but not all of them together.
 			if r.decoded += int64(len(r.scratch)); err == nil && r.decoded > r.limits.Total {
 				return r.limit(file, fmt.Sprintf("the objects of the bundle have more than %d bytes", r.limits.Total))
 			}
@@ -158,8 +158,8 @@ func (r *reader) eachDocument(ctx context.Context, file string, f func(d canon.D
 	}
 }
 
-// hasEmptyStart reports whether what stands above the line at which the first document with content begins is a document to
-// others: that is so if a separator is there that is not the first line.
+// hasEmptyStart reports whether other readers see an empty document before the line of the first non-empty one: there
+// is a separator there that is not on the first line.
 func hasEmptyStart(raw []byte, line int) bool {
 	for n := 1; n < line; n++ {
 		end := bytes.IndexByte(raw, '\n') + 1
@@ -171,7 +171,7 @@ func hasEmptyStart(raw []byte, line int) bool {
 	return false
 }
 
-// undecodable notes a document that is no YAML or JSON. A limit is fatal.
+// undecodable records a document that is not valid YAML or JSON. An exceeded limit is fatal.
 func (r *reader) undecodable(file string, first int, err error) error {
 	var syntax *canon.SyntaxError
 	var limit *canon.LimitError
@@ -193,7 +193,7 @@ func (r *reader) undecodable(file string, first int, err error) error {
 	return nil
 }
 
-// head fills what identifies the object. It returns the reason why a document is not an object.
+// head sets the fields that identify the object. It returns the reason if the document is not an object.
 func (o *Object) head(json []byte) string {
 	if json[0] != '{' {
 		return "not a Kubernetes object, but a " + jsonType(json)
@@ -233,7 +233,7 @@ func jsonType(json []byte) string {
 	return "number"
 }
 
-// objects finds the ClusterServiceVersion among the objects and checks what every bundle of that kind has.
+// objects finds the ClusterServiceVersion among the objects and checks what every bundle of that kind must have.
 func (r *reader) objects() error {
 	b := r.b
 	plain := b.MediaType != RegistryV1

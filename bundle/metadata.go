@@ -16,7 +16,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// AnnotationsName is the name that a bundle's file of annotations should have: opm takes any, others only this one.
+// AnnotationsName is the proper name of a bundle's annotations file: opm accepts any name, other programs only this
+// one.
 const AnnotationsName = "annotations.yaml"
 
 // metadata reads the files of the metadata directory. It reports whether there is one.
@@ -51,7 +52,8 @@ func (r *reader) metadata(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// metadataFile takes what a file of the metadata has: it is looked for in every file, the first that has it counts.
+// metadataFile reads the sections of a metadata file: each is searched for in all files, and the first file that has it
+// counts.
 func (r *reader) metadataFile(ctx context.Context, file string) error {
 	at := len(r.b.strict)
 	useful := false
@@ -73,7 +75,7 @@ func (r *reader) metadataFile(ctx context.Context, file string) error {
 		})
 		return true
 	})
-	// Files of other content are no concern of the stricter reader, which does not open them.
+	// OLM v1 does not open files with other names.
 	if base := path.Base(file); base != AnnotationsName && base != "properties.yaml" {
 		r.b.strict = r.b.strict[:at]
 	}
@@ -83,7 +85,7 @@ func (r *reader) metadataFile(ctx context.Context, file string) error {
 	return err
 }
 
-// annotations takes a map of annotations. It reports whether it is that of a bundle.
+// annotations reads a map of annotations. It reports whether it is that of a bundle.
 func (r *reader) annotations(file string, value []byte) bool {
 	b := r.b
 	found := map[string]string{}
@@ -93,7 +95,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 		s, isText := jsonscan.Text(value)
 		if !isText && string(value) != "null" {
 			r.wrong(Problem{Rule: RuleAnnotations, File: file, Field: fault.Quote(name), Message: "the value of an annotation must be text, not a " + jsonType(value) + ": put it in quotes"})
-			// opm only minds this of the annotations that it knows.
+			// Of the known annotations opm checks only this.
 			ok = ok && !slices.Contains([]string{AnnotationPackage, AnnotationChannels, AnnotationDefaultChannel}, name)
 			return true
 		}
@@ -114,7 +116,7 @@ func (r *reader) annotations(file string, value []byte) bool {
 	return true
 }
 
-// identity takes from the annotations what a catalog asks for.
+// identity takes package and channels from the annotations.
 func (r *reader) identity() {
 	b := r.b
 	b.Package = b.Annotations[AnnotationPackage]
@@ -129,7 +131,7 @@ func (r *reader) identity() {
 	}
 }
 
-// dependencies takes a list of dependencies. It reports whether it is one.
+// dependencies reads a list of dependencies. It reports whether it is one.
 func (r *reader) dependencies(file string, value []byte) bool {
 	list, ok := r.typed(file, "dependencies", value, r.dependency)
 	if !ok {
@@ -145,7 +147,7 @@ func (r *reader) dependencies(file string, value []byte) bool {
 	return true
 }
 
-// properties takes a list of properties. It reports whether it is one.
+// properties reads a list of properties. It reports whether it is one.
 func (r *reader) properties(file string, value []byte) bool {
 	list, ok := r.typed(file, "properties", value, func(Problem, declcfg.Property) bool { return true })
 	if !ok {

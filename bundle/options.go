@@ -11,15 +11,15 @@ import (
 var (
 	// ErrInvalid is the class of errors about bundles that break a rule of their format.
 	ErrInvalid = fault.New(fault.Input, "invalid bundle")
-	// ErrLimit is the class of errors about bundles that are larger, deeper or longer than they may be.
+	// ErrLimit is the class of errors about bundles that exceed a limit.
 	ErrLimit = fault.ErrLimit
 )
 
-// ReadOptions say what is known of a bundle beforehand, and what reading it may cost. The zero value is useful.
+// ReadOptions configure reading a bundle. The zero value is useful.
 type ReadOptions struct {
-	// Labels are those of the image that the bundle is in. They count where annotations.yaml is silent.
+	// Labels are those of the bundle's image. They are used for annotations that annotations.yaml lacks.
 	Labels map[string]string
-	// MediaType is what the bundle is known to be, if neither its annotations nor its labels say it.
+	// MediaType is the media type if neither annotations nor labels declare it.
 	MediaType MediaType
 	// Limits bound what is read.
 	Limits Limits
@@ -27,17 +27,17 @@ type ReadOptions struct {
 	Warn func(Problem)
 }
 
-// Limits bound what is read of a bundle. A zero field stands for its default. Sizes are in bytes.
+// Limits bound what is read of a bundle. A zero field means its default. Sizes are in bytes.
 type Limits struct {
-	// File bounds one file; 4 MiB by default.
+	// File is the maximum size of one file; 4 MiB by default.
 	File int64
-	// Total bounds the sum of all files, and that of the objects in them as JSON; 256 MiB by default.
+	// Total is the maximum size of all files, and of all objects as JSON; 256 MiB by default.
 	Total int64
-	// Entries bounds the files and directories in manifests and metadata; 10,000 by default.
+	// Entries is the maximum number of files and directories in manifests and metadata; 10,000 by default.
 	Entries int
-	// Documents bounds the documents of all files; 10,000 by default.
+	// Documents is the maximum number of documents in all files; 10,000 by default.
 	Documents int
-	// Depth bounds how deep objects and arrays may nest in a document; 100 by default.
+	// Depth is the maximum nesting of objects and arrays in a document; 100 by default.
 	Depth int
 }
 
@@ -50,10 +50,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ReadError is why a bundle cannot be used: every fatal problem of it, in the order of discovery.
+// ReadError has all fatal problems of an unusable bundle, in the order of discovery.
 type ReadError struct{ Problems []Problem }
 
-// Error returns the problems, one a line.
+// Error returns the problems, one per line.
 func (e *ReadError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

@@ -15,20 +15,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Read reads the bundle whose root is fsys: a directory, or the tree of an image. It takes what opm and the Operator
-// Lifecycle Manager of version 0 take: the first document of each file in manifests, and of metadata the first file that
-// has annotations, dependencies or properties, whatever it is called. What version 1 objects to beyond that is told by
-// [Bundle.StrictProblems].
+// Read reads the bundle whose root is fsys: a directory, or the tree of an image. It reads what opm and OLM v0 read:
+// the first document of each file in manifests, and in metadata the first file with annotations, dependencies or
+// properties, whatever its name. [Bundle.StrictProblems] reports what OLM v1 refuses beyond that.
 //
-// A bundle that [ReadOptions] call plain+v0 may be the directory of its manifests, without metadata.
+// A bundle that [ReadOptions] declare as plain+v0 may be a directory of manifests without metadata.
 //
-// Documents behind the first are in Objects too, with a warning among the Problems; so are files that cannot be decoded,
-// which are passed over. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and of a helm chart
-// no manifest is read.
+// Further documents of a file are in Objects too, with a warning in Problems; undecodable files are skipped with a
+// warning. Bundles of plain manifests need neither a ClusterServiceVersion nor metadata, and of a Helm chart no
+// manifest is read.
 //
-// The error is a [*ReadError], which is [ErrInvalid] or [ErrLimit], or one of the file system or context. With a
-// *ReadError the bundle is returned as far as it was read, for those who report all problems. Read is safe for concurrent
-// use.
+// The error is a [*ReadError], which is [ErrInvalid] or [ErrLimit], or an error of the file system or context. With a
+// *ReadError the bundle is returned as far as it was read, for callers that report all problems. Read is safe for
+// concurrent use.
 func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
 	if fsys == nil {
 		return nil, fmt.Errorf("%w: filesystem is nil", ErrInvalid)
@@ -44,7 +43,7 @@ func Read(ctx context.Context, fsys fs.FS, o ReadOptions) (*Bundle, error) {
 	return r.b, nil
 }
 
-// errStop ends reading where a fatal problem leaves no sense in going on. It never leaves the package.
+// errStop ends reading after a fatal problem that makes further reading useless. It is never returned to callers.
 var errStop = errors.New("stop")
 
 // reader reads one bundle.
@@ -54,35 +53,35 @@ type reader struct {
 	limits  Limits
 	b       *Bundle
 
-	errs      []Problem // those that are fatal
-	told      int       // of the others
+	errs      []Problem // the fatal problems
+	told      int       // number of the others
 	entries   int
 	documents int
-	document  int   // of the file that is being read
+	document  int   // index in the current file
 	total     int64 // bytes of files
 	decoded   int64 // bytes of objects
 	provided  map[API]bool
 
 	conv    canon.Converter
 	split   canon.Splitter
-	raw     []byte // the file that is being read
+	raw     []byte // the current file
 	text    bytes.Reader
-	scratch []byte // its document as canonical JSON
+	scratch []byte // its current document as canonical JSON
 }
 
-// warn notes what was passed over.
+// warn records input that was skipped.
 func (r *reader) warn(p Problem) {
 	p.Severity = SeverityWarning
 	r.report(p)
 }
 
-// wrong notes what is wrong with the bundle although it can be read.
+// wrong records a problem of the bundle that does not prevent reading it.
 func (r *reader) wrong(p Problem) {
 	p.Severity = SeverityError
 	r.report(p)
 }
 
-// The most problems reported of one bundle: only a crafted bundle has more.
+// The maximum number of problems reported per bundle: only crafted bundles have more.
 const (
 	mostProblems = 1000
 	mostFatal    = 100
@@ -101,9 +100,9 @@ func (r *reader) report(p Problem) {
 	}
 }
 
-// fatal notes why the bundle cannot be used.
+// fatal records why the bundle cannot be used.
 func (r *reader) fatal(p Problem) {
-	// A limit ends reading and must be known as one.
+	// An exceeded limit ends reading and is always reported.
 	if len(r.errs) >= mostFatal && p.Rule != RuleLimit {
 		return
 	}
@@ -112,7 +111,7 @@ func (r *reader) fatal(p Problem) {
 	r.b.Problems = append(r.b.Problems, p)
 }
 
-// limit notes that a limit was exceeded and ends reading.
+// limit records that a limit was exceeded and ends reading.
 func (r *reader) limit(file, message string) error {
 	r.fatal(Problem{Rule: RuleLimit, File: file, Message: message})
 	return errStop
@@ -149,8 +148,8 @@ func (r *reader) bundle(ctx context.Context) error {
 	return nil
 }
 
-// directory returns the directory that an annotation names, or the usual one where it leads to none. What would lead out
-// of the bundle is fatal.
+// directory returns the directory that an annotation names, or the usual one if that does not exist. A path that leads
+// out of the bundle is fatal.
 func (r *reader) directory(key, named, usual string) string {
 	clean := path.Clean(named)
 	at := Problem{Rule: RuleDirectory, File: r.b.AnnotationsFile, Field: key}
@@ -177,7 +176,7 @@ func (r *reader) directory(key, named, usual string) string {
 	return usual
 }
 
-// mediaType finds out how the manifests are to be understood.
+// mediaType determines the media type of the manifests.
 func (r *reader) mediaType() {
 	b := r.b
 	b.MediaType = MediaType(b.Annotations[AnnotationMediaType])
@@ -195,7 +194,7 @@ func (r *reader) mediaType() {
 	}
 }
 
-// isFlat reports whether the bundle is a directory of files and has no directory of manifests.
+// isFlat reports whether the bundle is a directory of files without a manifests directory.
 func (r *reader) isFlat() bool {
 	if r.b.ManifestsDir != "manifests" || r.isDir("manifests") {
 		return false
@@ -204,7 +203,7 @@ func (r *reader) isFlat() bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 }
 
-// isChart reports whether the bundle is a helm chart: one has a Chart.yaml at its root, which may be in manifests.
+// isChart reports whether the bundle is a Helm chart: it has a Chart.yaml at its root or in manifests.
 func (r *reader) isChart() bool {
 	for _, dir := range []string{".", r.b.ManifestsDir} {
 		if info, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil && info.Mode().IsRegular() {
@@ -214,7 +213,8 @@ func (r *reader) isChart() bool {
 	return false
 }
 
-// Paths returns what must be taken out of an image to [Read] the bundle in it, given the image's labels.
+// Paths returns the paths to extract from an image so that the bundle in it can be read with [Read], given the image's
+// labels.
 func Paths(labels map[string]string) []string {
 	paths := []string{"manifests", "metadata"}
 	for _, key := range []string{AnnotationManifests, AnnotationMetadata} {

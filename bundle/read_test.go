@@ -32,7 +32,7 @@ spec:
 	service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: s\n"
 )
 
-// sound is a bundle without fault, with some of its files replaced, or removed where they are empty.
+// sound returns a valid bundle with some of its files replaced, or removed if their text is empty.
 func sound(files map[string]string) fstest.MapFS {
 	all := map[string]string{"metadata/annotations.yaml": soundAnnotations, "manifests/csv.yaml": soundCSV, "manifests/service.yaml": service}
 	maps.Copy(all, files)
@@ -45,7 +45,7 @@ func sound(files map[string]string) fstest.MapFS {
 	return out
 }
 
-// csvWith is the sound ClusterServiceVersion with lines behind its spec, and annotations.
+// csvWith returns the valid ClusterServiceVersion with additional lines in its spec, and annotations.
 func csvWith(spec string, annotations ...string) map[string]string {
 	text := soundCSV
 	if len(annotations) > 0 {
@@ -257,7 +257,7 @@ func TestProblems(t *testing.T) {
 			if len(b.Problems) != 1 {
 				t.Errorf("%d problems: %v", len(b.Problems), b.Problems)
 			}
-			// What is passed over does not keep the bundle out of a catalog.
+			// Warnings do not keep the bundle out of a catalog.
 			blob(t, b, "")
 		})
 	}

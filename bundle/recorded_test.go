@@ -27,14 +27,14 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// The recorded bundles are read once in a process.
+// The recorded bundles are read once per process.
 var (
 	readBundles sync.Once
 	allRead     map[string]fstest.MapFS
 	readErr     error
 )
 
-// recordedBundles are the recorded bundle directories, by "PACKAGE-vVERSION".
+// recordedBundles returns the recorded bundle directories by "PACKAGE-vVERSION".
 func recordedBundles(root string) (map[string]fstest.MapFS, error) {
 	packed, err := os.Open(filepath.Join(root, "bundles-all-dev-packages.tar.zst"))
 	if err != nil {
@@ -84,7 +84,7 @@ func recordedBundles(root string) (map[string]fstest.MapFS, error) {
 		add(strings.ReplaceAll(name, "+", "-"), data)
 		return err
 	})
-	// Some directories beside the bundles hold what catalogs are generated from.
+	// Some directories next to the bundles are inputs for generating catalogs.
 	maps.DeleteFunc(bundles, func(_ string, files fstest.MapFS) bool {
 		_, err := fs.Stat(files, "manifests")
 		return err != nil
@@ -101,7 +101,7 @@ func allBundles(t testing.TB) map[string]fstest.MapFS {
 	return allRead
 }
 
-// rendered is what opm prints for a blob.
+// rendered returns opm's output for a blob.
 func rendered(t testing.TB, blob *declcfg.Bundle, f declcfg.Format) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -144,7 +144,7 @@ func same(t *testing.T, what string, got, want []byte) {
 	t.Errorf("%s: %d lines, opm has %d", what, len(g), len(w))
 }
 
-// part is what of the collection belongs to the project.
+// part is the part of the collection in testdata.
 const part = "../testdata"
 
 func TestBundlesAreRenderedAsByOpm(t *testing.T) {
@@ -164,7 +164,7 @@ func TestBundlesAreRenderedAsByOpm(t *testing.T) {
 	}
 }
 
-// compareDirectory compares a bundle with opm's answers to its directory.
+// compareDirectory compares a bundle directory with opm's answers for it.
 func compareDirectory(t *testing.T, answers recorded.Collection, name string, b *bundle.Bundle) {
 	t.Helper()
 	dir := "golden-bundles/" + name + "/"
@@ -173,7 +173,7 @@ func compareDirectory(t *testing.T, answers recorded.Collection, name string, b 
 	same(t, "render-dir.json", rendered(t, blob(t, b, image), declcfg.FormatJSON), answers.File(t, dir+"render-dir.json"))
 }
 
-// compareImage compares the bundle in an image with opm's answers to it.
+// compareImage compares the bundle in an image with opm's answers for it.
 func compareImage(t *testing.T, answers recorded.Collection, name string, open func(image string) *bundle.Bundle) {
 	t.Helper()
 	dir := "golden-bundles/" + name + "/"
@@ -186,7 +186,7 @@ func compareImage(t *testing.T, answers recorded.Collection, name string, open f
 	same(t, "render-image.yaml", rendered(t, made, declcfg.FormatYAML), answers.File(t, dir+"render-image.yaml"))
 }
 
-// recordedNames are the bundles of which the collection has all answers.
+// recordedNames returns the bundles for which the collection has all answers.
 func recordedNames(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(string(recorded.All(t)), "golden-bundles"))
@@ -212,7 +212,7 @@ func TestRecordedBundlesAreRenderedAsByOpm(t *testing.T) {
 	}
 }
 
-// recordedImage reads a bundle out of an image of the recorded registry.
+// recordedImage reads a bundle from an image of the recorded registry.
 func recordedImage(t *testing.T, conf, ref string) *bundle.Bundle {
 	t.Helper()
 	yes := true
@@ -247,7 +247,7 @@ func TestRecordedImagesAreRenderedAsByOpm(t *testing.T) {
 }
 
 // TestRecordedDatabasesHoldTheSameBundles compares the blobs of bundles with what opm rendered from databases and
-// templates that it made of their images. The order of properties is that of rows there.
+// templates that it made from their images. The order of properties there is that of database rows.
 func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
 	answers := recorded.All(t)
 	ours := map[string]*bundle.Bundle{}
@@ -295,8 +295,8 @@ func TestRecordedDatabasesHoldTheSameBundles(t *testing.T) {
 	t.Logf("%d bundles of %d were compared", len(compared), len(ours))
 }
 
-// propertySet are the properties but for constraints, which opm loses in databases. In some modes it keeps the manifests
-// of the heads of channels only.
+// propertySet returns the properties without constraints, which opm loses in databases. In some modes opm keeps only
+// the manifests of channel heads.
 func propertySet(b *declcfg.Bundle, objects bool) []string {
 	var out []string
 	for _, p := range b.Properties {

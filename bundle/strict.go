@@ -2,10 +2,9 @@ package bundle
 
 import "fmt"
 
-// StrictProblems returns what the Operator Lifecycle Manager of version 1 objects to although [Read] does not: it wants
-// metadata/annotations.yaml of just that name, no directory among the manifests, every file in it to hold Kubernetes
-// objects, and exactly one ClusterServiceVersion in all their documents. Problems that Read has found already are reported
-// again where they are fatal for that reader.
+// StrictProblems returns what OLM v1 refuses although [Read] accepts it: it requires the file
+// metadata/annotations.yaml, no directory in manifests, Kubernetes objects in every manifest file, and exactly one
+// ClusterServiceVersion in all documents. Problems that Read has reported are repeated if they are fatal for OLM v1.
 func (b *Bundle) StrictProblems() []Problem {
 	out := append([]Problem(nil), b.strict...)
 	for _, d := range []struct{ dir, usual string }{{b.ManifestsDir, "manifests"}, {b.MetadataDir, "metadata"}} {
@@ -17,7 +16,7 @@ func (b *Bundle) StrictProblems() []Problem {
 	return out
 }
 
-// strictly is a problem as the stricter reader has it.
+// strictly returns a problem with the message for OLM v1.
 func strictly(p Problem, message string) Problem {
 	p.Severity = SeverityError
 	p.Message = message + ": OLM v1 refuses the bundle"

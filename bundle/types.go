@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The keys that a bundle's annotations.yaml and the labels of its image have in common.
+// The keys common to a bundle's annotations.yaml and the labels of its image.
 const (
 	AnnotationMediaType      = "operators.operatorframework.io.bundle.mediatype.v1"
 	AnnotationManifests      = "operators.operatorframework.io.bundle.manifests.v1"
@@ -18,7 +18,7 @@ const (
 	AnnotationDefaultChannel = "operators.operatorframework.io.bundle.channel.default.v1"
 )
 
-// MediaType says how the manifests of a bundle are to be understood.
+// MediaType is the format of a bundle's manifests.
 type MediaType string
 
 // The media types of bundles.
@@ -29,53 +29,53 @@ const (
 	Helm       MediaType = "helm"
 )
 
-// IsPlain reports whether the manifests are any Kubernetes objects, several to a file if they like.
+// IsPlain reports whether the manifests may be any Kubernetes objects, several per file.
 func (m MediaType) IsPlain() bool { return m == Plain || m == PlainV0 }
 
-// Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
+// Bundle is a bundle that was read. It is immutable and safe for concurrent use.
 type Bundle struct {
-	// Annotations are those of annotations.yaml, and the image's labels where that is silent.
+	// Annotations are those of annotations.yaml, completed by the image's labels.
 	Annotations map[string]string
-	// AnnotationsFile is the file that they came from, empty if there was none.
+	// AnnotationsFile is the file with the annotations; empty if there is none.
 	AnnotationsFile string
 	MediaType       MediaType
-	// ManifestsDir and MetadataDir are relative to the bundle's root, without slashes at their ends.
+	// ManifestsDir and MetadataDir are relative to the bundle's root, without trailing slashes.
 	ManifestsDir, MetadataDir string
 	Package                   string
-	// Channels are as written, not trimmed; DefaultChannel is empty if the bundle names none.
+	// Channels are as written, not trimmed; DefaultChannel is empty if the bundle declares none.
 	Channels       []string
 	DefaultChannel string
-	// Objects are the documents of the manifests in the order of file names, then as in the file.
+	// Objects are the documents of the manifests, sorted by file name, then in the order of the file.
 	Objects []Object
-	// CSV is the first ClusterServiceVersion among the objects that count, nil if there is none.
+	// CSV is the first ClusterServiceVersion among the first documents of the files; nil if there is none.
 	CSV *CSV
-	// Dependencies are those of dependencies.yaml and Properties those of properties.yaml, as written.
+	// Dependencies are those of dependencies.yaml, Properties those of properties.yaml, as written.
 	Dependencies []Dependency
 	Properties   []declcfg.Property
-	// Problems are what is wrong with the bundle, in the order of discovery: what made it unreadable, and what was passed
-	// over.
+	// Problems are the problems of the bundle in the order of discovery: those that made it unreadable, and those about
+	// skipped input.
 	Problems []Problem
 
 	provided []API     // by the manifests
-	strict   []Problem // what only the reader of version 1 objects to
+	strict   []Problem // what only OLM v1 refuses
 }
 
 // Object is one Kubernetes object of the manifests.
 type Object struct {
-	// File is relative to the bundle's root, Document counts the documents in it from 0, Line is the document's first.
+	// File is relative to the bundle's root. Document is the index of the document in the file, from 0. Line is the
+	// document's first line.
 	File     string
 	Document int
 	Line     int
 
 	APIVersion, Kind, Namespace, Name string
-	// JSON is the object in compact JSON with sorted keys; numbers are as written.
+	// JSON is the object as compact JSON with sorted keys; numbers are as written.
 	JSON json.RawMessage
 	// Size is the length of the whole file in bytes.
 	Size int64
 }
 
-// First reports whether the object is the first document of its file. Only these count for the Operator Lifecycle Manager
-// of version 0 and for opm; version 1 reads all.
+// First reports whether the object is the first document of its file. OLM v0 and opm read only these; OLM v1 reads all.
 func (o Object) First() bool { return o.Document == 0 }
 
 // Dependency is an entry of dependencies.yaml. Value is compact JSON.
@@ -84,7 +84,7 @@ type Dependency struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Severity says whether a problem makes a bundle unfit.
+// Severity says whether a problem makes a bundle invalid.
 type Severity string
 
 // The severities of problems.
@@ -93,20 +93,20 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// The rules that reading a bundle can find broken.
+// The rules that reading a bundle checks.
 const (
-	RuleLimit          = "limit"           // more than a limit allows
-	RuleFile           = "file"            // a file that is none: a link out of the bundle, a device
+	RuleLimit          = "limit"           // a limit is exceeded
+	RuleFile           = "file"            // not a regular file: a link out of the bundle, a device
 	RuleName           = "name"            // names of files, packages, channels and bundles
-	RuleDirectory      = "directory"       // manifests, metadata, or a directory within them
-	RuleSyntax         = "syntax"          // a file that cannot be read as what it should be
-	RuleDuplicateKey   = "duplicate-key"   // a key that comes twice in an object
+	RuleDirectory      = "directory"       // manifests, metadata, or a directory in them
+	RuleSyntax         = "syntax"          // a file that cannot be parsed
+	RuleDuplicateKey   = "duplicate-key"   // a repeated key in an object
 	RuleDocuments      = "documents"       // more than one document in a file
 	RuleNoObjects      = "no-objects"      // manifests without an object
 	RuleCSVMissing     = "csv-missing"     // no ClusterServiceVersion
 	RuleCSVSecond      = "csv-second"      // more than one of them
 	RuleCSV            = "csv"             // a field of the ClusterServiceVersion
-	RuleCRD            = "crd"             // an owned CRD that is not there, or one that is none
+	RuleCRD            = "crd"             // an owned CRD that is missing or invalid
 	RuleAnnotations    = "annotations"     // annotations.yaml
 	RuleMediaType      = "media-type"      // an unknown media type
 	RuleDependency     = "dependency"      // an entry of dependencies.yaml
@@ -114,19 +114,19 @@ const (
 	RuleAnnotationsTwo = "annotations-two" // several files with annotations
 )
 
-// Problem is something wrong with a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
+// Problem is a problem of a bundle. File is relative to the bundle's root; it, Line and Field may be empty or 0.
 type Problem struct {
 	Severity Severity `json:"severity"`
-	// Rule is a stable name of what was broken, such as "csv-missing".
+	// Rule is a stable name of the broken rule, such as "csv-missing".
 	Rule  string `json:"rule"`
 	File  string `json:"file,omitempty"`
 	Line  int    `json:"line,omitempty"`
 	Field string `json:"field,omitempty"`
-	// Message says what was seen and, where that is not plain, how to mend it.
+	// Message says what was found and, if that is not obvious, how to fix it.
 	Message string `json:"message"`
 }
 
-// String is "file:line: field: message"; what is not known is left out.
+// String formats the problem as "file:line: field: message" without unknown parts.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {

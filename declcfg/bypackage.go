@@ -1,7 +1,7 @@
 package declcfg
 
-// ByPackage divides a catalog by package. Blobs keep their order and share memory with the catalog, which must not be changed
-// while the parts are in use; those of no package are under the empty name.
+// ByPackage divides a catalog by package. Blobs keep their order and share memory with the catalog, which must not
+// change while the parts are in use; blobs of no package have the empty name.
 func (c *Catalog) ByPackage() map[string]*Catalog {
 	parts := map[string]*Catalog{}
 	part := func(name string) *Catalog {
@@ -22,7 +22,7 @@ func (c *Catalog) ByPackage() map[string]*Catalog {
 	}
 	for i := range c.Bundles {
 		p := part(c.Bundles[i].Package)
-		// Bundles that stand together are not copied: they are most of a catalog.
+		// Consecutive bundles are not copied: they are most of a catalog.
 		if n := len(p.Bundles); n == 0 {
 			p.Bundles = c.Bundles[i : i+1 : i+1]
 		} else if n <= i && &p.Bundles[0] == &c.Bundles[i-n] {

@@ -2,8 +2,8 @@ package declcfg
 
 import "encoding/json"
 
-// CSVMetadata is the value of an olm.csv.metadata property: what a catalog keeps of a ClusterServiceVersion (CSV) when
-// it does not carry the bundle's manifests. The fields are in the order in which they are written.
+// CSVMetadata is the value of an olm.csv.metadata property: the part of a ClusterServiceVersion (CSV) that a catalog
+// contains if it lacks the bundle's manifests. The fields are in the order in which they are written.
 type CSVMetadata struct {
 	Annotations               map[string]string         `json:"annotations,omitempty"`
 	APIServiceDefinitions     APIServiceDefinitions     `json:"apiServiceDefinitions"`
@@ -69,7 +69,7 @@ type APIResourceReference struct {
 	Version string `json:"version"`
 }
 
-// Descriptor describes to a user interface how to show a field of an API.
+// Descriptor describes how a user interface shows a field of an API.
 type Descriptor struct {
 	Path         string          `json:"path"`
 	DisplayName  string          `json:"displayName,omitempty"`
@@ -78,7 +78,7 @@ type Descriptor struct {
 	Value        json.RawMessage `json:"value,omitempty"`
 }
 
-// InstallMode says whether an operator can be installed in one way.
+// InstallMode says whether an operator supports one install mode.
 type InstallMode struct {
 	Type      string `json:"type"`
 	Supported bool   `json:"supported"`
@@ -90,7 +90,7 @@ type AppLink struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// Maintainer is who maintains an operator.
+// Maintainer is a maintainer of an operator.
 type Maintainer struct {
 	Name  string `json:"name,omitempty"`
 	Email string `json:"email,omitempty"`

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// errNotPlain says that a blob is not of the plain form that the scanner reads.
+// errNotPlain is returned by the scanner for a blob that encoding/json has to decode.
 var errNotPlain = errors.New("not in plain form")
 
-// errNoObject is the error of a document without content, in opm's words.
+// errNoObject is opm's error for a document without content.
 var errNoObject = errors.New("object '' is missing root schema field")
 
-// newMeta makes a Meta of a canonical JSON document, which it does not copy.
+// newMeta returns the Meta of a canonical JSON document, without copying it.
 func newMeta(doc []byte) (*Meta, error) {
 	if len(doc) == 0 || doc[0] != '{' {
 		if bytes.Equal(doc, []byte("null")) {
@@ -95,15 +95,14 @@ func jsonKind(value []byte) string {
 	return "number"
 }
 
-// Parse turns a Meta of a known schema into its typed blob, and returns any other Meta as it is. The blob shares
+// Parse decodes a Meta of a known schema to its typed blob, and returns any other Meta unchanged. The blob shares
 // memory with the Meta.
 func Parse(m *Meta) (Blob, error) {
 	odd := false
 	return parse(m, &odd)
 }
 
-// parse is [Parse]. It sets odd where the blob may have fields that its schema does not define, or is of an unknown
-// schema.
+// parse is [Parse]. It sets odd if the blob is of an unknown schema or may have fields that its schema does not define.
 func parse(m *Meta, odd *bool) (Blob, error) {
 	switch m.Schema {
 	case SchemaPackage:
@@ -119,8 +118,8 @@ func parse(m *Meta, odd *bool) (Blob, error) {
 	return m, nil
 }
 
-// parseAs reads a blob with the scanner or, where that does not see its way, with encoding/json by way of a struct F,
-// which also gives the error for input that is no such blob.
+// parseAs decodes a blob with the scanner or, if that fails, with encoding/json through a struct F, which also gives
+// the error for invalid input.
 func parseAs[T any, F any, P interface {
 	*T
 	Blob
@@ -167,7 +166,7 @@ var (
 	deprecationsFields = []string{"schema", "package", "entries"}
 )
 
-// unknownFields returns the members of an object that none of the known fields takes.
+// unknownFields returns the members of an object that are not known fields.
 func unknownFields(doc []byte, known []string) ([]Field, error) {
 	var fields []Field
 	s := newScanner(doc)

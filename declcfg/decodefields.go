@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// The scanner's readers of the four known schemas. They read what writers write: known names in their own case, values
-// of the right kinds. Everything else they leave to encoding/json, by failing.
+// The scanner's decoders of the four known schemas. They accept what writers usually write: known names in their exact
+// case, values of the right types. On anything else they fail, and encoding/json decodes the blob.
 
 func (s *scanner) pkg(p *Package) {
 	s.Object(func(key []byte) {
@@ -226,7 +226,7 @@ func (s *scanner) skipUnknown(key []byte, known ...string) {
 	s.Value()
 }
 
-// The structs by which encoding/json reads the known schemas.
+// The structs through which encoding/json decodes the known schemas.
 
 type jsonProperty struct {
 	Type  string          `json:"type"`

@@ -34,7 +34,7 @@ func (b *graphBuilder) deprecate(all []Deprecations) {
 	}
 }
 
-// deprecateEntry applies one entry, or says why it cannot.
+// deprecateEntry applies one entry, or returns why it cannot.
 func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[Reference]bool) string {
 	ref := e.Reference
 	if ref.Schema == "" {
@@ -68,7 +68,7 @@ func deprecateEntry(pkg *PackageNode, e *DeprecationEntry, index int, seen map[R
 	return ""
 }
 
-// referenceText is the text that scripts know from opm's messages.
+// referenceText formats a reference as in opm's messages, which scripts parse.
 func referenceText(r Reference) string {
 	return fmt.Sprintf("declcfg.PackageScopedReference{Schema:%q, Name:%q}", fault.Short(r.Schema), fault.Short(r.Name))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// fileReader ends in an error where a file has more bytes than its limit, whatever its size was when it was opened.
+// fileReader fails if a file has more bytes than its limit, even if it grows while it is read.
 type fileReader struct {
 	r     io.Reader
 	limit int64
@@ -29,15 +29,15 @@ func (f *fileReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// docReader reads the documents of one file after another. It keeps its buffers: taking new ones for each file was a
-// third of what loading a catalog allocated.
+// docReader reads the documents of one file after another. It reuses its buffers: allocating them for each file was a
+// third of the allocations of loading a catalog.
 type docReader struct {
 	in       *bufio.Reader
 	split    *canon.Splitter
 	conv     canon.Converter
 	name     string
-	line     int       // of the document that was read last
-	doc      canon.Doc // that was read last; its data are valid until the next one is read
+	line     int       // of the last document
+	doc      canon.Doc // the last document; its data are valid until the next one is read
 	count    int       // of documents
 	comments bool
 	options  LoadOptions
@@ -51,10 +51,10 @@ func newDocReader(o LoadOptions) *docReader {
 	return &docReader{in: in, split: canon.NewSplitter(in, o.Limits.canon()), conv: canon.Converter{Limits: o.Limits.canon()}, options: o}
 }
 
-// close gives back what the reader has open.
+// close releases the reader's resources.
 func (d *docReader) close() { d.spans.close() }
 
-// reset begins another file.
+// reset starts another file.
 func (d *docReader) reset(r io.Reader, name string) {
 	d.in.Reset(r)
 	d.split.Reset(d.in, d.options.Limits.canon())
@@ -81,7 +81,7 @@ func (d *docReader) next() ([]byte, error) {
 func (d *docReader) document() (canon.Doc, error) {
 	if d.count == 0 {
 		head, err := d.in.Peek(d.in.Size())
-		if err != nil && err != io.EOF { // what only wraps it is not the end
+		if err != nil && err != io.EOF { // an error that only wraps io.EOF is not the end
 			return canon.Doc{}, &canon.ReadError{Err: err}
 		}
 		if d.line = 1; bytes.HasPrefix(head, byteOrderMark) {
@@ -92,7 +92,7 @@ func (d *docReader) document() (canon.Doc, error) {
 	d.count++
 	doc, err := d.split.Next()
 	if errors.Is(err, io.EOF) && d.count == 1 && d.comments {
-		// A file of comments only is not empty, but holds no catalog either.
+		// A file with only comments is not empty, but it is not a catalog either.
 		return canon.Doc{}, errNoObject
 	}
 	d.line = doc.Line
@@ -100,7 +100,7 @@ func (d *docReader) document() (canon.Doc, error) {
 	return doc, err
 }
 
-// convert makes canonical JSON of a document, in the scratch buffer.
+// convert converts a document to canonical JSON in the scratch buffer.
 func (d *docReader) convert(doc canon.Doc) (_ []byte, err error) {
 	if d.options.Warn != nil {
 		d.conv.Warn = func(line int, message string) {
@@ -132,7 +132,7 @@ func (d *docReader) blob() (Blob, error) {
 	return d.parse(doc)
 }
 
-// parse makes a blob of canonical JSON in the scratch buffer.
+// parse decodes canonical JSON in the scratch buffer to a blob.
 func (d *docReader) parse(doc []byte) (Blob, error) {
 	skeleton := d.options.Skeleton
 	if !skeleton {
@@ -174,7 +174,7 @@ func (d *docReader) parse(doc []byte) (Blob, error) {
 	return blob, nil
 }
 
-// packageOf is the package that a blob belongs to.
+// packageOf returns the package that a blob belongs to.
 func packageOf(m *Meta) string {
 	if m.Schema == SchemaPackage {
 		return m.Name
@@ -182,8 +182,8 @@ func packageOf(m *Meta) string {
 	return m.Package
 }
 
-// detach copies what of a blob shares memory with the reader's buffer. What the specification does not define is copied or
-// dropped.
+// detach copies the parts of a blob that share memory with the reader's buffer. With unknown set, undefined fields are
+// copied too, otherwise dropped.
 func detach(blob Blob, unknown bool) {
 	clone := func(ps []Property) {
 		for i := range ps {
@@ -227,8 +227,8 @@ type objectError struct {
 func (e *objectError) Error() string { return e.err.Error() }
 func (e *objectError) Unwrap() error { return e.err }
 
-// problem makes the *ValidationError of an error of this file. Errors of reading, as opposed to content, stay as they
-// are.
+// problem converts an error of this file to a *ValidationError. Read errors, as opposed to errors in the content, are
+// unchanged.
 func (d *docReader) problem(err error) error {
 	var pathErr *fs.PathError
 	var read *canon.ReadError

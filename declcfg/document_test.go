@@ -12,7 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The documents that a load tells of are the texts of its blobs: read alone, each is that blob.
+// The positions that a load reports for documents delimit the texts of its blobs: parsing each text alone gives the
+// blob.
 func TestDocumentsOfALoad(t *testing.T) {
 	fsys, err := declcfg.OpenDir("../testdata/fbc/mini")
 	if err != nil {
@@ -57,7 +58,8 @@ func TestDocumentsOfALoad(t *testing.T) {
 	}
 }
 
-// A skeleton load drops nothing of the packages that are asked for whole, in the same file as others or not.
+// A skeleton load keeps everything of the packages that are requested completely, even if they share a file with
+// others.
 func TestWholePackagesOfASkeletonLoad(t *testing.T) {
 	const text = `---
 schema: olm.bundle

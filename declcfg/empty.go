@@ -2,11 +2,11 @@ package declcfg
 
 import "fmt"
 
-// EmptyError says that a catalog holds no packages where one with packages is needed.
+// EmptyError reports a catalog without packages where packages are required.
 type EmptyError struct {
-	// Catalog is what the catalog was read from.
+	// Catalog is the source of the catalog.
 	Catalog string
-	// Err, unless nil, is why no package is left. It is not unwrapped: what it says of the others is not so here.
+	// Err, unless nil, is the reason why no package is left. It is not unwrapped: its class does not apply here.
 	Err error
 }
 

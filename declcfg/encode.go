@@ -8,19 +8,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
-// Format is how a catalog is written.
+// Format is the file format of a catalog.
 type Format string
 
 // The formats of a catalog. FormatJSON is a sequence of objects, each indented by four spaces and followed by a
-// newline; FormatYAML is a sequence of documents, each after a "---" line, with sorted keys. FormatNDJSON has one compact
-// JSON object in each line; it is for streams that scripts read, and every reader of FormatJSON reads it too.
+// newline; FormatYAML is a sequence of documents, each after a "---" line, with sorted keys. FormatNDJSON has one
+// compact JSON object per line, for streams that scripts read; every reader of FormatJSON accepts it.
 const (
 	FormatJSON   Format = "json"
 	FormatYAML   Format = "yaml"
 	FormatNDJSON Format = "ndjson"
 )
 
-// ParseFormat reads the value of an --output flag that names the format of a catalog's files: JSON or YAML.
+// ParseFormat parses the value of an --output flag for the format of a catalog's files: JSON or YAML.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(s); f {
 	case FormatJSON, FormatYAML:
@@ -32,8 +32,8 @@ func ParseFormat(s string) (Format, error) {
 // Extension is the file name extension of the format, without a dot.
 func (f Format) Extension() string { return string(f) }
 
-// Encoder writes blobs one after another, in JSON and YAML byte for byte as opm writes them. It is not safe for concurrent use. An
-// encoder keeps one buffer, of the size of the largest blob it has written.
+// Encoder writes blobs one after another, in JSON and YAML with the same bytes as opm. It is not safe for concurrent
+// use. It keeps one buffer of the size of the largest blob written.
 type Encoder struct {
 	w      io.Writer
 	format Format
@@ -250,7 +250,7 @@ func (w *objectWriter) close(c byte) {
 	w.started = true
 }
 
-// element begins an element of an array, or a member of an object.
+// element starts an element of an array or a member of an object.
 func (w *objectWriter) element() {
 	if w.started {
 		w.buf = append(w.buf, ',')

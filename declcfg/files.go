@@ -11,11 +11,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/filetx"
 )
 
-// OpenDir opens a catalog directory. Links within it are followed; links that lead out of it are errors when they are
-// read, so that a catalog from elsewhere cannot name the reader's own files. The directory itself may be a link.
+// OpenDir opens a catalog directory. Symbolic links are followed inside it; links that lead out of it are errors when
+// they are read, so that an untrusted catalog cannot name local files. The directory itself may be a link.
 //
-// If an edit of the catalog is putting its files in place, OpenDir waits for it. If one was killed while it did that, OpenDir
-// returns an error, because some files are old and others new until the next edit takes it back.
+// If an edit of the catalog is renaming its files, OpenDir waits for it. If an edit was killed meanwhile, OpenDir
+// returns an error, because some files are old and others new until the next edit rolls it back.
 func OpenDir(dir string) (fs.FS, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func OpenDir(dir string) (fs.FS, error) {
 	if err := filetx.Await(root); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), root.Close())
 	}
-	// The root is closed by its finalizer: a catalog's file system lives as long as somebody reads it.
+	// The root's finalizer closes it: a catalog's file system has no Close.
 	return root.FS(), nil
 }
 
@@ -39,8 +39,8 @@ func OpenDir(dir string) (fs.FS, error) {
 // whatever it is called. These are the files that [Load] reads.
 func Files(fsys fs.FS) ([]string, error) { return catalogFiles(fsys) }
 
-// Ignored reports whether [Load] would pass over a file of that slash-separated name, if it were in fsys: because it is an
-// ignore file, or one of those ignores it.
+// Ignored reports whether [Load] would skip a file with that slash-separated name in fsys: because it is an ignore
+// file, or an ignore file matches it.
 func Ignored(fsys fs.FS, name string) (bool, error) {
 	if path.Base(name) == IgnoreFile {
 		return true, nil
@@ -60,8 +60,8 @@ func Ignored(fsys fs.FS, name string) (bool, error) {
 	return ig.ignores(name), nil
 }
 
-// maxDepth is how many directories may be in one another. Each is opened by way of all above it, so that the work is the
-// square of it.
+// maxDepth is the maximum nesting of directories. Opening one goes through all its parents, so that the cost is
+// quadratic.
 const maxDepth = 100
 
 // catalogFiles lists the files of a catalog in lexical order: every regular file, or link to one, that no ignore file
@@ -80,7 +80,7 @@ func catalogFiles(fsys fs.FS) ([]string, error) {
 			if strings.Count(name, "/") >= maxDepth {
 				return fmt.Errorf("%.80s...: %w: more than %d directories in one another", name, ErrLimit, maxDepth)
 			}
-			// The ignore file of a directory must be known before the files that sort before it.
+			// The ignore file of a directory must be read before the files that sort before it.
 			if err := ig.read(fsys, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -112,8 +112,8 @@ func catalogFiles(fsys fs.FS) ([]string, error) {
 	return files, err
 }
 
-// isVolumeInternal reports whether a directory is one of those with which Kubernetes swaps the content of a ConfigMap
-// or projected volume ("..data" and what it points to): its files are seen through links beside it.
+// isVolumeInternal reports whether a directory is one with which Kubernetes updates the content of a ConfigMap or
+// projected volume ("..data" and its target): its files are visible through links next to it.
 func isVolumeInternal(fsys fs.FS, name string) bool {
 	base := path.Base(name)
 	if !strings.HasPrefix(base, "..") || name == "." {

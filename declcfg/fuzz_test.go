@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Whatever loads is written as something that loads, and is written the same again; and validation of the skeleton is
-// validation of the whole.
+// A catalog that can be loaded can be written and loaded again with the same result; and validating the skeleton gives
+// the same result as validating the whole.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("../testdata/oracle/fbc-cases/*/*")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Graph is a catalog seen as packages, channels and upgrade edges. Its nodes point into the catalog that it was made
-// of, which must not be changed while the graph is in use. A graph may be read concurrently.
+// Graph is a catalog as packages, channels and upgrade edges. Its nodes point into the catalog that it was built from,
+// which must not change while the graph is in use. A graph may be read concurrently.
 type Graph struct {
 	Packages []*PackageNode // by name
 
@@ -51,7 +51,7 @@ type ChannelNode struct {
 	entries map[string]*Entry
 }
 
-// Entry is a bundle's place in a channel.
+// Entry is a bundle in a channel.
 type Entry struct {
 	*ChannelEntry
 	Channel *ChannelNode
@@ -61,8 +61,8 @@ type Entry struct {
 	index int // in the channel's blob
 }
 
-// NewGraph makes the graph of a catalog. Its error is a *[ValidationError] with everything that keeps the blobs from
-// forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
+// NewGraph builds the graph of a catalog. Its error is a *[ValidationError] with everything that prevents the blobs
+// from forming a graph: unknown, missing and duplicate names. It does not check the graph itself: see [Validate].
 func NewGraph(c *Catalog) (*Graph, error) { return graphOf(c, false) }
 
 // NewGraphAnyImages is [NewGraph] without the rule that images are pull specs, see [ValidateAnyImages].
@@ -109,7 +109,7 @@ func (c *ChannelNode) Heads() []*Entry {
 	return heads
 }
 
-// Head returns the one head of the channel, or an error that names all of them.
+// Head returns the only head of the channel, or an error that names all of them.
 func (c *ChannelNode) Head() (*Entry, error) {
 	heads := c.Heads()
 	switch len(heads) {
@@ -125,7 +125,7 @@ func (c *ChannelNode) Head() (*Entry, error) {
 	return nil, fmt.Errorf("multiple channel heads found in graph: %s", joined(names, ", "))
 }
 
-// cycle describes a cycle of upgrade edges in a channel without a head: there every entry is replaced or skipped by
+// cycle describes a cycle of upgrade edges in a channel without a head: every entry is then replaced or skipped by
 // another.
 func (c *ChannelNode) cycle() string {
 	type edge struct {
@@ -145,7 +145,7 @@ func (c *ChannelNode) cycle() string {
 			above[e.Replaces] = edge{e, "replaces"}
 		}
 	}
-	// The way up from any entry ends in a cycle. The error names it in the opposite direction, as "replaces" reads.
+	// Going up from any entry ends in a cycle. The error names it in the opposite direction, as "replaces" reads.
 	at, way := map[string]int{}, []string{}
 	var verbs []string
 	for name := c.Entries[0].Name; ; {
@@ -170,9 +170,9 @@ func (c *ChannelNode) cycle() string {
 	return b.String()
 }
 
-// checkChain checks that from the head every entry is reached along replaces, or skipped by some entry, and that
-// replaces makes no cycle. The walk ends at an edge to a bundle that is skipped: no upgrade goes that way.
-// It takes time linear in the number of edges.
+// checkChain checks that every entry is reachable from the head by replaces or skipped by some entry, and that replaces
+// has no cycle. The walk ends at an edge to a skipped bundle: no upgrade takes that edge. It takes time linear in the
+// number of edges.
 func (c *ChannelNode) checkChain() error {
 	cur, err := c.Head()
 	if err != nil {

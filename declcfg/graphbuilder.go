@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// graphBuilder makes a graph and collects what is wrong with the blobs on the way.
+// graphBuilder builds a graph and collects the problems of blobs.
 type graphBuilder struct {
 	graph    *Graph
 	problems *problemList
-	images   map[string]error // image references that were checked
-	// anyImages takes images for what they are.
+	images   map[string]error // checked image references
+	// anyImages accepts images that are not pull specs.
 	anyImages bool
 }
 
@@ -140,7 +140,7 @@ func (b *graphBuilder) addBundle(bundle *Bundle) {
 	}
 }
 
-// checkProperties reports the first property that cannot be read.
+// checkProperties reports the first undecodable property.
 func (b *graphBuilder) checkProperties(bundle *Bundle) bool {
 	first := bundle.badProperty()
 	if first == nil {
@@ -176,7 +176,7 @@ func (b *graphBuilder) checkImage(image string) error {
 	return err
 }
 
-// link joins the entries of channels to the bundles of their package.
+// link connects the entries of channels with the bundles of their package.
 func (b *graphBuilder) link() {
 	missing := map[*ChannelNode][]*Entry{}
 	for _, pkg := range b.graph.Packages {

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// TestTreesOfFilesAreBounded: the work of finding the files of a catalog does not grow beyond what real ones need.
+// TestTreesOfFilesAreBounded: the cost of listing the files of a catalog is bounded.
 func TestTreesOfFilesAreBounded(t *testing.T) {
 	ignoring := fstest.MapFS{}
 	for i := range 41 {

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// IgnoreFile is the name of the files that say what of a catalog directory is not catalog. They have the syntax of
-// .gitignore; their patterns are relative to the directory that they are in.
+// IgnoreFile is the name of files that exclude files from a catalog directory. They have the syntax of .gitignore;
+// their patterns are relative to their directory.
 const IgnoreFile = ".indexignore"
 
-// Bounds of one ignore file.
+// Limits of one ignore file.
 const (
 	maxIgnoreFile     = 1 << 20 // bytes
 	maxIgnorePatterns = 10_000
@@ -22,10 +22,10 @@ const (
 	maxPatternParts   = 64      // path elements of one pattern
 )
 
-// ignorer decides which files are ignored. Unlike git it looks at files only: a later pattern can bring back a file
-// from a directory that an earlier one ignores.
+// ignorer decides which files are ignored. Unlike in git, a later pattern can include a file in a directory that an
+// earlier one ignores.
 type ignorer struct {
-	patterns []ignorePattern // in the order of reading: the last that matches decides
+	patterns []ignorePattern // in the order of reading: the last match decides
 }
 
 type ignorePattern struct {
@@ -33,7 +33,7 @@ type ignorePattern struct {
 	parts    []string
 	include  bool // "!pattern"
 	dirOnly  bool // "pattern/"
-	anchored bool // a slash within the pattern: it holds from dir on, else at any depth
+	anchored bool // it has a slash: it matches from dir on, else at any depth
 }
 
 // read adds the patterns of the ignore file in dir, if there is one.
@@ -100,7 +100,7 @@ func parseIgnorePattern(line string, dir []string) (ignorePattern, error) {
 	return p, nil
 }
 
-// ignores reports whether the file of that slash-separated name is ignored.
+// ignores reports whether the file with that slash-separated name is ignored.
 func (ig *ignorer) ignores(name string) bool {
 	if len(ig.patterns) == 0 {
 		return false
@@ -135,14 +135,14 @@ func (p *ignorePattern) matches(name []string) bool {
 	return p.matchesPath(name)
 }
 
-// matchesPath matches the pattern against the file or any directory above it, in time of the product of both lengths:
-// at[i] says that parts[i:] is what the rest of the name has to match.
+// matchesPath matches the pattern against the file or any of its parents, in time proportional to the product of both
+// lengths: states[i] means that parts[i:] must match the rest of the name.
 func (p *ignorePattern) matchesPath(name []string) bool {
 	last := len(p.parts) - 1
 	at := make([]bool, len(p.parts)+1)
 	next := make([]bool, len(p.parts)+1)
 	enter := func(states []bool, i int) {
-		// "**" before other parts may stand for no directory at all.
+		// "**" before other parts may match no directory at all.
 		for states[i] = true; i < last && p.parts[i] == "**"; i++ {
 			states[i+1] = true
 		}

@@ -13,7 +13,7 @@ func TestIgnoreFile(t *testing.T) {
 	files := []string{"a.json", "README.md", "x/README.md", "x/keep.md", "x/y/z.yaml", "x/y/deep/z.yaml", "docs/a.txt", "x/docs/b.txt", "docs.yaml"}
 	tests := []struct {
 		name    string
-		ignores map[string]string // directory to ignore file
+		ignores map[string]string // ignore file by directory
 		loaded  []string
 	}{
 		{"no ignore file", nil, files},
@@ -89,8 +89,7 @@ func TestIgnoreFileIsBounded(t *testing.T) {
 				}
 			}
 		}
-		// To try all ways of dividing the path among the stars would take thousands of times as long with five times
-		// as many.
+		// Backtracking over the stars would take thousands of times as long for five times as many.
 		if ratio := cputime.Ratio(matched(12), matched(60)); ratio > 15 {
 			t.Errorf("five times the stars take %.1f times as long", ratio)
 		}

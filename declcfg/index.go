@@ -11,28 +11,28 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// Index records where the blobs of a catalog are, whatever the layout of its files, so that they can be read package by
-// package. Making it parses only blobs that do not show plainly which package they belong to, and it takes about a hundred
-// bytes of memory for each blob. An index is safe for concurrent use.
+// Index has the positions of a catalog's blobs, whatever the layout of its files, so that they can be read package by
+// package. Building it parses only blobs whose package is not obvious from their text, and needs about a hundred bytes
+// of memory per blob. An index is safe for concurrent use.
 type Index struct {
 	fsys    fs.FS
 	options LoadOptions
-	docs    []IndexedDocument // in the order of the files, and then of their documents
+	docs    []IndexedDocument // in the order of the files and their documents
 }
 
-// IndexedDocument is the place of a blob, and what names it.
+// IndexedDocument is the position of a blob, with its identifying fields.
 type IndexedDocument struct {
 	Document
 	Schema, Package, Name string // Package is as in [Blob.BlobPackage]
-	Image                 string // of a bundle, if the index was made with [LoadOptions].Images
+	Image                 string // of a bundle, if the index was built with [LoadOptions].Images
 }
 
-// ErrIrregular is returned by [NewIndex] if a document cannot be read without what stands before it in its file. [Load]
+// ErrIrregular is returned by [NewIndex] if a document cannot be read without the preceding text of its file. [Load]
 // reads such catalogs.
 var ErrIrregular = errors.New("a document begins with a separator")
 
-// NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
-// that keep it from finding the blobs, and returns them as [Load] does.
+// NewIndex builds the index of the catalog in fsys. The options Jobs, Limits, Files and Images are used. It returns the
+// problems that prevent it from finding blobs, as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	x := &Index{fsys: fsys, options: o}
 	quiet := o
@@ -56,12 +56,12 @@ func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 	return x, nil
 }
 
-// Documents are the blobs in the order of the files and of their documents. They must not be changed.
+// Documents returns the blobs in the order of the files and their documents. They must not be changed.
 func (x *Index) Documents() []IndexedDocument { return x.docs }
 
 var metaKeys = []string{"schema", "package", "name", "image"}
 
-// locate goes over a document and returns what it is.
+// locate scans a document and returns its identifying fields.
 func (d *docReader) locate() (IndexedDocument, error) {
 	doc, err := d.document()
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *docReader) locate() (IndexedDocument, error) {
 	return at, nil
 }
 
-// spanReader reads documents at their places, in the file that was read last without opening it again.
+// spanReader reads documents at their positions and keeps the last file open.
 type spanReader struct {
 	name string
 	file fs.File
@@ -119,7 +119,7 @@ type readerAt interface {
 
 func (s *spanReader) close() {
 	if s.file != nil {
-		_ = s.file.Close() // it was only read
+		_ = s.file.Close() // opened for reading only
 	}
 	s.file = nil
 }
@@ -147,7 +147,7 @@ func (s *spanReader) open(fsys fs.FS, name string, limit int64) (err error) {
 	return nil
 }
 
-// errChanged says that a file is not any more what it was when the index was made.
+// errChanged is returned if a file changed after the index was built.
 var errChanged = errors.New("changed while it was being read")
 
 // at reads the blob of a document.

@@ -7,31 +7,32 @@ import (
 	"runtime"
 )
 
-// ahead is how many units of work per job may be read or waiting to be handed over. It bounds the memory of a [Walk]; small
-// files between large ones need room, or the jobs wait for each other.
+// ahead is how many units of work per job may be read and not yet handed over. It bounds the memory of a [Walk]; it
+// must be large enough for small files between large ones, or jobs wait for each other.
 const ahead = 16
 
-// Of one file, pieceBlobs are handed over together, or fewer that have pieceBytes, and pieces of these wait at most. So a file
-// need not be in memory as a whole to be walked through, while files of usual packages are parsed without waiting for those
-// before them.
+// pieceBlobs blobs of a file are handed over together, or fewer with pieceBytes, and the number of waiting pieces is
+// limited. So a file need not be in memory completely, while files of usual packages are parsed without waiting for
+// those before them.
 const (
 	pieceBlobs = 256
 	pieceBytes = 256 << 10
 	pieces     = 6
 )
 
-// aheadBytes is how much of the documents of all files together may wait to be handed over in a [Walk].
+// aheadBytes is how many bytes of all documents together may wait to be handed over in a [Walk].
 const aheadBytes = 6 << 20
 
-// inOrder reads units of work, such as files, in parallel, and hands over what they give in order. most is how many bytes of
-// documents, about, may wait for that. The problems of all units are collected; any other error ends the work.
+// inOrder reads units of work, such as files, concurrently, and hands over the results in order. most is approximately
+// how many bytes of documents may wait for that. The problems of all units are collected; any other error ends the
+// work.
 func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 	read func(ctx context.Context, d *docReader, unit int, hand func(T) error) error, emit func(T) error) error {
 	jobs := cmp.Or(max(o.Jobs, 0), runtime.GOMAXPROCS(0))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	// piece is a part of a unit; the last one has what reading it ended with.
+	// piece is a part of a unit's result; the last one has the error of reading it.
 	type piece struct {
 		blobs []T
 		bytes int
@@ -40,8 +41,8 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 	}
 	room := newMemoryBudget(ctx, most)
 	defer room.stop()
-	// A unit is begun only when less than jobs of them are being read, and less than ahead are read or waiting to be handed
-	// over. So that many channels are enough, in turn.
+	// A unit is begun only when fewer than jobs of them are being read, and fewer than ahead are waiting to be handed
+	// over. So that many channels, used in turn, suffice.
 	window := make(chan struct{}, ahead*jobs)
 	turns := make([]chan piece, min(units, ahead*jobs))
 	for i := range turns {
@@ -119,7 +120,7 @@ func inOrder[T any](ctx context.Context, o LoadOptions, units, most int,
 				return p.err
 			}
 			if len(invalid.kept) > 0 {
-				continue // what follows is read for its problems only
+				continue // the rest is read for its problems only
 			}
 			for k, b := range p.blobs {
 				if err := emit(b); err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// What outside text may add to a message.
+// Limits of quoted input in a message.
 const (
-	maxMessage = 4 << 10 // of an error within a message
-	maxNames   = 100     // of a list
+	maxMessage = 4 << 10 // bytes of a wrapped error
+	maxNames   = 100     // names in a list
 )
 
-// joined lists the first names of a list, and how many more there are.
+// joined lists the first names of a list and the number of the others.
 func joined(names []string, separator string) string {
 	more := ""
 	if n := len(names) - maxNames; n > 0 {

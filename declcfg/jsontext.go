@@ -77,8 +77,8 @@ func appendNewline(dst []byte, depth int) []byte {
 	return dst
 }
 
-// appendIndented appends the compact JSON value src, indented as a value that starts at the given depth. White space
-// that src has outside of strings is dropped. src must be valid JSON.
+// appendIndented appends the compact JSON value src, indented as a value at the given depth. White space outside of
+// strings is dropped. src must be valid JSON.
 func appendIndented(dst, src []byte, depth int) []byte {
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; c {

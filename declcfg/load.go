@@ -13,15 +13,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// Limits bound what is read. A zero field stands for its default.
+// Limits bound what is read. A zero field means its default.
 type Limits struct {
-	// MaxFileSize bounds one catalog file, in bytes; 1 GiB by default. Files are read document by document, so it does
-	// not bound memory.
+	// MaxFileSize is the maximum size of one catalog file in bytes; 1 GiB by default. Files are read document by
+	// document, so it does not bound memory.
 	MaxFileSize int64
-	// MaxDocument bounds one document, in bytes; 32 MiB by default. That is eight times what a client of the catalog
-	// API receives by default.
+	// MaxDocument is the maximum size of one document in bytes; 32 MiB by default. That is eight times what a client of
+	// the catalog API receives by default.
 	MaxDocument int
-	// MaxDepth bounds the nesting of a document; 100 by default.
+	// MaxDepth is the maximum nesting of a document; 100 by default.
 	MaxDepth int
 }
 
@@ -43,48 +43,48 @@ func (l Limits) canon() canon.Limits {
 	return c
 }
 
-// LoadOptions say how a catalog is loaded. The zero value loads everything, on all processors.
+// LoadOptions configure loading. The zero value loads everything on all processors.
 type LoadOptions struct {
-	// Jobs is how many files are parsed at once; 0 means one per processor.
+	// Jobs is how many files are parsed concurrently; 0 means one per processor.
 	Jobs   int
 	Limits Limits
-	// Dir, unless empty, is the directory that the file system is of: in texts positions have it before their files.
+	// Dir, unless empty, is the path of the file system's directory: positions in messages are prefixed with it.
 	Dir string
-	// Files, unless nil, are the files to read in place of all of the tree, in lexical order. See [Files].
+	// Files, unless nil, are the files to read instead of the whole tree, in lexical order. See [Files].
 	Files []string
-	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after they have been checked.
-	// They are most of a catalog, and nothing of the upgrade graph or its validation is in them.
+	// Skeleton drops the values of olm.bundle.object and olm.csv.metadata properties after checking them. They are most
+	// of a catalog's bytes and not needed for the upgrade graph or its validation.
 	Skeleton bool
-	// Unknown keeps in a skeleton load what the specification does not define: unknown fields, and the content of blobs of
-	// unknown schemas. All but the manifests of bundles can be written again then.
+	// Unknown keeps unknown fields and the content of blobs of unknown schemas in a skeleton load. Everything except
+	// the manifests of bundles can then be written again.
 	Unknown bool
-	// Whole, unless nil, names packages of which a skeleton load drops nothing. It is called from several goroutines.
+	// Whole, unless nil, selects packages that a skeleton load keeps completely. It is called concurrently.
 	Whole func(pkg string) bool
-	// Lazy leaves manifests unchecked until [Bundle.Objects] or another method decodes them: for callers that decode
-	// all of them anyway. A skeleton load checks them all the same.
+	// Lazy does not check manifests until [Bundle.Objects] or another method decodes them: for callers that decode all
+	// of them anyway. A skeleton load checks them all the same.
 	Lazy bool
-	// Warn is called for what is accepted but surely not meant, such as a key that stands twice in a mapping, or a
-	// field that the schema of its blob does not define. It may be called from several goroutines.
+	// Warn is called for accepted but probably unintended input, such as a repeated key or an unknown field. It may be
+	// called concurrently.
 	Warn func(Position, string)
-	// UnknownField, unless nil, is called for unknown fields in place of Warn. The position is that of the blob.
+	// UnknownField, unless nil, is called for unknown fields instead of Warn. The position is that of the blob.
 	UnknownField func(UnknownField)
-	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not hold, by one goroutine at a
-	// time.
+	// Omitted, unless nil, is called for every problem that a *[ValidationError] does not contain; calls do not
+	// overlap.
 	Omitted func(Problem)
-	// Images makes [NewIndex] note the images of bundles.
+	// Images makes [NewIndex] record the images of bundles.
 	Images bool
-	// Document, unless nil, is called with the document that each blob was read from, in the order of the file. It is called
-	// from several goroutines, each of which reads another file. [Walk] does not call it.
+	// Document, unless nil, is called with the position of each blob's document, in the order of the file. Calls for
+	// different files are concurrent. [Walk] does not call it.
 	Document func(Blob, Document)
 }
 
-// Load reads the catalog in fsys: every file of the tree that no ignore file ignores, each a sequence of JSON or YAML
+// Load reads the catalog in fsys: every file of the tree that is not ignored, each a sequence of JSON or YAML
 // documents. The blobs of each slice are in the lexical order of the files, and then in the order of their documents.
 // All files are read before an error is returned; it is a *[ValidationError] with every file's first problem, unless
-// reading itself failed or ctx was cancelled.
+// reading failed or ctx was cancelled.
 func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Catalog, error) {
 	c := &Catalog{}
-	// All of it stays in memory, so that there is no use in waiting.
+	// Everything stays in memory, so that a limit of waiting documents is useless.
 	err := walk(ctx, fsys, o, math.MaxInt, func(d *docReader) (Blob, error) { return d.blob() }, func(b Blob) error {
 		c.Add(b)
 		return nil
@@ -96,31 +96,31 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Catalog, error) {
 }
 
 // Walk calls fn for every blob of the catalog in fsys, in the lexical order of the files and then in the order of their
-// documents. Files are parsed concurrently, ahead of fn, which is never called concurrently; an error of fn ends the
-// walk. Bundles' manifests are not looked at.
+// documents. Files are parsed concurrently, ahead of fn, whose calls do not overlap; an error of fn ends the walk.
+// Bundles' manifests are not checked.
 func Walk(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(*Meta) error) error {
 	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (*Meta, error) { return d.meta() }, fn)
 }
 
-// WalkBlobs calls fn for every blob of the catalog in fsys, as [Walk] does, but as [Load] reads them: for callers that need each
-// of them only for a while. A blob belongs to fn. Blobs that stand before the problem of their file may be handed over.
+// WalkBlobs works like [Walk] with blobs as [Load] reads them: for callers that need each of them only briefly. A blob
+// belongs to fn. Blobs before a problem in their file may be handed over.
 func WalkBlobs(ctx context.Context, fsys fs.FS, o LoadOptions, fn func(Blob) error) error {
 	return walk(ctx, fsys, o, aheadBytes, func(d *docReader) (Blob, error) { return d.blob() }, fn)
 }
 
-// Read loads a single stream of documents. name is what positions call it. The limit of a file's size holds for the
+// Read loads a single stream of documents. name is its name in positions. The limit of a file's size applies to the
 // stream.
 func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Catalog, error) {
 	return NewReader(o).Read(ctx, r, name)
 }
 
-// Reader reads the blobs of streams, one after the other, and keeps its buffers. It is not safe for concurrent use.
+// Reader reads the blobs of streams, one after the other, and reuses its buffers. It is not safe for concurrent use.
 type Reader struct{ d *docReader }
 
-// NewReader returns a Reader, which has to be reset first.
+// NewReader returns a Reader, which must be reset before use.
 func NewReader(o LoadOptions) *Reader { return &Reader{newDocReader(o)} }
 
-// Read is the function [Read]: it reads all of another stream.
+// Read reads another stream completely, like the function [Read].
 func (d *Reader) Read(ctx context.Context, r io.Reader, name string) (*Catalog, error) {
 	d.Reset(r, name)
 	c := &Catalog{}
@@ -139,12 +139,12 @@ func (d *Reader) Read(ctx context.Context, r io.Reader, name string) (*Catalog, 
 	}
 }
 
-// Reset begins another stream. name is what positions call it. The limit of a file's size holds for the stream.
+// Reset starts another stream. name is its name in positions. The limit of a file's size applies to the stream.
 func (r *Reader) Reset(in io.Reader, name string) {
 	r.d.reset(&fileReader{r: in, limit: r.d.options.Limits.fileSize()}, name)
 }
 
-// Next returns the next blob, and [io.EOF] behind the last one. The error is a *[ValidationError], unless reading itself
+// Next returns the next blob, and [io.EOF] after the last one. The error is a *[ValidationError], unless reading
 // failed.
 func (r *Reader) Next() (Blob, error) {
 	b, err := r.d.blob()
@@ -154,9 +154,9 @@ func (r *Reader) Next() (Blob, error) {
 	return b, err
 }
 
-// Manifests hands what [Bundle.Objects] returns to fn, one object after another, each valid during the call; csv is true for
-// what [Bundle.CSV] returns. It is for a bundle that Next has just returned and that [LoadOptions].Lazy has left unchecked: the
-// error is the one that Next returns without.
+// Manifests calls fn for each object that [Bundle.Objects] returns, valid during the call; csv is true for the one that
+// [Bundle.CSV] returns. It is for a bundle that Next has just returned and that [LoadOptions].Lazy has left unchecked:
+// the error is the one that Next returns without Lazy.
 func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err error) {
 	found := false
 	r.d.object, err = b.checkObjects(r.d.object, func(object []byte) {
@@ -170,8 +170,8 @@ func (r *Reader) Manifests(b *Bundle, fn func(object []byte, csv bool)) (err err
 	return nil
 }
 
-// NextMeta is [Reader.Next] without looking into the blob: its canonical text, which belongs to the caller. [Parse] makes a
-// typed blob of it.
+// NextMeta is [Reader.Next] without decoding the blob: it returns the canonical text, which belongs to the caller.
+// [Parse] decodes it.
 func (r *Reader) NextMeta() (*Meta, error) {
 	m, err := r.d.meta()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -180,8 +180,8 @@ func (r *Reader) NextMeta() (*Meta, error) {
 	return m, err
 }
 
-// walk reads all files with read, in parallel, and hands over what it gives in order. most is how many bytes of documents,
-// about, may wait for that.
+// walk reads all files concurrently with read, and hands over the results in order. most is approximately how many
+// bytes of documents may wait for that.
 func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read func(*docReader) (T, error), emit func(T) error) error {
 	if fsys == nil {
 		return errors.New("no declarative config filesystem provided")
@@ -198,7 +198,7 @@ func walk[T any](ctx context.Context, fsys fs.FS, o LoadOptions, most int, read 
 	}, emit)
 }
 
-// readFile hands over what read makes of each document of a file.
+// readFile hands over the result of read for each document of a file.
 func readFile[T any](ctx context.Context, fsys fs.FS, name string, d *docReader, read func(*docReader) (T, error), hand func(T) error) (err error) {
 	f, err := fsys.Open(name)
 	if err != nil {

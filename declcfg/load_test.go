@@ -67,7 +67,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
-// What is loaded from what was written is what was written.
+// A written catalog can be loaded, with the same content.
 func TestWriteThenLoadIsIdentity(t *testing.T) {
 	fsys, err := declcfg.OpenDir("../testdata/fbc/mini")
 	if err != nil {
@@ -180,7 +180,7 @@ func TestHostileFiles(t *testing.T) {
 			defer os.Remove(path)
 			fsys, err := declcfg.OpenDir(dir)
 			must(t, err)
-			// The work is counted in what it allocates. What waits for a FIFO never ends.
+			// The cost is measured in allocations. Waiting for a FIFO would never end.
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err = declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
@@ -201,7 +201,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A ConfigMap that is mounted as a volume shows its files as links through a link to a directory.
+// A ConfigMap mounted as a volume has its files as links through a link to a directory.
 func TestConfigMapVolume(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "..2026_01_01"), 0o700))

@@ -11,19 +11,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// Validated is what there is to know about a valid catalog.
+// Validated describes a valid catalog.
 type Validated struct {
 	// Packages is the number of packages that any blob names.
 	Packages int
-	// Notes are what a valid catalog may have and what is a mistake as often as not: a replaced bundle that the
-	// channel has no entry for. There are 100 at most; MoreNotes is the number of the others.
+	// Notes are about valid but probably unintended content: a replaced bundle without an entry in the channel. There
+	// are at most 100; MoreNotes is the number of the others.
 	Notes     []Problem
 	MoreNotes int
 }
 
-// ValidateFS reads the catalog in fsys and checks it. Its error is that of [Load] or of [Validate], the problems with
-// the line of the very entry or property that they are about, not only of its blob. A valid catalog is read package by
-// package; one that is not valid is loaded as a whole, without manifests, to find all its problems.
+// ValidateFS reads and validates the catalog in fsys. Its error is that of [Load] or of [Validate], with the line of
+// the exact entry or property of each problem instead of its blob's. A valid catalog is read package by package; an
+// invalid one is then loaded completely without manifests, to find all problems.
 func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, error) {
 	o.Skeleton = true
 	warned := heldWarnings{most: maxHeldWarnings}
@@ -50,7 +50,8 @@ func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, err
 	return &Validated{Packages: len(parts), Notes: v.notes, MoreNotes: v.moreNotes}, nil
 }
 
-// maxHeldWarnings is how many warnings are held back until a catalog is known to be valid. One with more is loaded as a whole.
+// maxHeldWarnings is how many warnings are held back until a catalog is known to be valid. With more, the catalog is
+// loaded completely.
 const maxHeldWarnings = 10_000
 
 // heldWarnings collects warnings. It is safe for concurrent use.
@@ -74,10 +75,10 @@ func (h *heldWarnings) add(at Position, text string) {
 	}
 }
 
-// largeDocument is the size in bytes of a document that takes so much memory that it must not take it twice.
+// largeDocument is the size in bytes of a document that must not be in memory twice.
 const largeDocument = 8 << 20
 
-// validateByPackage validates one package after the other. It gives up at the first problem.
+// validateByPackage validates one package after the other. It stops at the first problem.
 func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *heldWarnings) (*Validated, bool) {
 	o.Omitted = nil
 	if o.Warn != nil {
@@ -104,12 +105,12 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	large := false
 	for i := range x.docs {
 		if !hasPlace(x.docs[i].Schema, x.docs[i].Package) {
-			return nil, false // it is not yielded, and is a problem
+			return nil, false // the blob is not yielded and is a problem
 		}
 		large = large || x.docs[i].End-x.docs[i].Start > largeDocument
 	}
 	if large {
-		runtime.GC() // the memory that finding the document took is there to read it
+		runtime.GC() // frees the memory that indexing the document took
 	}
 	for b, err := range x.Blobs(ctx, nil) {
 		if err != nil {
@@ -129,11 +130,11 @@ func validateByPackage(ctx context.Context, fsys fs.FS, o LoadOptions, warned *h
 	return &Validated{Packages: packages, Notes: v.notes, MoreNotes: v.moreNotes}, true
 }
 
-// maxRefined bounds the problems whose lines are looked up: each costs the reading of a file.
+// maxRefined is the maximum number of problems whose lines are determined: each requires reading a file.
 const maxRefined = 200
 
-// refinePositions replaces the line of a blob by that of what a problem in it is about, where that can be found. The
-// files are read again, once each.
+// refinePositions replaces the line of a blob by that of the problem's value, if it can be found. Each file is read
+// once more.
 func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
 	byFile := map[string]map[int][]*Problem{}
 	count := 0
@@ -151,10 +152,10 @@ func refinePositions(fsys fs.FS, problems []Problem, l Limits) {
 	for name, byLine := range byFile {
 		f, err := fsys.Open(name)
 		if err != nil {
-			continue // the line of the blob has to do
+			continue // the blob's line remains
 		}
 		refineFile(f, byLine, l)
-		_ = f.Close() // it was only read
+		_ = f.Close() // opened for reading only
 	}
 }
 
@@ -165,7 +166,7 @@ func refineFile(r io.Reader, byLine map[int][]*Problem, l Limits) {
 		if err != nil {
 			return
 		}
-		// Several documents may start on one line: the first that has the path is taken.
+		// Several documents may start on one line: the first one with the path is used.
 		for _, p := range byLine[doc.Line] {
 			if line, ok := canon.Locate(doc.Data, doc.JSON, p.path...); ok {
 				p.Position.Line = doc.Line + line - 1

@@ -19,7 +19,7 @@ func TestStreamHoldsAFewBlobs(t *testing.T) {
 	})
 }
 
-// A bundle that was reduced holds nothing of the document that it was read from.
+// A reduced bundle does not reference the document that it was read from.
 func TestReducedBundlesHoldNoManifests(t *testing.T) {
 	heaptest.Bounded(t, func(blobs iter.Seq2[declcfg.Blob, error]) error {
 		var c declcfg.Catalog

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// memoryBudget bounds the bytes of what was read of files and waits for its turn. The file whose turn it is never waits, so that
-// there is no waiting in a circle, however large one piece is.
+// memoryBudget limits the bytes that were read from files and are waiting to be handed over. The file that is handed
+// over next never waits, so that there is no deadlock however large a piece is.
 type memoryBudget struct {
 	most int
-	done func() bool // drops the watch of the context
+	done func() bool // stops watching the context
 
 	mu      sync.Mutex
 	more    sync.Cond
 	used    int
-	current int // the file whose turn it is
+	current int // the file that is handed over next
 	ended   bool
 }
 
@@ -25,7 +25,7 @@ func newMemoryBudget(ctx context.Context, most int) *memoryBudget {
 	return r
 }
 
-// take counts bytes of a file, when there is room for them or when it is the file's turn.
+// take adds bytes of a file, when they fit or when the file is the current one.
 func (r *memoryBudget) take(file, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *memoryBudget) take(file, bytes int) {
 	r.used += bytes
 }
 
-// give says that bytes were handed over.
+// give subtracts bytes that were handed over.
 func (r *memoryBudget) give(bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *memoryBudget) give(bytes int) {
 	r.more.Broadcast()
 }
 
-// first says whose turn it is.
+// first sets the file that is handed over next.
 func (r *memoryBudget) first(file int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *memoryBudget) first(file int) {
 	r.more.Broadcast()
 }
 
-// end lets everybody go: nothing is handed over any more.
+// end releases all waiters: nothing is handed over any more.
 func (r *memoryBudget) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// gatedFS holds back the first file until the gate opens, and counts what is read of the others.
+// gatedFS blocks the first file until the gate opens, and counts what is read from the others.
 type gatedFS struct {
 	fstest.MapFS
 	gate chan struct{}
@@ -54,8 +54,8 @@ func TestWalkWaitsWithBoundedMemory(t *testing.T) {
 		go func() {
 			done <- Walk(t.Context(), g, LoadOptions{Jobs: 3}, func(*Meta) error { blobs++; return nil })
 		}()
-		synctest.Wait() // everybody waits for the first file
-		// Beside what waits, each of the two other jobs has a piece and a buffer.
+		synctest.Wait() // all jobs wait for the first file
+		// Besides the waiting bytes, each of the two other jobs has a piece and a buffer.
 		if read := g.read.Load(); read < aheadBytes/2 || read > aheadBytes+3<<20 {
 			t.Errorf("%d bytes were read ahead of the first file, want about %d", read, aheadBytes)
 		}
@@ -67,7 +67,7 @@ func TestWalkWaitsWithBoundedMemory(t *testing.T) {
 }
 
 func TestWalkThatEndsEarlyLetsReadersGo(t *testing.T) {
-	// A bubble does not end before its goroutines.
+	// synctest.Test returns after all goroutines of its bubble have ended.
 	synctest.Test(t, func(t *testing.T) {
 		blob := `{"schema":"x","data":"` + strings.Repeat("a", 1<<20) + `"}` + "\n"
 		catalog := fstest.MapFS{}

@@ -14,7 +14,7 @@ var labelPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 const maxLabelLength = 63
 
-// labelErrors says why a name is not a DNS label (RFC 1123), which the name of a package must be.
+// labelErrors explains why a name is not a DNS label (RFC 1123), as package names must be.
 func labelErrors(name string) []string {
 	var errs []string
 	if strings.Contains(name, ".") {
@@ -30,7 +30,7 @@ func labelErrors(name string) []string {
 	return errs
 }
 
-// checkPullSpec checks the name of an image: a repository, with a tag and a digest of a known algorithm if it likes.
+// checkPullSpec checks an image name: a repository with an optional tag and an optional digest of a known algorithm.
 func checkPullSpec(image string) error {
 	_, err := reference.ParseNormalizedNamed(image)
 	return err

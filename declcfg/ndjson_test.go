@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// A stream of lines holds the same catalog as the other formats, one blob in a line.
+// A stream with one blob per line holds the same catalog as the other formats.
 func TestNDJSON(t *testing.T) {
 	text := `{"schema":"olm.package","name":"a","defaultChannel":"x","description":"two\nlines & <angles>"}
 {"schema":"olm.channel","package":"a","name":"x","entries":[{"name":"a.v1"}]}

@@ -2,13 +2,13 @@ package declcfg
 
 import "fmt"
 
-// NotFoundError says that a catalog has no package, channel or other part of the name that somebody asked for.
+// NotFoundError reports that a catalog has no package, channel or other part with a requested name.
 type NotFoundError struct {
-	// Kind is what was looked for, such as "package".
+	// Kind is the kind of the part, such as "package".
 	Kind string
-	// Name is the name that was asked for.
+	// Name is the requested name.
 	Name string
-	// Known are the names that there are, in the order of the catalog.
+	// Known are the existing names in the order of the catalog.
 	Known []string
 }
 

@@ -15,11 +15,11 @@ import (
 
 const csvKind = "ClusterServiceVersion"
 
-// AnnotationSubstitutesFor is the CSV annotation that names the bundle which a bundle substitutes for.
+// AnnotationSubstitutesFor is the CSV annotation with the name of the bundle that this bundle substitutes for.
 const AnnotationSubstitutesFor = "olm.substitutesFor"
 
 // Objects decodes the bundle's olm.bundle.object properties into the JSON of its manifests, in the order of the
-// properties. A property that holds no data (old catalogs name a file instead) gives no object.
+// properties. A property without data (old catalogs name a file instead) gives no object.
 func (b *Bundle) Objects() ([][]byte, error) {
 	var objects [][]byte
 	for i := range b.Properties {
@@ -37,7 +37,7 @@ func (b *Bundle) Objects() ([][]byte, error) {
 	return objects, nil
 }
 
-// Manifests decodes the bundle's objects as [Bundle.Objects] does, and finds among them what [Bundle.CSV] returns.
+// Manifests decodes the bundle's objects as [Bundle.Objects] does, and also returns the result of [Bundle.CSV].
 func (b *Bundle) Manifests() (objects [][]byte, csv json.RawMessage, err error) {
 	if objects, err = b.Objects(); err != nil {
 		return nil, nil, err
@@ -50,7 +50,7 @@ func (b *Bundle) Manifests() (objects [][]byte, csv json.RawMessage, err error) 
 	return objects, nil, nil
 }
 
-// bundleObjectJSON decodes the value of an olm.bundle.object property; nil if it has no data. The answer may be in the
+// bundleObjectJSON decodes the value of an olm.bundle.object property; nil if it has no data. The result may use the
 // memory of scratch.
 func bundleObjectJSON(scratch, value []byte) ([]byte, error) {
 	data, err := bundleObjectData(scratch, value)
@@ -60,7 +60,7 @@ func bundleObjectJSON(scratch, value []byte) ([]byte, error) {
 	return objectJSON(data)
 }
 
-// bundleObjectData returns the manifest in a property value, JSON or YAML as it was stored, in scratch if that has room.
+// bundleObjectData returns the manifest in a property value, JSON or YAML as stored, in scratch if it fits.
 func bundleObjectData(scratch, value []byte) ([]byte, error) {
 	const prefix, suffix = `{"data":"`, `"}`
 	if rest, ok := bytes.CutPrefix(value, []byte(prefix)); ok {
@@ -80,7 +80,7 @@ func bundleObjectData(scratch, value []byte) ([]byte, error) {
 	return v.Data, err
 }
 
-// objectJSON turns a manifest into JSON. JSON stays as it is.
+// objectJSON converts a manifest to JSON.
 func objectJSON(data []byte) ([]byte, error) {
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) > 0 && t[0] == '{' && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return data, nil
@@ -88,8 +88,8 @@ func objectJSON(data []byte) ([]byte, error) {
 	return canon.AppendYAML(nil, data, canon.Limits{}, nil)
 }
 
-// CSV returns the JSON of the bundle's ClusterServiceVersion: its first object of that kind. It is nil where the
-// bundle has none, as in catalogs that keep an olm.csv.metadata property instead.
+// CSV returns the JSON of the bundle's ClusterServiceVersion: its first object of that kind. It is nil if the bundle
+// has none, as in catalogs with an olm.csv.metadata property instead.
 func (b *Bundle) CSV() (json.RawMessage, error) {
 	for i := range b.Properties {
 		if b.Properties[i].Type != PropertyBundleObject {
@@ -106,9 +106,9 @@ func (b *Bundle) CSV() (json.RawMessage, error) {
 	return nil, nil
 }
 
-// SubstitutesFor is the name of the bundle that the bundle's CSV says it substitutes for; empty if it says nothing of the
-// kind. It is looked for in the CSV, or else in the CSV's metadata. A CSV that cannot be read says nothing. Of a bundle
-// that [Bundle.Reduce] was applied to, it is known only if its version has build metadata.
+// SubstitutesFor returns the name of the bundle that this bundle substitutes for, from its CSV or else from the CSV's
+// metadata; empty if neither has it or the CSV cannot be read. After [Bundle.Reduce] it is known only if the bundle's
+// version has build metadata.
 func (b *Bundle) SubstitutesFor() string {
 	if b.dropped {
 		return b.droppedSubstitutes
@@ -137,7 +137,7 @@ func (b *Bundle) SubstitutesFor() string {
 	return ""
 }
 
-// reduce checks the bundle's heavy properties and drops their values, for a skeleton load.
+// reduce checks the bundle's large properties and drops their values, for a skeleton load.
 func (b *Bundle) reduce() {
 	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
 		b.droppedSubstitutes = b.SubstitutesFor()
@@ -159,7 +159,7 @@ func (b *Bundle) reduce() {
 
 var droppedValue = json.RawMessage("{}")
 
-// propertyError says which property of a bundle cannot be read.
+// propertyError identifies an undecodable property of a bundle.
 type propertyError struct {
 	index int
 	typ   string
@@ -172,8 +172,8 @@ func (e *propertyError) Error() string {
 
 func (e *propertyError) Unwrap() error { return e.err }
 
-// checkObjects decodes every object of the bundle, hands it to each, unless that is nil, and keeps none. Each is decoded into
-// scratch, which is returned, grown to the largest.
+// checkObjects decodes every object of the bundle and calls each, unless that is nil. Objects are decoded into scratch,
+// which is returned, grown to the largest.
 func (b *Bundle) checkObjects(scratch []byte, each func(object []byte)) ([]byte, error) {
 	for i := range b.Properties {
 		if b.Properties[i].Type != PropertyBundleObject {

@@ -20,7 +20,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// differences are the recorded cases in which this module deliberately does something else than opm.
+// differences are the recorded cases in which this module differs from opm on purpose.
 var differences = map[string]struct {
 	validates, renders bool
 	reason             string
@@ -90,7 +90,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// ownWords are the cases in which the message is worded for people, and what it has in common with opm's.
+// ownWords are the cases with a different message, and the part that it has in common with opm's.
 var ownWords = map[string]string{
 	"bad-array":       "cannot unmarshal array into Go value of type map[string]interface {}",
 	"bad-scalar":      "cannot unmarshal string into Go value of type map[string]interface {}",

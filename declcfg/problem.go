@@ -8,16 +8,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The rules that a problem can be about.
+// The rules that problems are about.
 const (
-	RuleSyntax         = "syntax"          // a file that cannot be read as blobs
-	RuleLimit          = "limit"           // more than a limit of this package allows
-	RuleObjects        = "objects"         // olm.bundle.object values that hold no manifest
-	RulePackageName    = "package-name"    // a package without a name, or one that is no DNS label
+	RuleSyntax         = "syntax"          // a file that cannot be parsed
+	RuleLimit          = "limit"           // a limit is exceeded
+	RuleObjects        = "objects"         // olm.bundle.object values without a manifest
+	RulePackageName    = "package-name"    // a package without a name, or with a name that is not a DNS label
 	RuleChannelName    = "channel-name"    // a channel without a name
 	RuleUnknownPackage = "unknown-package" // a blob of a package that is not in the catalog
-	RuleDuplicate      = "duplicate"       // a name that is there twice
-	RuleProperty       = "property"        // a property whose value does not fit its type
+	RuleDuplicate      = "duplicate"       // a repeated name
+	RuleProperty       = "property"        // a property whose value does not match its type
 	RuleVersion        = "version"         // olm.package properties, versions and releases
 	RuleImage          = "image"           // image references
 	RuleBundleChannel  = "bundle-channel"  // a bundle in no channel
@@ -25,24 +25,23 @@ const (
 	RuleDefaultChannel = "default-channel" // a default channel that is unset or unknown
 	RuleEmpty          = "empty"           // a package without channels, a channel without bundles
 	RuleGraph          = "graph"           // heads, cycles, stranded bundles
-	RuleReplaces       = "replaces"        // a replaced bundle that the channel has no entry for; a note, not an error
+	RuleReplaces       = "replaces"        // a replaced bundle without an entry in the channel; a note, not an error
 	RuleSkipRange      = "skip-range"      // a skipRange that cannot be parsed
 	RuleDeprecation    = "deprecation"     // olm.deprecations entries
 )
 
-// ErrLimit is what a [ValidationError] is, by errors.Is, if one of its problems is that something is larger, deeper or
-// longer than a limit allows.
+// ErrLimit matches a [ValidationError] with errors.Is if one of its problems is an exceeded limit.
 var ErrLimit = fault.ErrLimit
 
 type stage int
 
 const (
 	stageLoad  stage = iota // reading a file
-	stageBlobs              // one blob, or a name that joins two
+	stageBlobs              // one blob, or a name that connects two
 	stageGraph              // the upgrade graph
 )
 
-// Problem is one broken rule. Its message holds the stable text that opm gives for it.
+// Problem is one broken rule. Its message contains opm's stable text for it.
 type Problem struct {
 	Position Position
 	Package  string
@@ -52,11 +51,11 @@ type Problem struct {
 	Message  string
 
 	stage  stage
-	detail string // what more there is to say, after the message
-	path   []any  // where in the blob: field names and indices
+	detail string // additional information after the message
+	path   []any  // position in the blob: field names and indices
 }
 
-// Text is the message with what more there is to say.
+// Text returns the message with additional information.
 func (p *Problem) Text() string {
 	if p.detail == "" {
 		return p.Message
@@ -64,8 +63,8 @@ func (p *Problem) Text() string {
 	return p.Message + " (" + p.detail + ")"
 }
 
-// MarshalJSON writes the problem as an object of rule, message, package, channel, bundle, file and line; what does not
-// apply is left out.
+// MarshalJSON formats the problem as an object with rule, message, package, channel, bundle, file and line, without
+// empty ones.
 func (p Problem) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Rule    string `json:"rule"`
@@ -77,23 +76,23 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 	}{p.Rule, p.Text(), fault.Short(p.Package), fault.Short(p.Channel), fault.Short(p.Bundle), p.Position})
 }
 
-// ValidationError is the problems of a catalog, in the order in which they were found: files by path, then blobs in
-// the order of the files, then the graph by package and channel. Of each rule it holds the first [MaxProblems].
+// ValidationError has the problems of a catalog in the order in which they were found: files by path, then blobs in the
+// order of the files, then the graph by package and channel. It contains the first [MaxProblems] of each rule.
 type ValidationError struct {
 	Problems []Problem
-	// More is how many other problems there are, by rule.
+	// More is the number of other problems by rule.
 	More map[string]int
 }
 
-// Error returns the problems as a tree of packages, channels and bundles, one problem a line, with file and line.
+// Error returns the problems as a tree of packages, channels and bundles, one problem per line, with file and line.
 func (e *ValidationError) Error() string { return e.tree(e.Problems, true) }
 
-// Is reports whether target is [ErrLimit] and a limit is among the problems.
+// Is reports whether target is [ErrLimit] and one of the problems is an exceeded limit.
 func (e *ValidationError) Is(target error) bool {
 	return target == ErrLimit && e.ErrorClass() == fault.Limit
 }
 
-// ErrorClass is that of a limit if one is among the problems, else of input.
+// ErrorClass returns the class of limits if one is exceeded, else that of input.
 func (e *ValidationError) ErrorClass() fault.Class {
 	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleLimit }) {
 		return fault.Limit
@@ -101,15 +100,15 @@ func (e *ValidationError) ErrorClass() fault.Class {
 	return fault.Input
 }
 
-// OpmMessage returns the message that opm gives for the catalog: it knows one problem only, until the graph is
-// checked, and then those of the graph.
+// OpmMessage returns opm's message for the catalog: it has one problem only or, when the graph is checked, those of the
+// graph.
 func (e *ValidationError) OpmMessage() string {
 	for i := range e.Problems {
 		p := &e.Problems[i]
 		if p.stage == stageGraph {
 			continue
 		}
-		// opm compares the entries of the channel that it saw last in a package, and no others.
+		// opm checks the entries of the last channel of a package only.
 		if p.Rule == RuleEntryBundle {
 			for j := i + 1; j < len(e.Problems); j++ {
 				if q := &e.Problems[j]; q.Rule == RuleEntryBundle && q.Package == p.Package {
@@ -122,7 +121,7 @@ func (e *ValidationError) OpmMessage() string {
 	return e.tree(e.Problems, false)
 }
 
-// node is a line of the tree with what stands below it.
+// node is a line of the tree with its children.
 type node struct {
 	text     string
 	children []*node
@@ -183,7 +182,7 @@ func (n *node) write(b *strings.Builder, indent string) {
 		if i == len(n.children)-1 {
 			branch, below = "└── ", "    "
 		}
-		// A text of several lines stays under its branch.
+		// A text of several lines is indented below its branch.
 		text := strings.ReplaceAll(c.text, "\n", "\n"+indent+below)
 		b.WriteString("\n" + indent + branch + text)
 		if len(c.children) > 0 {

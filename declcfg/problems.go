@@ -9,21 +9,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// MaxProblems is how many problems of one rule a [ValidationError] holds.
+// MaxProblems is how many problems of one rule a [ValidationError] contains.
 const MaxProblems = 100
 
-// problemList collects problems: the first ones of each rule. The others are counted, and handed to omitted unless
-// that is nil.
+// problemList collects the first problems of each rule. The others are counted and passed to omitted unless that is
+// nil.
 type problemList struct {
 	kept    []Problem
 	counts  map[string]int // by rule
 	omitted func(Problem)
 }
 
-// bounded is text that is not shortened any more.
+// bounded is text that must not be shortened again.
 type bounded string
 
-// report adds a problem with a message, in which text from outside is shortened.
+// report adds a problem with a message, in which quoted input is shortened.
 func (l *problemList) report(p Problem, format string, args ...any) {
 	if l.counts[p.Rule] >= MaxProblems && l.omitted == nil {
 		l.counts[p.Rule]++
@@ -54,7 +54,7 @@ func (l *problemList) add(p Problem) {
 	}
 }
 
-// join adds what an error holds.
+// join adds the problems of an error.
 func (l *problemList) join(e *ValidationError) {
 	for _, p := range e.Problems {
 		l.add(p)
@@ -64,7 +64,7 @@ func (l *problemList) join(e *ValidationError) {
 	}
 }
 
-// err is the *[ValidationError] of the problems, nil if there are none.
+// err returns the *[ValidationError] of the problems; nil if there are none.
 func (l *problemList) err() error {
 	if len(l.kept) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func (l *problemList) err() error {
 	return e
 }
 
-// JoinProblems returns one error with the problems of several, nil if there are none among them. It looks through
-// errors that wrap others, and leaves out what is no *[ValidationError].
+// JoinProblems returns one error with the problems of several, nil if there are none. It unwraps errors and ignores
+// those that are not a *[ValidationError].
 func JoinProblems(errs ...error) *ValidationError {
 	var l problemList
 	l.joinAll(errs)
@@ -104,7 +104,7 @@ func (l *problemList) joinAll(errs []error) {
 	}
 }
 
-// omittedLines say how many problems an error does not hold.
+// omittedLines describes how many problems an error does not contain.
 func (e *ValidationError) omittedLines() (lines []string) {
 	for _, rule := range slices.Sorted(maps.Keys(e.More)) {
 		lines = append(lines, fmt.Sprintf("... and %d more problems of the kind %q", e.More[rule], rule))

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// A catalog with very many problems is refused with the first ones of each kind. The others are counted, and handed
-// over.
+// A catalog with very many problems is refused with the first ones of each rule. The others are counted and passed to
+// Omitted.
 func TestManyProblems(t *testing.T) {
 	const repeated = 5000
 	var b strings.Builder
@@ -55,7 +55,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// Files that cannot be read are counted as well.
+// Undecodable files are counted too.
 func TestManyBrokenFiles(t *testing.T) {
 	fsys := fstest.MapFS{}
 	for i := range 500 {
@@ -68,7 +68,7 @@ func TestManyBrokenFiles(t *testing.T) {
 	}
 }
 
-// Text of the catalog is shortened in messages, wherever it stands.
+// Quoted text of the catalog is shortened in all messages.
 func TestLongTextInProblems(t *testing.T) {
 	long := strings.Repeat("x", 400<<10)
 	entries := make([]string, 5000)

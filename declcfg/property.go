@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// The property types that have a meaning of their own. Properties of any other type are opaque.
+// The property types that OLM defines. Properties of any other type are opaque.
 const (
 	PropertyPackage         = "olm.package"
 	PropertyPackageRequired = "olm.package.required"
@@ -22,7 +22,7 @@ const (
 	PropertyDeprecated      = "olm.deprecated"
 )
 
-// PackageProperty is the value of an olm.package property: which version of which package a bundle is.
+// PackageProperty is the value of an olm.package property: the bundle's package and version.
 type PackageProperty struct {
 	PackageName string `json:"packageName"`
 	Version     string `json:"version"`
@@ -42,7 +42,7 @@ type GVKProperty struct {
 	Version string `json:"version"`
 }
 
-// NewProperty makes a property with value as compact JSON, without HTML escaping.
+// NewProperty returns a property with value as compact JSON without HTML escaping.
 func NewProperty(typ string, value any) (Property, error) {
 	text, err := canon.Encode(value)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewProperty(typ string, value any) (Property, error) {
 	return Property{Type: typ, Value: text}, nil
 }
 
-// NewBundleObject makes the olm.bundle.object property of one manifest.
+// NewBundleObject returns the olm.bundle.object property of one manifest.
 func NewBundleObject(object []byte) Property {
 	const prefix, suffix = `{"data":`, `}`
 	value := make([]byte, 0, len(prefix)+base64.StdEncoding.EncodedLen(len(object))+2+len(suffix))
@@ -61,7 +61,7 @@ func NewBundleObject(object []byte) Property {
 	return Property{Type: PropertyBundleObject, Value: value}
 }
 
-// PackageProperty returns the bundle's olm.package property. A bundle has exactly one.
+// PackageProperty returns the bundle's olm.package property, of which it must have exactly one.
 func (b *Bundle) PackageProperty() (PackageProperty, error) {
 	var value PackageProperty
 	found := 0
@@ -80,7 +80,7 @@ func (b *Bundle) PackageProperty() (PackageProperty, error) {
 	return value, nil
 }
 
-// parseProperty checks that the value of a property of a known type can be read as that type.
+// parseProperty checks that the value of a property of a known type can be decoded.
 func parseProperty(p *Property) error {
 	if sh, ok := shapeOf[p.Type]; ok {
 		s := newScanner(p.Value)
@@ -107,8 +107,8 @@ func parseProperty(p *Property) error {
 	return json.Unmarshal(p.Value, into)
 }
 
-// CheckProperties returns an error if a property of a known type has a value that does not fit it: that of the first
-// such property. Values that [Bundle.Reduce] has dropped were checked then.
+// CheckProperties returns the error of the first property of a known type with an undecodable value. Values dropped by
+// [Bundle.Reduce] were checked then.
 func (b *Bundle) CheckProperties() error {
 	if first := b.badProperty(); first != nil {
 		return b.propertiesError(first)
@@ -116,7 +116,7 @@ func (b *Bundle) CheckProperties() error {
 	return nil
 }
 
-// badProperty finds the first property that cannot be read.
+// badProperty returns the first undecodable property.
 func (b *Bundle) badProperty() *propertyError {
 	for i := range b.Properties {
 		if b.droppedErr != nil && b.droppedErr.index <= i {
@@ -129,11 +129,11 @@ func (b *Bundle) badProperty() *propertyError {
 	return b.droppedErr
 }
 
-// propertiesError is the error for a property in opm's words.
+// propertiesError returns opm's error for a property.
 func (b *Bundle) propertiesError(e *propertyError) error {
 	return fmt.Errorf("parse properties for bundle %q: %s", b.Name, opmTypeNames.Replace(e.Error()))
 }
 
-// opmTypeNames gives the types in messages of encoding/json the names under which they are known.
+// opmTypeNames replaces the types in messages of encoding/json by those in opm's messages.
 var opmTypeNames = strings.NewReplacer("declcfg.GVKProperty", "property.GVK", "declcfg.PackageProperty", "property.Package",
 	"declcfg.PackageRequiredProperty", "property.PackageRequired", "declcfg.CSVMetadata", "property.CSVMetadata")

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// What a lazy reader hands over on demand is what a bundle's objects are, and its error that of a reader which is not lazy.
+// A lazy reader passes on the same objects as Bundle.Objects, and the same error as a reader that is not lazy.
 func TestReaderHandsOverManifests(t *testing.T) {
 	property := func(object string) string { return string(declcfg.NewBundleObject([]byte(object)).Value) }
 	csv, yaml := property(`{"kind":"ClusterServiceVersion","a":1}`), property("kind: ConfigMap\nb: 2\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// brokenFS is a file system in which reading a file fails where its content ends.
+// brokenFS is a file system in which reading a file fails at the end of its content.
 type brokenFS struct {
 	fstest.MapFS
 	err error
@@ -42,7 +42,7 @@ func (f brokenFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// An error of reading is what it is, wherever in a file it happens, and no problem of the catalog.
+// A read error is returned as such, wherever in a file it occurs, and not as a problem of the catalog.
 func TestReadErrorsAreNoProblems(t *testing.T) {
 	integrity := errors.New("integrity")
 	const yaml = "schema: olm.package\nname: a\ndescription: text\n---\nschema: olm.channel\nname: c\npackage: a\nentries: [{name: x}]\n"
@@ -55,7 +55,7 @@ func TestReadErrorsAreNoProblems(t *testing.T) {
 				_, loadErr := declcfg.Load(context.Background(), fsys, declcfg.LoadOptions{})
 				for _, err := range []error{err, loadErr} {
 					var invalid *declcfg.ValidationError
-					// A reader that wraps io.EOF has not come to the end: no caller may take it for that.
+					// An error that wraps io.EOF does not mean the end of the stream.
 					wanted := errors.Is(failure, io.EOF) || errors.Is(err, failure)
 					if err == nil || errors.As(err, &invalid) || !wanted || errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "c.yaml: ") {
 						t.Fatalf("%v behind %q: %v", failure, text[:cut], err)

@@ -7,15 +7,14 @@ import (
 )
 
 // Reduce drops the values of the bundle's olm.bundle.object and olm.csv.metadata properties after checking them, as a
-// skeleton load does: the bundle still validates as before, but cannot be written any more. It no longer shares memory with
-// the document that it was read from.
+// skeleton load does: the bundle can still be validated, but not written. It no longer shares memory with its document.
 func (b *Bundle) Reduce() {
 	b.reduce()
 	detach(b, true)
 }
 
-// DropObjects is [Bundle.Reduce] for the olm.bundle.object properties alone, unchecked. The bundle no longer shares memory
-// with the document that it was read from.
+// DropObjects is [Bundle.Reduce] for the olm.bundle.object properties only, unchecked. The bundle no longer shares
+// memory with its document.
 func (b *Bundle) DropObjects() {
 	if p, err := b.PackageProperty(); err == nil && strings.Contains(p.Version, "+") {
 		b.droppedSubstitutes = b.SubstitutesFor()
@@ -29,13 +28,13 @@ func (b *Bundle) DropObjects() {
 	detach(b, true)
 }
 
-// StubOf is a bundle of which only the names and the image are known. It counts as reduced.
+// StubOf returns a bundle with only the names and the image. It counts as reduced.
 func StubOf(d *IndexedDocument) Bundle {
 	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, dropped: true, stub: true}
 }
 
-// Reduced reports whether values of the bundle were dropped, by [Bundle.Reduce] or a skeleton load. A bundle that had none to
-// drop is complete.
+// Reduced reports whether values of the bundle were dropped by [Bundle.Reduce] or a skeleton load. A bundle that had
+// none is complete.
 func (b *Bundle) Reduced() bool {
 	if !b.dropped || b.stub {
 		return b.stub
@@ -43,8 +42,8 @@ func (b *Bundle) Reduced() bool {
 	return slices.ContainsFunc(b.Properties, func(p Property) bool { return isHeavy(p.Type) })
 }
 
-// Restored returns the bundle with the values that were dropped of it, which full has. Whatever else was changed since then
-// stays. The two share memory. A bundle that is complete is returned as it is.
+// Restored returns the bundle with its dropped values taken from full. Other changes since then are kept. The result
+// shares memory with full. A complete bundle is returned unchanged.
 func (b *Bundle) Restored(full *Bundle) (*Bundle, error) {
 	if !b.Reduced() {
 		return b, nil

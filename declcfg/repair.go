@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Repair is one change that [Catalog.Repair] made. Package, Channel and Bundle say where; those that do not apply are
+// Repair is one change made by [Catalog.Repair]. Package, Channel and Bundle locate it; those that do not apply are
 // empty.
 type Repair struct {
 	Package, Channel, Bundle string
-	// Field is the field that was changed: image, relatedImages, replaces, skips, entries, defaultChannel.
+	// Field is the changed field: image, relatedImages, replaces, skips, entries, defaultChannel.
 	Field string
 	// Before and After are the values; empty where there is none.
 	Before, After string
 	Reason        string
 }
 
-// Repair changes what breaks a rule, or leads nowhere, where there is one way only to put it right, and returns the
-// changes:
+// Repair repairs what breaks a rule or leads nowhere, if there is only one way to do so, and returns the changes:
 //
 //   - a transport or blanks around the name of an image are removed;
-//   - a related image that is still no pull spec is dropped;
-//   - a replaced bundle that the channel has no entry for is skipped instead: upgrades from it stay, and the channel ends there;
-//   - an entry does not replace or skip itself, or a bundle without a name;
-//   - an entry that repeats another one is dropped;
-//   - the default channel of a package with one channel is that channel.
+//   - a related image that is still not a pull spec is dropped;
+//   - a replaced bundle without an entry in the channel is skipped instead: upgrades from it stay, and the channel ends
+//     there;
+//   - an entry no longer replaces or skips itself, or a bundle without a name;
+//   - a repeated entry is dropped;
+//   - the default channel of a package with one channel becomes that channel.
 //
-// What is changed shares no memory with what it was before. A second Repair finds nothing to do.
+// Changed values share no memory with the old ones. A second Repair finds nothing to do.
 func (c *Catalog) Repair() []Repair {
 	var r repairer
 	channels := map[string][]string{}
@@ -86,7 +86,7 @@ func (r *repairer) bundle(b *Bundle) {
 	b.RelatedImages = kept
 }
 
-// plainPullSpec returns the pull spec in a text that is none because of a transport in front of it or blanks around it.
+// plainPullSpec returns the pull spec in a text that has a transport in front of it or blanks around it.
 func plainPullSpec(text string) (string, bool) {
 	if text == "" || checkPullSpec(text) == nil {
 		return "", false

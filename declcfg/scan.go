@@ -9,16 +9,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// scanner reads blobs.
+// scanner decodes blobs of the usual form.
 type scanner struct {
 	jsonscan.Scanner
-	odd bool // a field that its schema does not define was passed over
+	odd bool // a field that its schema does not define was skipped
 }
 
 func newScanner(b []byte) scanner { return scanner{Scanner: jsonscan.NewScanner(b)} }
 
-// foldsTo reports whether a key that is not name is read as name by encoding/json, which ignores case. A key with an
-// escape in it may be anything.
+// foldsTo reports whether a key other than name is read as name by encoding/json, which ignores case. It returns true
+// for keys with escapes, which are not decoded.
 func foldsTo(key []byte, names ...string) bool {
 	for _, c := range key {
 		if c == '\\' || c >= utf8.RuneSelf {
@@ -33,8 +33,8 @@ func foldsTo(key []byte, names ...string) bool {
 	return false
 }
 
-// shape is what a value must look like to be read into a type by encoding/json. It lets the values of properties be
-// checked without being decoded: on a 20 MB catalog that is most of the work of a validation.
+// shape describes the values that encoding/json can decode to a type. It allows checking property values without
+// decoding them, which is most of the cost of validating a 20 MB catalog.
 type shape struct {
 	kind   byte // 's' string, 'b' bool, 'i' integer, 'o' object, 'm' map of strings, 'a' array, '*' anything
 	fields map[string]*shape
@@ -63,7 +63,8 @@ func stringsShape(names ...string) map[string]*shape {
 
 func arrayShape(elem *shape) *shape { return &shape{kind: 'a', elem: elem} }
 
-// conforms reports whether the value that s is at has the shape, and reads it. False means "not seen at a glance".
+// conforms reports whether the next value of s has the shape, and consumes it. False means that it may have and
+// encoding/json must decide.
 func (sh *shape) conforms(s *scanner) bool {
 	if s.Null() {
 		return !s.Failed()
@@ -114,7 +115,7 @@ func (sh *shape) conforms(s *scanner) bool {
 	return !s.Failed()
 }
 
-// shapeOf maps the property types that are read as a Go type to the shape of that type.
+// shapeOf maps the property types with a Go type to the shape of that type.
 var shapeOf = func() map[string]*shape {
 	resources := arrayShape(objectShape(stringsShape("name", "kind", "version")))
 	descriptor := stringsShape("path", "displayName", "description")

@@ -10,16 +10,17 @@ import (
 	"sync"
 )
 
-// errEnough ends a stream of which no more is wanted.
+// errEnough ends a stream early.
 var errEnough = errors.New("no more is wanted")
 
-// Stream yields the blobs of the catalog in fsys in the order of [Catalog.Blobs], whatever the layout of its files. It goes over
-// the files twice: first to find out where the blobs are, see [NewIndex], and then to read them. What is in memory is a few
-// blobs that are read ahead, and the index. wanted, unless nil, chooses the packages; blobs of others are not read, and
-// what is wrong with these is an error only if it hides which package they belong to. The empty name stands for blobs of no
+// Stream yields the blobs of the catalog in fsys in the order of [Catalog.Blobs], whatever the layout of its files. It
+// reads the files twice: first to index the blobs, see [NewIndex], and then to read them. A few blobs that are read
+// ahead and the index are in memory. wanted, unless nil, selects the packages; blobs of others are not parsed, and
+// their problems are reported only if they hide which package they belong to. The empty name stands for blobs of no
 // package.
 //
-// The error is that of [Load], with the problems of all files, but may come after some blobs. Each blob belongs to the caller.
+// The error is that of [Load], with the problems of all files, but may come after some blobs. Each blob belongs to the
+// caller.
 func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		x, err := NewIndex(ctx, fsys, o)
@@ -34,7 +35,7 @@ func Stream(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 	}
 }
 
-// loaded is Stream of what has to be in memory as a whole.
+// loaded is Stream for catalogs that must be loaded completely.
 func loaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg string) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		c, err := Load(ctx, fsys, o)
@@ -50,7 +51,8 @@ func loaded(ctx context.Context, fsys fs.FS, o LoadOptions, wanted func(pkg stri
 	}
 }
 
-// wholeError returns the problems of all files, where some were found before all was read. Any other error stays what it is.
+// wholeError returns the problems of all files, if some were found before everything was read. Other errors are
+// unchanged.
 func wholeError(ctx context.Context, fsys fs.FS, o LoadOptions, err error) error {
 	var invalid *ValidationError
 	if !errors.As(err, &invalid) {
@@ -59,7 +61,7 @@ func wholeError(ctx context.Context, fsys fs.FS, o LoadOptions, err error) error
 	o.Document = nil
 	all := WalkBlobs(ctx, fsys, o, func(Blob) error { return nil })
 	if all == nil {
-		return err // of a file that was changed meanwhile
+		return err // a file changed meanwhile
 	}
 	return all
 }
@@ -72,7 +74,7 @@ func (x *Index) Blobs(ctx context.Context, wanted func(pkg string) bool) iter.Se
 	return x.Select(ctx, func(d *IndexedDocument) bool { return wanted(d.Package) })
 }
 
-// Select is [Index.Blobs] of the wanted documents.
+// Select is [Index.Blobs] for the wanted documents.
 func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		order := x.order(wanted)
@@ -109,8 +111,8 @@ func (x *Index) Select(ctx context.Context, wanted func(*IndexedDocument) bool) 
 	}
 }
 
-// Stubs loads the catalog, but of the packages that are not in scope only stubs of the bundles, see [StubOf], and only the digests of
-// icons. The images of bundles are those that the index has. Blobs without a place in the writing order are left out.
+// Stubs loads the catalog with stubs of the bundles of packages outside of scope, see [StubOf], and digests of icons
+// only. The images of bundles are those in the index. Blobs without a position in the writing order are omitted.
 func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalog, error) {
 	isStub := func(d *IndexedDocument) bool { return d.Schema == SchemaBundle && !scope(d.Package) }
 	c := &Catalog{}
@@ -138,12 +140,12 @@ func (x *Index) Stubs(ctx context.Context, scope func(pkg string) bool) (*Catalo
 	return c, nil
 }
 
-// hasPlace reports whether blobs are written: those of known schemas need a package.
+// hasPlace reports whether blobs have a position in the writing order: those of known schemas need a package.
 func hasPlace(schema, pkg string) bool { return pkg != "" || schemaRank(schema) == rankOther }
 
 const rankOther = 3
 
-// schemaRank is the place of a schema in the order in which the blobs of a package are written.
+// schemaRank returns the position of a schema in the writing order of a package.
 func schemaRank(schema string) int {
 	switch schema {
 	case SchemaPackage:
@@ -158,8 +160,8 @@ func schemaRank(schema string) int {
 	return rankOther
 }
 
-// order returns the numbers of the wanted documents in writing order. Those that have no place in it are last: they are read for
-// what may be wrong with them.
+// order returns the indices of the wanted documents in writing order. Those without a position in it come last: they
+// are read to report their problems.
 func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 	var order []int
 	for i := range x.docs {
@@ -187,7 +189,7 @@ func (x *Index) order(wanted func(*IndexedDocument) bool) []int {
 	return order
 }
 
-// divide makes units of work of documents, each short enough to be handed over at once.
+// divide splits documents into units of work that are small enough to be handed over at once.
 func (x *Index) divide(order []int) [][]int {
 	var units [][]int
 	for from := 0; from < len(order); {
@@ -202,7 +204,7 @@ func (x *Index) divide(order []int) [][]int {
 	return units
 }
 
-// once passes on each warning once, where a file may be read twice.
+// once passes on each warning once, as a file may be read twice.
 type once struct {
 	warn func(Position, string)
 	mu   sync.Mutex

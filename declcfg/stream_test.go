@@ -14,19 +14,19 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// texts are the blobs of a stream with their positions, and the error that it ends with.
+// texts formats the blobs of a stream with their positions, and its error.
 func texts(blobs iter.Seq2[declcfg.Blob, error]) []string {
 	var out []string
 	for b, err := range blobs {
 		if err != nil {
-			return []string{err.Error()} // what came before it does not count
+			return []string{err.Error()} // blobs before an error do not count
 		}
 		out = append(out, fmt.Sprintf("%v %s", b.Position(), declcfg.AppendJSON(nil, b, false)))
 	}
 	return out
 }
 
-// sameAsLoad fails if a stream is not what a load gives.
+// sameAsLoad fails if a stream differs from a load.
 func sameAsLoad(t *testing.T, fsys fs.FS) {
 	t.Helper()
 	var want []string
@@ -42,7 +42,7 @@ func sameAsLoad(t *testing.T, fsys fs.FS) {
 	}
 }
 
-// layouts are one catalog in files of many kinds.
+// layouts returns a catalog in different file layouts.
 func layouts(t *testing.T, c *declcfg.Catalog) map[string]fstest.MapFS {
 	t.Helper()
 	var blobs []declcfg.Blob
@@ -104,9 +104,9 @@ func TestStreamIsLoadInOrder(t *testing.T) {
 	}
 }
 
-// oddCatalogs are files of which it is hard to tell the package of a blob, or which are wrong.
+// oddCatalogs are files in which the package of a blob is not obvious, or which are invalid.
 var oddCatalogs = []string{
-	"schema: olm.bundle\ndescription: \"\npackage: other\nname: x\n\"\nimage: q.io/a\n", // a quoted scalar with what looks like keys
+	"schema: olm.bundle\ndescription: \"\npackage: other\nname: x\n\"\nimage: q.io/a\n", // a quoted scalar with lines that look like keys
 	"schema: olm.bundle\ndescription: '\npackage: other\nname: x\n'\n", "schema: s\nv: {\npackage: a\n}\n", "schema: s\nv: [\nname: a,\n]\n",
 	"package: a\nschema: s\npackage: b\n", "Package: a\nschema: s\n", "schema: s\n\"package\": a\n", "? schema\n: s\npackage: a\n", "schema: s\npackage: >-\n  a\n",
 	"schema: s\npackage: a\n  b\n", "schema: s\npackage: a\n\n  b\n", "schema: s\npackage: a # x\n", "schema: s\npackage: 1.5\n", "schema: s\npackage: yes\n", "schema: s\npackage: ~\n",
@@ -139,7 +139,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { sameAsLoad(t, fstest.MapFS{"catalog.yaml": {Data: []byte(text)}}) })
 }
 
-// countingFS counts what is opened.
+// countingFS counts opened files.
 type countingFS struct {
 	fs.FS
 	opened map[string]int

@@ -16,8 +16,8 @@ const (
 	SchemaDeprecations = "olm.deprecations"
 )
 
-// Catalog is a whole catalog, or a part of one. The order of the blobs in each slice has no meaning; [Encoder] and
-// [Catalog.Sort] define the canonical one. A Catalog is not safe for concurrent modification.
+// Catalog is a whole catalog, or a part of one. The order of the blobs in each slice has no meaning; [Catalog.Sort]
+// defines the canonical one. A Catalog is not safe for concurrent modification.
 type Catalog struct {
 	Packages     []Package
 	Channels     []Channel
@@ -28,18 +28,18 @@ type Catalog struct {
 
 // Blob is one document of a catalog: a *[Package], *[Channel], *[Bundle], *[Deprecations] or *[Meta].
 type Blob interface {
-	// BlobSchema is the value of the blob's "schema" field.
+	// BlobSchema returns the value of the blob's "schema" field.
 	BlobSchema() string
-	// BlobPackage is the package that the blob belongs to; empty for blobs of no package. For an olm.package blob it
-	// is the blob's own name.
+	// BlobPackage returns the package that the blob belongs to; empty for blobs of no package. For an olm.package blob
+	// it is the blob's name.
 	BlobPackage() string
-	// BlobName is the value of the blob's "name" field; empty where there is none.
+	// BlobName returns the value of the blob's "name" field; empty if there is none.
 	BlobName() string
-	// Position is where the blob was read from; the zero Position if it was not read from a file.
+	// Position returns where the blob was read from; the zero Position if it was not read from a file.
 	Position() Position
 }
 
-// Position is a place in a catalog's sources. Lines count from 1; line 0 means that only the file is known.
+// Position is a position in a catalog's files. Lines count from 1; line 0 means that only the file is known.
 type Position struct {
 	// File is relative to the file system that was read.
 	File string `json:"file,omitempty"`
@@ -48,7 +48,8 @@ type Position struct {
 	dir string // see [LoadOptions.Dir]
 }
 
-// String returns "file:line", "file", or the empty string. The file is below [LoadOptions.Dir], so that it can be opened.
+// String returns "file:line", "file", or the empty string. The file is prefixed with [LoadOptions.Dir], so that it can
+// be opened.
 func (p Position) String() string {
 	file := p.File
 	if file != "" && p.dir != "" {
@@ -63,10 +64,10 @@ func (p Position) String() string {
 // Document is the text of a blob in a file.
 type Document struct {
 	Position
-	// Start and End are offsets in the file, in bytes: of the object in a file of JSON, or of a YAML document between its
-	// separator lines, with the comments that are there.
+	// Start and End are byte offsets in the file: of the object in a JSON file, or of a YAML document between its
+	// separator lines, with comments.
 	Start, End int64
-	// JSON says that the file is read as JSON where the document is.
+	// JSON reports that the document is read as JSON.
 	JSON bool
 }
 
@@ -86,10 +87,10 @@ type Icon struct {
 	Data      []byte
 	MediaType string
 
-	dropped string // the digest of data that were dropped, see Index.Stubs
+	dropped string // the digest of dropped data, see Index.Stubs
 }
 
-// Digest is the digest of the picture, "sha256:" and hexadecimal digits.
+// Digest returns the digest of the picture: "sha256:" and hexadecimal digits.
 func (i *Icon) Digest() string {
 	if i.dropped != "" {
 		return i.dropped
@@ -97,7 +98,7 @@ func (i *Icon) Digest() string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(i.Data))
 }
 
-// Channel is an olm.channel blob: one line of upgrades through the bundles of a package.
+// Channel is an olm.channel blob: one sequence of upgrades through the bundles of a package.
 type Channel struct {
 	Name       string
 	Package    string
@@ -125,7 +126,7 @@ func (c *Channel) Heads() []string {
 	return heads
 }
 
-// ChannelEntry is one bundle's place in a channel, with the edges that lead to it from older bundles.
+// ChannelEntry is a bundle in a channel with the upgrade edges that lead to it.
 type ChannelEntry struct {
 	Name      string
 	Replaces  string
@@ -143,11 +144,11 @@ type Bundle struct {
 	Unknown       []Field
 	Pos           Position
 
-	// HasObjects is true when the bundle has olm.bundle.object properties, also where a skeleton load has dropped
-	// them (see LoadOptions.Skeleton).
+	// HasObjects reports whether the bundle has olm.bundle.object properties, even if a skeleton load has dropped them
+	// (see LoadOptions.Skeleton).
 	HasObjects bool
 
-	// What a skeleton load has learnt from the values that it dropped.
+	// What a skeleton load derived from the dropped values.
 	dropped            bool
 	stub               bool // see StubOf
 	droppedSubstitutes string
@@ -160,9 +161,9 @@ type RelatedImage struct {
 	Image string
 }
 
-// Property is a typed value of a package, channel or bundle. Value is compact JSON; object keys are sorted when it was
-// read from a catalog and in the order of the type's fields when it was derived from a bundle. It is nil where the
-// source has no value.
+// Property is a typed value of a package, channel or bundle. Value is compact JSON; object keys are sorted if it was
+// read from a catalog, and in the order of the type's fields if it was derived from a bundle. It is nil if the source
+// has no value.
 type Property struct {
 	Type  string
 	Value json.RawMessage
@@ -188,8 +189,7 @@ type Reference struct {
 	Name   string
 }
 
-// Meta is a blob of any schema, kept verbatim: Blob is its whole JSON object, compact, keys sorted, numbers exactly as
-// they were written.
+// Meta is a blob of any schema: Blob is its whole JSON object, compact, keys sorted, numbers as written.
 type Meta struct {
 	Schema  string
 	Package string
@@ -198,7 +198,7 @@ type Meta struct {
 	Pos     Position
 }
 
-// Field is a top-level field of a blob that its schema does not define. It survives a load and a write.
+// Field is a top-level field of a blob that its schema does not define. Loading and writing keep it.
 type Field struct {
 	Name  string
 	Value json.RawMessage
@@ -228,7 +228,7 @@ func (b *Bundle) Position() Position       { return b.Pos }
 func (d *Deprecations) Position() Position { return d.Pos }
 func (m *Meta) Position() Position         { return m.Pos }
 
-// Add appends a blob to the catalog. A *Meta of a known schema is kept as it is.
+// Add appends a blob to the catalog. A *Meta of a known schema is kept as a Meta.
 func (c *Catalog) Add(b Blob) {
 	switch b := b.(type) {
 	case *Package:

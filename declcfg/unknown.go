@@ -11,20 +11,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below
-// it is lost. As a rule it is a misspelled one, whose value counts as absent.
+// UnknownField is a field that the schema of its blob does not define. At the top level of a blob it is kept, below it
+// is lost. Usually it is misspelled, and the intended field counts as absent.
 type UnknownField struct {
 	Position Position
-	// Path leads from the blob to the field: names (string) and indices (int).
+	// Path is the path from the blob to the field: names (string) and indices (int).
 	Path    []any
 	Message string
 }
 
-// maxUnknown bounds the unknown fields of one blob that are reported. The line of each costs a pass over the document.
+// maxUnknown is how many unknown fields of one blob are reported. Determining the line of each takes a pass over the
+// document.
 const maxUnknown = 10
 
-// fieldTree is what the specification defines of a blob: the fields of an object, each with the tree of its value or
-// of the items of its list. Values without a tree are not looked into.
+// fieldTree are the fields that the specification defines for an object, each with the tree of its value or of the
+// items of its list. Values without a tree are not checked.
 type fieldTree map[string]fieldTree
 
 var (
@@ -41,7 +42,7 @@ var (
 	}
 )
 
-// reportUnknown reports the unknown fields of a blob that was just read, or a schema that is perhaps misspelled.
+// reportUnknown reports the unknown fields of a blob that was just read, or a schema that is probably misspelled.
 func (d *docReader) reportUnknown(m *Meta) {
 	report := func(path []any, format string, args ...any) {
 		u := UnknownField{Position: m.Pos, Path: path, Message: fmt.Sprintf(format, args...)}
@@ -83,7 +84,7 @@ func (d *docReader) reportUnknown(m *Meta) {
 	}
 }
 
-// unknownIn calls found for every field of an object, or of the objects in a list, that a tree lacks.
+// unknownIn calls found for every field of an object, or of the objects in a list, that is not in a tree.
 func (s *scanner) unknownIn(known fieldTree, path []any, found func(path []any, in fieldTree)) {
 	at := func(step any) []any { return append(path[:len(path):len(path)], step) }
 	switch s.Peek() {

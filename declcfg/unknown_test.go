@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// loadWarnings are the warnings of loading one file, each as LINE: TEXT.
+// loadWarnings returns the warnings of loading one file as LINE: TEXT.
 func loadWarnings(t *testing.T, text string, o declcfg.LoadOptions) (warned []string) {
 	t.Helper()
 	o.Warn = func(at declcfg.Position, text string) { warned = append(warned, fmt.Sprintf("%d: %s", at.Line, text)) }
@@ -77,7 +77,7 @@ name: x
 	}
 }
 
-// A blob with many unknown fields makes few warnings, as each is looked for in the document.
+// The number of warnings about unknown fields of a blob is limited, as determining their lines is expensive.
 func TestManyUnknownFields(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("schema: olm.channel\nname: c\npackage: a\nentries:\n")

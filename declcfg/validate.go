@@ -12,21 +12,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// maxSkipRange bounds the length of a skipRange in bytes: no author writes a longer one.
+// maxSkipRange is the maximum length of a skipRange in bytes; real ones are shorter.
 const maxSkipRange = 4096
 
 // Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
 func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() }
 
-// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not have where it reads a
-// database.
+// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not apply to databases.
 func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
 
-// ValidGraph is [NewGraph] of a catalog that is valid. Its error is that of [Validate].
+// ValidGraph validates a catalog and returns its graph. Its error is that of [Validate].
 func ValidGraph(c *Catalog) (*Graph, error) { return validGraph(c, false) }
 
-// ValidGraphAnyImages is [ValidGraph] by the rules of [ValidateAnyImages].
+// ValidGraphAnyImages is [ValidGraph] with the rules of [ValidateAnyImages].
 func ValidGraphAnyImages(c *Catalog) (*Graph, error) { return validGraph(c, true) }
 
 func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
@@ -46,17 +45,17 @@ func validate(c *Catalog, anyImages bool, omitted func(Problem)) *validator {
 	return v
 }
 
-// maxNotes bounds the notes about one catalog.
+// maxNotes is the maximum number of notes about one catalog.
 const maxNotes = 100
 
 type validator struct {
 	graph     *Graph
 	problems  problemList
 	notes     []Problem
-	moreNotes int // that were counted only
+	moreNotes int // that were only counted
 }
 
-// report adds a problem of a graph's node.
+// report adds a problem of a part of the graph.
 func (v *validator) report(p Problem, rule, format string, args ...any) {
 	p.Rule, p.stage = rule, stageGraph
 	v.problems.report(p, format, args...)
@@ -83,7 +82,7 @@ func (v *validator) pkg(pkg *PackageNode) {
 		missing.Channel = pkg.DefaultChannel
 		missing.detail = fmt.Sprintf("default channel %s not found in channels list", fault.Quote(pkg.DefaultChannel))
 		missing.path = []any{"defaultChannel"}
-		// A default channel that is not there is one without bundles, to opm; the message says both.
+		// For opm a missing default channel is one without bundles; the message mentions both.
 		v.report(missing, RuleDefaultChannel, "channel must contain at least one bundle")
 	}
 	v.versions(pkg, at)
@@ -116,8 +115,8 @@ func (v *validator) channel(channel *ChannelNode, checked map[*BundleNode]bool) 
 	}
 }
 
-// dangling notes an entry that replaces what the channel has no entry for. At the end of a truncated channel that is
-// usual, and elsewhere a misspelled name.
+// dangling adds a note about a replaced bundle without an entry in the channel. At the end of a truncated channel that
+// is usual, elsewhere a misspelled name.
 func (v *validator) dangling(at Problem, e *Entry) {
 	if e.Replaces == "" || e.Channel.Entry(e.Replaces) != nil {
 		return
@@ -171,7 +170,7 @@ func (v *validator) bundle(at Problem, b *BundleNode) {
 	}
 }
 
-// versions checks that no two bundles of the package, among those in channels, have the same version and release.
+// versions checks that no two bundles in channels of the package have the same version and release.
 func (v *validator) versions(pkg *PackageNode, at Problem) {
 	type group struct {
 		version VersionRelease

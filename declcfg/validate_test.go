@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
-// entry makes a channel entry of "name", "name<replaced", "name<replaced!skip!skip".
+// entry parses a channel entry "name", "name<replaced", "name<replaced!skip!skip".
 func entry(s string) declcfg.ChannelEntry {
 	parts := strings.Split(s, "!")
 	name, replaces, _ := strings.Cut(parts[0], "<")
@@ -211,7 +211,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// chainOf is a channel in which each of n bundles replaces the one below.
+// chainOf returns a channel in which each of n bundles replaces the previous one.
 func chainOf(n int) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "foo", DefaultChannel: "stable"}}, Channels: []declcfg.Channel{{Name: "stable", Package: "foo"}}}
 	for i := range n {
@@ -226,7 +226,7 @@ func chainOf(n int) *declcfg.Catalog {
 	return c
 }
 
-// skipsOf is a channel in which each of n bundles skips all below.
+// skipsOf returns a channel in which each of n bundles skips all before it.
 func skipsOf(n int) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "foo", DefaultChannel: "stable"}}, Channels: []declcfg.Channel{{Name: "stable", Package: "foo"}}}
 	var below []string
@@ -239,7 +239,7 @@ func skipsOf(n int) *declcfg.Catalog {
 	return c
 }
 
-// Eight times the edges take about eight times as long; the square would be sixty-four times.
+// Eight times the edges take about eight times as long; a quadratic algorithm would take sixty-four times.
 func TestValidateTakesLinearTime(t *testing.T) {
 	validated := func(c *declcfg.Catalog) func() {
 		return func() {
@@ -260,7 +260,7 @@ func TestValidateTakesLinearTime(t *testing.T) {
 	}
 }
 
-// A channel without a head has a cycle. It is named, however the entries above it lead there.
+// The error about a channel without a head names a cycle, even if entries above lead to it.
 func TestCycleIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, entries, want string }{
 		{"itself", `{name: a.v1, replaces: a.v1}`, `cycle: "a.v1" replaces "a.v1"`},

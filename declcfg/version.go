@@ -46,7 +46,7 @@ func ParseRelease(s string) (Release, error) {
 	return release, nil
 }
 
-// Compare orders releases as semver orders pre-releases, but for the empty release, which is the lowest.
+// Compare orders releases as semver orders pre-releases, except that the empty release is the lowest.
 func (r Release) Compare(o Release) int {
 	for i := range min(len(r), len(o)) {
 		if c := r[i].Compare(o[i]); c != 0 {
@@ -64,7 +64,7 @@ func (r Release) String() string {
 	return strings.Join(parts, ".")
 }
 
-// Compare orders by version precedence, then by release. Build metadata does not count.
+// Compare orders by version precedence, then by release. Build metadata is ignored.
 func (v VersionRelease) Compare(o VersionRelease) int {
 	if c := v.Version.Compare(o.Version); c != 0 {
 		return c
@@ -72,7 +72,7 @@ func (v VersionRelease) Compare(o VersionRelease) int {
 	return v.Release.Compare(o.Release)
 }
 
-// String is the version, with the release after a dash where there is one.
+// String returns the version, followed by a dash and the release if there is one.
 func (v VersionRelease) String() string {
 	if len(v.Release) == 0 {
 		return v.Version.String()
@@ -80,13 +80,13 @@ func (v VersionRelease) String() string {
 	return v.Version.String() + "-" + v.Release.String()
 }
 
-// KubernetesSafe is the string of the version as a part of a Kubernetes object's name.
+// KubernetesSafe returns the version in a form for names of Kubernetes objects.
 func (v VersionRelease) KubernetesSafe() string {
 	return strings.ToLower(strings.ReplaceAll(v.String(), "+", "-"))
 }
 
-// VersionRelease returns the version of the bundle. Where the olm.package property has no release, and the bundle's
-// CSV says that it substitutes for another bundle, the build metadata of the version is its release.
+// VersionRelease returns the version of the bundle. If the olm.package property has no release, and the bundle's CSV
+// declares that it substitutes for another bundle, the build metadata of the version is its release.
 func (b *Bundle) VersionRelease() (VersionRelease, error) {
 	p, err := b.PackageProperty()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// Sort puts the blobs of the catalog in the order in which they are written: each kind by package, then by name.
-// Blobs of unknown schemas are sorted by package and schema, and otherwise stay in the order they have.
+// Sort sorts the blobs of the catalog in writing order: each kind by package, then by name. Blobs of unknown schemas
+// are sorted by package and schema, and otherwise keep their order.
 func (c *Catalog) Sort() {
 	slices.SortStableFunc(c.Packages, func(a, b Package) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(c.Channels, func(a, b Channel) int {
@@ -28,12 +28,12 @@ func (c *Catalog) Sort() {
 	slices.SortStableFunc(c.Deprecations, func(a, b Deprecations) int { return cmp.Compare(a.Package, b.Package) })
 }
 
-// Blobs yields every blob of the catalog in the order in which it is written: per package, in ascending order of
-// names, the package, its channels by name, its bundles by name, its other blobs by schema, its deprecations; last
-// the blobs that belong to no package. The blobs point into the catalog. The error is always nil.
+// Blobs yields every blob of the catalog in writing order: packages sorted by name, in each the package, its channels
+// by name, its bundles by name, its other blobs by schema, its deprecations; last the blobs of no package. The blobs
+// point into the catalog. The error is always nil.
 //
-// As in opm, what is invalid for want of a package's name (an olm.package without name, an olm.channel or olm.bundle
-// without package) has no place in the order and is left out; [Validate] reports it.
+// As in opm, blobs that are invalid because they lack a package's name (an olm.package without name, an olm.channel or
+// olm.bundle without package) are omitted; [Validate] reports them.
 func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		byPackage := c.indexByPackage()
@@ -134,7 +134,7 @@ func (c *Catalog) indexByPackage() map[string]*packageIndex {
 // Write writes the whole catalog to w.
 func (c *Catalog) Write(w io.Writer, f Format) error { return Write(w, f, c.Blobs()) }
 
-// Write writes blobs to w in the order in which they come, and stops at the first error.
+// Write writes blobs to w in the order of the sequence, and stops at the first error.
 func Write(w io.Writer, f Format, blobs iter.Seq2[Blob, error]) error {
 	enc := NewEncoder(w, f)
 	for b, err := range blobs {
@@ -161,9 +161,9 @@ func Collect(blobs iter.Seq2[Blob, error]) (*Catalog, error) {
 }
 
 // WriteFS writes blobs as a catalog directory: <dir>/<package>/catalog.<ext> for the blobs of each package, and
-// <dir>/catalog.<ext> for those of none. The blobs of a package must come one after another. dir must be absent or an
-// empty directory. Everything is written to a temporary sibling of dir, synced, and renamed into place, so that dir is
-// either complete or as it was before; the sibling is removed on every error and when ctx is cancelled.
+// <dir>/catalog.<ext> for those of none. The blobs of a package must be consecutive. dir must be absent or an empty
+// directory. Everything is written to a temporary sibling of dir, synced and renamed, so that dir is either complete or
+// unchanged; the sibling is removed on every error and when ctx is cancelled.
 func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error]) error {
 	staged, err := StageFS(ctx, dir, f, blobs, false)
 	if err != nil {
@@ -172,14 +172,15 @@ func WriteFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 	return staged.Commit()
 }
 
-// StagedFS is a catalog directory that is complete but has not replaced its target yet. Commit or Discard it.
+// StagedFS is a complete catalog directory that has not been renamed to its target yet. It must be committed or
+// discarded.
 type StagedFS struct {
 	out     *atomicfs.Dir
 	replace bool
 }
 
-// StageFS is [WriteFS] up to the rename: the caller looks at the result and commits it. With replace the target may be a
-// directory that is not empty; Commit removes what it holds.
+// StageFS is [WriteFS] without the final rename: the caller checks the result and commits it. With replace the target
+// may be a non-empty directory; Commit removes its content.
 func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, error], replace bool) (_ *StagedFS, err error) {
 	if !replace {
 		if err := checkEmptyDir(dir); err != nil {
@@ -213,10 +214,10 @@ func StageFS(ctx context.Context, dir string, f Format, blobs iter.Seq2[Blob, er
 	return &StagedFS{out, replace}, nil
 }
 
-// Dir is the temporary directory, a sibling of the target.
+// Dir returns the temporary directory, a sibling of the target.
 func (s *StagedFS) Dir() string { return s.out.Path() }
 
-// Commit renames the directory into place. After an error the target is as it was, and the directory is removed.
+// Commit renames the directory to its target. After an error the target is unchanged and the directory is removed.
 func (s *StagedFS) Commit() error {
 	commit := s.out.Commit
 	if s.replace {

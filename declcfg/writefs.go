@@ -90,7 +90,7 @@ func (w *fsWriter) closeFile() error {
 	return err
 }
 
-// abandonFile closes a file that will be removed: an error of writing has been reported.
+// abandonFile closes a file that will be removed: the write error has been reported.
 func (w *fsWriter) abandonFile() error {
 	if w.file == nil {
 		return nil
@@ -100,7 +100,7 @@ func (w *fsWriter) abandonFile() error {
 	return err
 }
 
-// isPathElement reports whether a name can be a file name below the root, on every system.
+// isPathElement reports whether a name is a valid file name on every system.
 func isPathElement(name string) bool {
 	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")
 }

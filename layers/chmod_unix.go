@@ -4,5 +4,5 @@ package layers
 
 import "os"
 
-// chmodReadable gives the mode that blobs of image layouts have, whatever the umask is.
+// chmodReadable sets the mode of blobs in image layouts, independent of the umask.
 func chmodReadable(f *os.File) error { return f.Chmod(0o644) }

@@ -28,28 +28,29 @@ func ParseCompression(name string) (Compression, error) {
 	return "", fmt.Errorf("unknown compression %q: it is gzip, zstd or none", name)
 }
 
-// The levels are part of every digest: changing one, or the library that implements it, makes every layer of every
-// catalog new. The golden digests of the tests guard them.
+// The levels are part of every digest: changing one, or the library that implements it, changes every layer of every
+// catalog. The golden digests in the tests guard them.
 const (
-	// gzipLevel 5: on real catalogs it takes 0.7 times the CPU of level 6 for 5 % more bytes, and gzip is most of the
-	// time of an assembly.
+	// gzipLevel 5: on real catalogs it takes 0.7 times the CPU of level 6 for 5 % more bytes, and gzip takes most of
+	// the time of a build.
 	gzipLevel = 5
-	// The default level is the fastest that finds the repetitions of a catalog; the next one takes twice the time for
-	// a tenth less.
+	// The default level is the fastest one that finds the repetitions in a catalog; the next one takes twice the time
+	// for a tenth less.
 	zstdLevel = zstd.SpeedDefault
-	// zstdWindow is how far back repetitions are found. A quarter of the library's choice: the encoders of two workers
-	// take 5 MB less than with half of it, for 3 % more bytes of a catalog with large packages.
+	// zstdWindow is the distance at which repetitions are found. It is a quarter of the library's default: compared
+	// with half the default, the encoders of two workers need 5 MB less, for 3 % more bytes of a catalog with large
+	// packages.
 	zstdWindow = 2 << 20
 )
 
-// codec is a compressor that can be used for one layer after another; not by two at once.
+// codec is a compressor that can be reused for one layer after another, but not concurrently.
 type codec interface {
 	io.WriteCloser
 	Reset(io.Writer)
 }
 
-// newCodec makes the compressor of c. Both run on the goroutine that writes: the output never depends on the number of
-// processors, and parallelism is that of whole layers.
+// newCodec returns the compressor of c. It runs on the goroutine that writes, so that the output does not depend on the
+// number of processors; layers are compressed in parallel instead.
 func newCodec(c Compression) (codec, error) {
 	switch c {
 	case Gzip:
@@ -68,7 +69,7 @@ func newCodec(c Compression) (codec, error) {
 	return nil, fmt.Errorf("unknown compression %q", c)
 }
 
-// timeless is gzip with an empty header: the library would write the zero time's lowest 32 bits.
+// timeless is gzip with an empty header: the library would write the lowest 32 bits of the zero time.
 type timeless struct{ *gzip.Writer }
 
 func (t timeless) Reset(w io.Writer) {
@@ -76,7 +77,7 @@ func (t timeless) Reset(w io.Writer) {
 	t.Writer.Header.ModTime = time.Unix(0, 0)
 }
 
-// plain is the codec that changes nothing.
+// plain is the codec without compression.
 type plain struct{ io.Writer }
 
 func (p *plain) Reset(w io.Writer) { p.Writer = w }

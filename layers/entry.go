@@ -13,10 +13,10 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Kind is what an [Entry] is.
+// Kind is the kind of an [Entry].
 type Kind uint8
 
-// The kinds of entries. A whiteout hides what lower layers have at a name.
+// The kinds of entries. A whiteout hides the files of lower layers with its name.
 const (
 	KindFile Kind = iota
 	KindDir
@@ -25,32 +25,32 @@ const (
 	KindWhiteout
 )
 
-// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Symlink], [Hardlink], [Whiteout] and
+// Entry is one name in a layer. Create entries with [File], [Bytes], [Dir], [Symlink], [Hardlink], [Whiteout] and
 // [Opaque].
 type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
 	Name string
 	Kind Kind
-	// Mode holds permission bits and, for directories, the sticky bit. See [Normalize]. Files that are taken over as they are
-	// may have all three special bits.
+	// Mode has the permission bits and, for directories, the sticky bit. See [Normalize]. Files that are copied from
+	// other images may have all three special bits.
 	Mode fs.FileMode
 	// UID and GID own the entry.
 	UID, GID int
-	// Xattrs are extended attributes by their names, for entries that are taken over as they are.
+	// Xattrs are extended attributes by name, for entries that are copied from other images.
 	Xattrs map[string]string
 	// Size is the exact length of a file's content in bytes.
 	Size int64
 	// Link is the target of a link: any path for a symbolic link, a Name of the same layer for a hard link.
 	Link string
-	// Digest is the sha256 of a file's content, if it is known. A write fails with [ErrChanged] if the content has another one
-	// by then. See [Layer.Hash].
+	// Digest is the sha256 of a file's content, if known. Writing fails with [ErrChanged] if the content differs. See
+	// [Layer.Hash].
 	Digest digest.Digest
-	// Open gives the content of a file. It is called once for every time that the layer is written.
+	// Open opens the content of a file. It is called each time the layer is written.
 	Open func() (io.ReadCloser, error)
 }
 
-// Normalize returns the mode that a file gets in a layer: 0755 for directories and for files that their owner may
-// execute, 0644 for other files. Set-uid, set-gid and the write bits of others never get in.
+// Normalize returns the mode of a file in a layer: 0755 for directories and for files that their owner may execute,
+// 0644 for other files. It removes set-uid, set-gid and write permission for others.
 func Normalize(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode&0o100 != 0 {
 		return 0o755
@@ -58,9 +58,9 @@ func Normalize(mode fs.FileMode) fs.FileMode {
 	return 0o644
 }
 
-// File is the regular file at name in fsys, placed at target in the layer. Its size and mode are looked up now; its
-// content is opened when the layer is written, and the write fails with [ErrChanged] if its length or its modification
-// time is another by then.
+// File returns an entry for the regular file at name in fsys with the path target. Its size and mode are read now; its
+// content is opened when the layer is written, and writing fails with [ErrChanged] if its length or modification time
+// has changed.
 func File(target string, fsys fs.FS, name string) (Entry, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func File(target string, fsys fs.FS, name string) (Entry, error) {
 	}, nil
 }
 
-// steadyFile is a file that can only be closed without an error if it is what it was when the layer was planned.
+// steadyFile fails on Close if the file changed since the layer was planned.
 type steadyFile struct {
 	fs.File
 	was fs.FileInfo
@@ -97,7 +97,7 @@ func (s *steadyFile) Close() error {
 	return errors.Join(err, s.File.Close())
 }
 
-// Bytes is a file with the given content. The content must not change until the layer is written.
+// Bytes returns a file with the given content, which must not change until the layer is written.
 func Bytes(target string, mode fs.FileMode, content []byte) Entry {
 	return Entry{
 		Name: target,
@@ -107,47 +107,47 @@ func Bytes(target string, mode fs.FileMode, content []byte) Entry {
 	}
 }
 
-// Dir is a directory with exactly the given permission bits; [fs.ModeSticky] is kept. Directories that only lead to
-// other entries need not be given.
+// Dir returns a directory with exactly the given permission bits and [fs.ModeSticky]. Parent directories of other
+// entries need not be given.
 func Dir(target string, mode fs.FileMode) Entry {
 	return Entry{Name: target, Kind: KindDir, Mode: mode & (fs.ModePerm | fs.ModeSticky)}
 }
 
-// Symlink is a symbolic link to the given path, which is not interpreted.
+// Symlink returns a symbolic link to a path, which is not interpreted.
 func Symlink(target, to string) Entry {
 	return Entry{Name: target, Kind: KindSymlink, Mode: 0o777, Link: to}
 }
 
-// Hardlink is a second name of the file called to in the same layer. Hard links are written after everything else.
+// Hardlink returns a hard link to the file called to in the same layer. Hard links are written after everything else.
 func Hardlink(target, to string, mode fs.FileMode) Entry {
 	return Entry{Name: target, Kind: KindHardlink, Mode: Normalize(mode), Link: to}
 }
 
-// Whiteout removes what lower layers have at the name.
+// Whiteout returns an entry that hides the name in lower layers.
 func Whiteout(target string) Entry {
 	dir, base := path.Split(target)
 	return Entry{Name: dir + whiteoutPrefix + base, Kind: KindWhiteout, Mode: 0o644}
 }
 
-// Opaque removes what lower layers have in the directory, which the layer holds itself.
+// Opaque returns an entry that hides the content of lower layers in a directory of this layer.
 func Opaque(dir string) Entry {
 	return Entry{Name: dir + "/" + opaqueMarker, Kind: KindWhiteout, Mode: 0o644}
 }
 
-// whiteoutPrefix marks a removed name, and opaqueMarker a directory that shows nothing of lower layers, as the OCI
-// image specification, section "Whiteouts", has it.
+// whiteoutPrefix marks a removed name and opaqueMarker a directory that hides its content in lower layers (OCI image
+// specification, section "Whiteouts").
 const (
 	whiteoutPrefix = ".wh."
 	opaqueMarker   = ".wh..wh..opq"
 )
 
-// The longest name of a file system's directory entry, and the longest path that readers of layers accept.
+// The maximum length of a name in a directory, and of a path that readers of layers accept.
 const (
 	maxComponent = 255
 	maxPath      = 1024
 )
 
-// checkName refuses names that readers could take for another place, or for a whiteout.
+// checkName refuses names that readers could take for another path or for a whiteout.
 func (e Entry) checkName() error {
 	switch {
 	case e.Name == "" || e.Name == ".":

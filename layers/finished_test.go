@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A layer that was written before is copied where it would be written the same, and nowhere else.
+// A finished layer is copied if writing it with the same options would give the same bytes, and not otherwise.
 func TestFinishedLayersAreCopied(t *testing.T) {
 	plain := Layer{Name: "l", Entries: []Entry{Bytes("a", 0o644, bytes.Repeat([]byte("text "), 1000))}}
 	write := func(l Layer, o Options) (Blob, string, error) {

@@ -16,21 +16,20 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// keyFormat names the encoding of keys. A change of the encoding, or of the tar that is made of the same entries, needs
-// another one.
+// keyFormat names the encoding of keys. It must change with the encoding, and with the tar bytes of the same entries.
 const keyFormat = "bindery layer 1"
 
-// Generations of what the compressors write. The number of a codec is raised with every change of its bytes, be it by a
-// level, a window, or a new version of the library: keys would otherwise stand for layers that are no longer made. The
-// golden digests of the tests show when that is due.
+// Generations of the compressors' output. A codec's number must be raised with every change of its bytes, by a level, a
+// window, or a new version of the library: otherwise keys would refer to layers with other bytes. The golden digests of
+// the tests detect such a change.
 const (
 	gzipGeneration = 1
 	zstdGeneration = 1
 	noneGeneration = 1
 )
 
-// CodecID names the compressor of layers with everything that its output depends on: level, window, and a number that is raised
-// when a new version of it writes other bytes. It is for accounts of how an image was made.
+// CodecID names the compressor of layers with everything that its output depends on: level, window, and generation. It
+// is for reports about how an image was built.
 func CodecID(c Compression) (string, error) {
 	switch c {
 	case Gzip:
@@ -43,7 +42,7 @@ func CodecID(c Compression) (string, error) {
 	return "", fmt.Errorf("unknown compression %q", c)
 }
 
-// Hash returns the layer with the digests of all its files. It reads those that have none yet.
+// Hash returns the layer with the digests of all its files. It reads the files without one.
 func (l Layer) Hash(ctx context.Context) (Layer, error) {
 	l.Entries = slices.Clone(l.Entries)
 	if err := HashEntries(ctx, l.Entries); err != nil {
@@ -52,7 +51,7 @@ func (l Layer) Hash(ctx context.Context) (Layer, error) {
 	return l, nil
 }
 
-// HashEntries sets the digests of those files that have none yet.
+// HashEntries sets the digests of the files that have none.
 func HashEntries(ctx context.Context, entries []Entry) error {
 	for i := range entries {
 		e := &entries[i]
@@ -75,7 +74,7 @@ func (e Entry) hash(ctx context.Context) (_ digest.Digest, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h := sha256.New()
-	// One byte more than there may be: a file that grows is noticed, and one that never ends is left.
+	// One more byte is read than expected, so that a file that has grown is detected and an endless one is not read.
 	n, err := io.Copy(h, io.LimitReader(ctxio.Reader{Ctx: ctx, R: r}, e.Size+1))
 	if err != nil {
 		return "", err
@@ -86,13 +85,13 @@ func (e Entry) hash(ctx context.Context) (_ digest.Digest, err error) {
 	return digest.NewDigest(digest.SHA256, h), nil
 }
 
-// Key is a digest of all that the bytes of the layer depend on, which takes a fraction of the time of writing it: layers
-// with the same key have the same bytes, whatever machine makes them. The files must have digests, see [Layer.Hash]. The
-// key is empty for a layer that has More and no MoreID.
+// Key returns a digest of everything that the bytes of the layer depend on. It takes a fraction of the time of writing
+// the layer: layers with the same key have the same bytes, on every machine. The files must have digests, see
+// [Layer.Hash]. The key is empty for a layer with More and without MoreID.
 //
-// It is the sha256 of the key format, the codec, owner and time, MoreID, and of each entry in the order of the tar: kind,
-// mode, name, link target, size, digest of the content. Strings are preceded by their length, numbers are 64 bits, so that
-// no two layers are encoded alike.
+// It is the sha256 of the key format, the codec, owner and time, MoreID, and of each entry in tar order: kind, mode,
+// name, link target, size, digest of the content. Strings are preceded by their length and numbers have 64 bits, so
+// that no two layers have the same encoding.
 func (l Layer) Key(o Options) (digest.Digest, error) {
 	if l.More != nil && l.MoreID == "" {
 		return "", nil
@@ -107,7 +106,7 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	}
 	k := keyWriter{sha256.New()}
 	k.text(keyFormat, codec)
-	// The owner and time of all entries, which once could be chosen. They stay in the key, so that keys of published layers
+	// The owner and time of all entries, which were options once. They stay in the key so that keys of published layers
 	// do not change.
 	k.number(0, 0, 0)
 	k.text(l.MoreID)
@@ -121,8 +120,8 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 		k.number(e.Size)
 		k.text(e.Digest.String())
 		if e.UID != 0 || e.GID != 0 || len(e.Xattrs) > 0 {
-			// Others are encoded as they were when there was none of this. The number cannot be taken for the kind of the next
-			// entry, which begins with one.
+			// Entries without owner and attributes have the encoding from before these existed. The number -1 cannot be
+			// confused with the kind of the next entry.
 			k.number(-1, int64(e.UID), int64(e.GID), int64(len(e.Xattrs)))
 			for _, name := range slices.Sorted(maps.Keys(e.Xattrs)) {
 				k.text(name, e.Xattrs[name])
@@ -132,7 +131,7 @@ func (l Layer) Key(o Options) (digest.Digest, error) {
 	return digest.NewDigest(digest.SHA256, k.h), nil
 }
 
-// keyWriter encodes what a key depends on.
+// keyWriter encodes the inputs of a key.
 type keyWriter struct{ h hash.Hash }
 
 func (k keyWriter) number(ns ...int64) {

@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// keyOf hashes the files of a layer and finds its key.
+// keyOf hashes the files of a layer and returns its key.
 func keyOf(t testing.TB, l Layer, o Options) digest.Digest {
 	t.Helper()
 	l, err := l.Hash(t.Context())
@@ -24,8 +24,8 @@ func keyOf(t testing.TB, l Layer, o Options) digest.Digest {
 	return k
 }
 
-// A key stands in the annotations of published images. Together with TestDigestsAreGolden this says when a generation has to
-// be raised: the digests there change, and the keys here must not be those of before.
+// Keys are in the annotations of published images. If TestDigestsAreGolden fails, a generation has to be raised, and
+// then these keys change too.
 func TestKeysAreGolden(t *testing.T) {
 	golden := map[Compression]digest.Digest{
 		Gzip:         "sha256:916d0eecce1cfc2ff82421184be76e3d17631add0d5ffd8ee3f977d50d6e89d0",
@@ -106,7 +106,7 @@ func TestLayerOfUnknownContentHasNoKey(t *testing.T) {
 	}
 }
 
-// A layer is never written with other bytes than those that its key was made of.
+// A layer whose files no longer match the digests in its key is not written.
 func TestFileWithAnotherDigestIsNotWritten(t *testing.T) {
 	content := []byte("as it was")
 	l, err := Layer{Entries: []Entry{Bytes("a", 0o644, content)}}.Hash(t.Context())

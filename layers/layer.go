@@ -14,23 +14,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// ErrChanged is the error of a file whose length changed between planning a layer and writing it.
+// ErrChanged is returned for a file that changed between planning a layer and writing it.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// Layer is what goes into one layer of an image.
+// Layer is the content of one layer of an image.
 type Layer struct {
 	// Name identifies the layer in errors and progress; it is not part of the content.
 	Name string
-	// Work is what writing the layer costs besides Entries, in bytes that have to be read; zero is a good guess.
+	// Work is the cost of writing the layer in addition to Entries, in bytes to read; zero is a good estimate.
 	Work    int64
 	Entries []Entry
-	// More, unless nil, gives further entries just before the layer is written: those that take memory or time to make.
+	// More, unless nil, returns additional entries when the layer is written: those that take memory or time to build.
 	More func(context.Context) ([]Entry, error)
-	// MoreID identifies all that the entries of More depend on besides Entries and their contents: which program made them, in
-	// which form, and with which options. Without it a layer that has More has no key.
+	// MoreID identifies everything that the entries of More depend on besides Entries and their contents: the program
+	// that builds them, their format, and options. A layer with More and without MoreID has no key.
 	MoreID string
-	// Finished are what writing the layer with nothing but a compression gave before. The bytes of one are copied where the options
-	// are the same.
+	// Finished are earlier results of writing the layer by compression. Their bytes are copied if the options are the
+	// same.
 	Finished []Finished
 }
 
@@ -40,8 +40,7 @@ type Finished struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Size is the number of bytes of the layer's files and of what has to be read for others, an estimate of the work that
-// writing it is.
+// Size estimates the work of writing the layer: the bytes of its files and those to read for others.
 func (l Layer) Size() int64 {
 	n := l.Work
 	for _, e := range l.Entries {
@@ -50,7 +49,7 @@ func (l Layer) Size() int64 {
 	return n
 }
 
-// Options are what a layer's bytes depend on besides its entries.
+// Options are the inputs of a layer's bytes besides its entries.
 type Options struct {
 	Compression Compression
 }
@@ -65,7 +64,7 @@ type Blob struct {
 	Compression  Compression
 }
 
-// Write writes the layer to w. Memory does not grow with the layer. It is safe for concurrent use with other writers.
+// Write writes the layer to w. Memory does not grow with the layer. It is safe for concurrent use.
 func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
 	c, err := newCodec(o.Compression)
 	if err != nil {
@@ -74,7 +73,7 @@ func Write(ctx context.Context, w io.Writer, l Layer, o Options) (Blob, error) {
 	return write(ctx, w, c, l, o)
 }
 
-// write writes the layer through a compressor that may have served before.
+// write writes the layer through a compressor that may be reused.
 func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob, error) {
 	for _, f := range l.Finished {
 		if o == (Options{Compression: f.Blob.Compression}) {
@@ -112,7 +111,7 @@ func write(ctx context.Context, w io.Writer, c codec, l Layer, o Options) (Blob,
 	}, nil
 }
 
-// copy copies the layer, and checks that it is the one that was written.
+// copy copies the layer and verifies its digest.
 func (f Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, err error) {
 	b := f.Blob
 	b.Name = name
@@ -131,7 +130,7 @@ func (f Finished) copy(ctx context.Context, w io.Writer, name string) (_ Blob, e
 	return b, nil
 }
 
-// meter passes bytes on, counting and digesting them.
+// meter is a writer that counts and digests.
 type meter struct {
 	w io.Writer
 	h hash.Hash

@@ -21,7 +21,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// sample is a layer with one entry of each kind and enough text for every part of the compressors to work.
+// sample is a layer with one entry of each kind and enough text to exercise the compressors.
 func sample() Layer {
 	var text bytes.Buffer
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -41,8 +41,8 @@ func sample() Layer {
 }
 
 // The digests below are a promise to users: the same catalog has the same digest in every release. If a library update
-// changes one, every layer of every catalog would be pushed and pulled again; that needs a decision, and a note to users.
-// Where it is taken, the codec's generation in key.go has to be raised: else caches give out the layers of before.
+// changes one, every layer of every catalog has to be pushed and pulled again; that needs a decision and a note to
+// users. In that case the codec's generation in key.go has to be raised: otherwise caches return the old layers.
 func TestDigestsAreGolden(t *testing.T) {
 	golden := map[Compression]digest.Digest{
 		Gzip:         "sha256:5e1a27cdfceca4c47bdce4ae5b4959b17ef4fc06a3c71ff8b7685fd93df4de56",
@@ -142,8 +142,7 @@ func TestTarHeaders(t *testing.T) {
 	}
 }
 
-// The order in which entries are given, the sizes of reads, a compressor's earlier use, and the metadata of the files
-// must not show in the bytes.
+// The order of entries, the sizes of reads, reuse of a compressor, and other file metadata do not affect the bytes.
 func TestLayerIsAFunctionOfItsContent(t *testing.T) {
 	content := []byte(strings.Repeat("schema: olm.bundle\n", 50_000))
 	build := func(dir string, mode fs.FileMode, reverse bool) digest.Digest {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// order returns the entries as they stand in the tar: every missing parent directory added once, sorted by path with a
-// directory before what is in it, hard links last so that what they name is there already. It fails for names that are
-// not clean, given twice, or below something that is not a directory.
+// order returns the entries in tar order: every missing parent directory added once, sorted by path with a directory
+// before its content, hard links last so that their targets precede them. It fails for names that are not clean,
+// repeated, or below something that is not a directory.
 func order(entries []Entry) ([]Entry, error) {
 	kinds := make(map[string]Kind, 2*len(entries))
 	out := make([]Entry, 0, 2*len(entries))

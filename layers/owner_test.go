@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is taken over as it is keeps owner, special bits and attributes, and each of them makes another layer and another key.
+// Entries copied from other images keep owner, special bits and attributes, and each of these changes layer and key.
 func TestEntriesWithOwnersOfTheirOwn(t *testing.T) {
 	plain := Bytes("f", 0o755, []byte("x"))
 	owned, special, attributes := plain, plain, plain

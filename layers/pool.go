@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Pool writes layers into a [Store], several at a time. Methods must be called from one goroutine.
+// Pool writes layers into a [Store] concurrently. Methods must be called from one goroutine.
 //
-// Each worker has one compressor for all its layers, because making one costs more memory than a layer needs. Workers
-// do not wait for the disk: finished layers are synchronised beside them, many at a time, which file systems do with
-// little more work than for one.
+// Each worker reuses one compressor, because creating one needs more memory than a layer. Workers do not wait for the
+// disk: finished layers are synced by other goroutines, many at a time, which costs file systems little more than a
+// single one.
 type Pool struct {
 	store  *Store
 	o      Options
@@ -27,11 +27,11 @@ type Pool struct {
 	n     int
 }
 
-// sealing is how many files are synchronised at a time.
+// sealing is how many files are synced concurrently.
 const sealing = 16
 
-// NewPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
-// one worker at a time, with the number of the Add call, counted from 0.
+// NewPool starts a pool with the given number of workers, at least one. done, unless nil, is called after each layer
+// with the index of its Add call; calls do not overlap.
 func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*Pool, error) {
 	jobs = max(jobs, 1)
 	p := &Pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
@@ -48,8 +48,8 @@ func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 	return p, nil
 }
 
-// Add has the layer written, waiting for a free worker. After a failure it does nothing: [Pool.Wait] returns the error. release,
-// unless nil, is called when the entries are needed no more, in any case.
+// Add queues a layer and waits for a free worker. After a failure it does nothing: [Pool.Wait] returns the error.
+// release, unless nil, is always called when the entries are no longer needed.
 func (p *Pool) Add(l Layer, release func()) {
 	index := p.n
 	p.n++
@@ -101,8 +101,8 @@ func (p *Pool) Wait() ([]Blob, error) {
 	return p.blobs, nil
 }
 
-// WriteAll writes the layers, biggest first so that none is left to run alone at the end, and returns them in the given
-// order. done, unless nil, is called after each layer with its place in that order, by one goroutine at a time.
+// WriteAll writes the layers and returns their blobs in the given order. It starts with the biggest, so that none runs
+// alone at the end. done, unless nil, is called after each layer with its index; calls do not overlap.
 func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs int, done func(int, Blob)) ([]Blob, error) {
 	byWork := make([]int, len(layers))
 	for i := range byWork {

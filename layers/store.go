@@ -12,15 +12,15 @@ import (
 )
 
 // Store is a directory of written layers, each a file named by the hexadecimal part of its sha256 digest. A file is
-// complete and on disk before it has that name. It is safe for concurrent use, also by several processes.
+// complete and synced before it has that name. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir string
 }
 
-// NewStore uses the directory, which must exist.
+// NewStore returns a store in an existing directory.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// Path is where the blob is, if it is in the store.
+// Path returns the path of a blob, whether or not it is in the store.
 func (s *Store) Path(d digest.Digest) string { return filepath.Join(s.dir, d.Encoded()) }
 
 // Has reports whether the blob is in the store.
@@ -29,7 +29,7 @@ func (s *Store) Has(d digest.Digest) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Write writes the layer into the store. On an error nothing of it is left there.
+// Write writes the layer into the store. After an error nothing of it remains.
 func (s *Store) Write(ctx context.Context, l Layer, o Options) (Blob, error) {
 	c, err := newCodec(o.Compression)
 	if err != nil {
@@ -46,13 +46,13 @@ func (s *Store) write(ctx context.Context, c codec, l Layer, o Options) (Blob, e
 	return d.blob, s.seal(d)
 }
 
-// draft is a written layer that has neither its name nor a safe place on the disk yet.
+// draft is a written layer that is not synced and not renamed yet.
 type draft struct {
 	f    *os.File
 	blob Blob
 }
 
-// draft writes a layer into a temporary file.
+// draft writes a layer to a temporary file.
 func (s *Store) draft(ctx context.Context, c codec, l Layer, o Options) (_ draft, err error) {
 	f, err := os.CreateTemp(s.dir, "layer-")
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) draft(ctx context.Context, c codec, l Layer, o Options) (_ draft
 	return draft{f, blob}, nil
 }
 
-// seal brings a draft to the disk and gives it its name.
+// seal syncs a draft and renames it.
 func (s *Store) seal(d draft) error {
 	err := finish(d.f)
 	if err == nil {
@@ -91,7 +91,7 @@ func discard(f *os.File) error {
 	return errors.Join(ignoreClosed(f.Close()), os.Remove(f.Name()))
 }
 
-// finish brings a blob to the disk, readable by everybody: it will be hard-linked into an image layout as it is.
+// finish syncs a blob and makes it readable by all users: it will be hard-linked into an image layout.
 func finish(f *os.File) error {
 	if err := chmodReadable(f); err != nil {
 		return err

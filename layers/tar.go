@@ -13,11 +13,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// bufferSize is the only memory that a content passes through on its way into a tar.
+// bufferSize is the size of the buffer through which contents are copied into a tar.
 const bufferSize = 128 << 10
 
-// writeTar writes the ordered entries as a tar archive. Headers are USTAR; a name that USTAR cannot hold gets one PAX
-// record, as does each extended attribute, and nothing else does.
+// writeTar writes the ordered entries as a tar archive. Headers are USTAR; a name that USTAR cannot represent gets a
+// PAX record, as does each extended attribute, and nothing else.
 func writeTar(ctx context.Context, w io.Writer, entries []Entry) error {
 	tw := tar.NewWriter(w)
 	buf := make([]byte, bufferSize)
@@ -38,7 +38,7 @@ func writeTar(ctx context.Context, w io.Writer, entries []Entry) error {
 	return tw.Close()
 }
 
-// specialBits are the modes that are no permissions, as archives have them.
+// specialBits are the special mode bits as archives represent them.
 var specialBits = map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
 
 func (e Entry) header() *tar.Header {
@@ -73,8 +73,8 @@ func (e Entry) header() *tar.Header {
 	return h
 }
 
-// copyContent copies exactly Size bytes, so that a file that grows or shrinks while it is read is an error and never a
-// layer with other content than the one that was planned.
+// copyContent copies exactly Size bytes: a file that grows or shrinks while it is read is an error, so that the layer
+// always has the planned content.
 func (e Entry) copyContent(ctx context.Context, w io.Writer, buf []byte) (err error) {
 	r, err := e.Open()
 	if err != nil {

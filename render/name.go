@@ -55,5 +55,5 @@ func (e *ReferenceError) Error() string {
 }
 func (e *ReferenceError) Unwrap() error { return e.Err }
 
-// IsImageName reports whether a reference is the full name of an image: one with a transport or a registry.
+// IsImageName reports whether a reference is a full image name: one with a transport or a registry.
 func IsImageName(ref string) bool { return CheckName(ref) == nil }

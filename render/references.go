@@ -67,7 +67,7 @@ type stream struct {
 	done  func() error
 }
 
-// all fetches what is to be fetched. Directories of catalogs and databases are left for their turn.
+// all fetches images and bundles. Catalog directories and databases are read during the iteration.
 func (f *fetcher) all(ctx context.Context, refs []string, kinds []Kind) error {
 	for i, ref := range refs {
 		f.streams[i] = stream{ref: ref, done: nothing}

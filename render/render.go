@@ -111,10 +111,10 @@ func hasTransport(ref string) bool {
 	return slices.ContainsFunc(imageTransports[:], func(t string) bool { return strings.HasPrefix(ref, t) })
 }
 
-// Classify says what a reference names. What exists on disk wins over an image of that name, unless the reference
-// begins with a transport, such as "docker://". A directory with the sub-directories "manifests" and "metadata" is a
-// bundle, an OCI image layout is refused, one with the package.yaml of a package and no file-based catalog holds
-// package manifests, any other one is a catalog.
+// Classify determines what a reference names. A file or directory takes precedence over an image of that name, unless
+// the reference begins with a transport such as "docker://". A directory with the subdirectories "manifests" and
+// "metadata" is a bundle, an OCI layout is refused, a directory with a package.yaml and no file-based catalog has
+// package manifests, and any other directory is a catalog.
 func Classify(ref string) (Kind, error) {
 	if hasTransport(ref) {
 		return Image, nil

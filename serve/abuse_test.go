@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// rawClient speaks HTTP/2 as it likes.
+// rawClient sends arbitrary HTTP/2 frames.
 type rawClient struct {
 	net.Conn
 	*http2.Framer
@@ -45,18 +45,18 @@ func (c client) raw(t testing.TB) *rawClient {
 	return r
 }
 
-// greet begins a connection as a client has to.
+// greet starts a connection properly.
 func (c *rawClient) greet() error {
 	_, err := io.WriteString(c.Conn, http2.ClientPreface)
 	return errors.Join(err, c.WriteSettings())
 }
 
-// usual are the headers of a call.
+// usual returns the headers of a call.
 func usual(path string, more ...string) []string {
 	return append([]string{":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers"}, more...)
 }
 
-// without is a header list without one of its fields.
+// without returns a header list without one of its fields.
 func without(list []string, name string) []string {
 	i := slices.Index(list, name)
 	return slices.Concat(list[:i], list[i+2:])
@@ -80,12 +80,12 @@ func (c *rawClient) open(stream uint32, end bool, fields ...string) error {
 	return err
 }
 
-// framed is a message of the protocol.
+// framed returns a gRPC message.
 func framed(flag byte, length int, message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{flag}, uint32(length)), message...)
 }
 
-// outcome reads until a stream has ended and says how: "answered", or what the server has against it.
+// outcome reads until a stream has ended and returns the result: "answered", or the server's error.
 func (c *rawClient) outcome(stream uint32) string {
 	for {
 		f, err := c.ReadFrame()
@@ -123,17 +123,17 @@ func (c *rawClient) outcome(stream uint32) string {
 	}
 }
 
-// verdict is what is to come of a call.
+// verdict is the expected result of a call.
 type verdict int
 
 const (
 	refused verdict = iota
 	answered
-	tolerated // answered or refused: the rules let the receiver be patient
+	tolerated // answered or refused: the specification allows both
 )
 
-// Calls and connections that break the rules end with a clear refusal and nothing more: the connection of another client
-// has its answers meanwhile and afterwards.
+// Calls and connections that violate the protocol are refused; another client's connection is served meanwhile and
+// afterwards.
 func TestProtocolAbuse(t *testing.T) {
 	const get, list = registryService + "GetPackage", registryService + "ListBundles"
 	request, err := pb.Marshal(&api.GetPackageRequest{Name: "a"})
@@ -256,7 +256,7 @@ func TestProtocolAbuse(t *testing.T) {
 			if err := r.greet(); err != nil {
 				t.Fatal(err)
 			}
-			// The server may hang up while this is being written.
+			// The server may close the connection during this write.
 			writeErr := c.do(r)
 			got := r.outcome(1)
 			if got == "no answer" || c.want != tolerated && (got == "answered") != (c.want == answered) {
@@ -269,8 +269,8 @@ func TestProtocolAbuse(t *testing.T) {
 	}
 }
 
-// Beyond the limit of connections those have to go whose clients have said nothing for long, also when they began well. A client
-// that says something keeps its connection.
+// Beyond the connection limit, connections of long silent clients are closed, even if they began properly. A client
+// that sends something keeps its connection.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	m := model{theCatalog()}
 	dir := t.TempDir()

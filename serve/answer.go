@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answer is a message in wire form. Its buffers go to the transport as they are.
+// answer is a message in wire form. Its buffers are passed to the transport without copying.
 type answer struct{ data mem.BufferSlice }
 
-// small makes an answer of a few bytes that were written for it.
+// small returns an answer of a few bytes.
 func small(b []byte) answer { return answer{mem.BufferSlice{mem.SliceBuffer(b)}} }
 
 // codec passes answers through and leaves all other messages (requests, health, reflection) to the standard codec.
@@ -28,13 +28,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// reader reads answers into memory that is counted until the transport has sent it: however many clients ask and
-// however slowly they read, no more than the budget is held for them.
+// reader reads answers into memory that counts against the budget until the transport has sent it: however many clients
+// ask and however slowly they read, no more than the budget is used.
 type reader struct {
 	budget *budget
 }
 
-// read returns one or more records of a package as one buffer, with tail after them.
+// read returns one or more records of a package as one buffer, followed by tail.
 func (r reader) read(ctx context.Context, p *Package, tail []byte, records ...record) (answer, error) {
 	size := len(tail)
 	for _, rec := range records {
@@ -56,7 +56,7 @@ func (r reader) read(ctx context.Context, p *Package, tail []byte, records ...re
 	return answer{mem.BufferSlice{mem.NewBuffer(buf, pool)}}, nil
 }
 
-// readError is the answer to a call for which something could not be read.
+// readError returns the status of a call for which reading failed.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()

@@ -18,7 +18,7 @@ import (
 
 func isObject(p declcfg.Property) bool { return p.Type == declcfg.PropertyBundleObject }
 
-// TestSynthesizedCSV compares with the JSON of the type of the Operator Lifecycle Manager, which was made with it.
+// TestSynthesizedCSV compares with recorded JSON of the Operator Lifecycle Manager's type.
 func TestSynthesizedCSV(t *testing.T) {
 	conn := startServer(t, sampleServer(t, Limits{}))
 	b, err := api.NewRegistryClient(conn).GetBundle(t.Context(), &api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"})
@@ -58,7 +58,7 @@ func TestListBundles(t *testing.T) {
 		}
 		got = append(got, strings.Join([]string{b.ChannelName, b.PackageName, b.CSVName, b.Replaces, strings.Join(b.Skips, "+"), b.CSVJSON}, " "))
 	}
-	// By channel, package and name; manifests only where there is no image.
+	// By channel, package and name; manifests only of bundles without an image.
 	want := []string{
 		`beta a a.v1.1.0  a.v1.0.1 `,
 		`only b b.v1.0.0   {"kind":"ClusterServiceVersion","metadata":{"name":"b.v1.0.0"}}`,

@@ -45,7 +45,7 @@ func BenchmarkOpenPackage(b *testing.B) {
 	}
 }
 
-// BenchmarkRead reads an answer from the file without a network: what the server itself adds.
+// BenchmarkRead reads an answer from the file without a network: the cost of the server itself.
 func BenchmarkRead(b *testing.B) {
 	c := newCatalog(catalogStore(b, benchCatalog(b)), 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}

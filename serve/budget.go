@@ -13,25 +13,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// budget bounds the bytes of the answers that are being sent. A buffer that the transport keeps for a slow client stays
-// counted until the transport gives it back, which it does when the bytes are sent or the stream or connection ends.
+// budget limits the bytes of the answers being sent. A buffer that the transport holds for a slow client counts until
+// the transport returns it, when the bytes are sent or the stream or connection ends.
 //
-// One connection gets a quarter of it at most, or one answer if that is larger: a client that reads nothing holds up
-// itself and not the others.
+// One connection gets at most a quarter of the budget, or one answer if that is larger: a client that does not read
+// blocks only itself.
 type budget struct {
 	limit int
 	wait  time.Duration // how long a call waits for its share
 
 	mu      sync.Mutex
 	used    int
-	clients map[string]int // bytes by connection; absent where none
+	clients map[string]int // bytes by connection, without zeros
 	waiters list.List      // of *waiter, in order of arrival
 
 	// Powers of two waste less than the few sizes of the transport's own pool, in which 33 KiB take 1 MiB.
 	pools [maxClass + 1]sync.Pool
 }
 
-// maxClass is the largest power of two of which buffers are kept for reuse: 4 MiB.
+// maxClass is the largest power of two of which buffers are reused: 4 MiB.
 const maxClass = 22
 
 type waiter struct {
@@ -40,7 +40,7 @@ type waiter struct {
 	ready  chan struct{} // closed, under the lock, when size is counted
 }
 
-// clientOf names the connection of a call.
+// clientOf returns an identifier of a call's connection.
 func clientOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()
@@ -48,7 +48,7 @@ func clientOf(ctx context.Context) string {
 	return ""
 }
 
-// fits reports whether there is room for size bytes more of a client. The caller holds the lock.
+// fits reports whether size more bytes fit for a client. The caller holds the lock.
 func (b *budget) fits(client string, size int) bool {
 	mine := b.clients[client]
 	return b.used+size <= b.limit && (mine == 0 || mine+size <= b.limit/4)
@@ -64,17 +64,17 @@ func (b *budget) count(client string, size int) {
 	}
 }
 
-// taken returns the bytes that are counted.
+// taken returns the counted bytes.
 func (b *budget) taken() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// get returns a buffer of size bytes and the pool to put it back to.
+// get returns a buffer of size bytes and the pool that it must be returned to.
 func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, error) {
 	if mem.IsBelowBufferPoolingThreshold(size) {
-		// The transport does not give such small buffers back.
+		// The transport does not return such small buffers.
 		buf := make([]byte, size)
 		return &buf, mem.NopBufferPool{}, nil
 	}
@@ -90,7 +90,7 @@ func (b *budget) get(ctx context.Context, size int) (*[]byte, mem.BufferPool, er
 	return buf, s, nil
 }
 
-// acquire counts size bytes, waiting if need be. An answer that is larger than the whole budget gets all of it.
+// acquire counts size bytes and waits if necessary. An answer larger than the whole budget gets all of it.
 func (b *budget) acquire(ctx context.Context, client string, size int) error {
 	w := &waiter{size: min(size, b.limit), client: client, ready: make(chan struct{})}
 	b.mu.Lock()
@@ -135,8 +135,8 @@ func (b *budget) release(client string, size int) {
 	b.wake()
 }
 
-// wake lets the waiters go for which there is room, in the order of their arrival. None overtakes one that waits for the
-// bytes of others; one that waits for bytes of its own connection is skipped. The caller holds the lock.
+// wake admits waiters in order of arrival as far as they fit. No waiter overtakes one that waits for other connections'
+// bytes; one that waits for bytes of its own connection is skipped. The caller holds the lock.
 func (b *budget) wake() {
 	for e := b.waiters.Front(); e != nil; {
 		w, here := e.Value.(*waiter), e
@@ -152,7 +152,7 @@ func (b *budget) wake() {
 	}
 }
 
-// share is the pool of one buffer: what comes back to it is no longer counted.
+// share is the pool of one buffer: returning the buffer ends its count.
 type share struct {
 	budget *budget
 	client string

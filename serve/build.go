@@ -20,31 +20,31 @@ import (
 	"github.com/operator-bindery/bindery/internal/errlist"
 )
 
-// builder makes cache files of a catalog's blobs. Packages are loaded a few at a time, as many as there are
-// processors, so that the memory it takes is that of packages without their manifests, and not that of the catalog.
+// builder builds cache files from a catalog's blobs. A few packages are loaded concurrently, one per processor, so that
+// memory holds these packages without manifests, and not the catalog.
 type builder struct {
 	fsys fs.FS
 	sink sink
 	log  *slog.Logger
-	// fresh are packages whose cache files are good: blobs of them count only where they stand in a dirty file.
+	// fresh are packages with valid cache files: their blobs are used only from dirty files.
 	fresh map[string]*Package
 	dirty map[string]bool
-	// anyImages takes images that are no pull specs.
+	// anyImages accepts images that are not pull specs.
 	anyImages bool
 
 	readers sync.Pool // of *declcfg.Reader
-	buffers sync.Pool // of *[]byte: memory of cache files that are written
+	buffers sync.Pool // of *[]byte: buffers of written cache files
 }
 
 // part is what was found of a package.
 type part struct {
 	sources []SourceFile
 	dirty   bool     // some source is
-	pkg     *Package // once it is encoded
-	err     error    // why it could not be
+	pkg     *Package // set after encoding
+	err     error    // of encoding
 }
 
-// encode validates and encodes a package and reports answers that are too large.
+// encode validates and encodes a package and reports answers that are too large for clients.
 func (b *builder) encode(name string, c *declcfg.Catalog, sources []SourceFile, m manifests) (*Package, error) {
 	valid := declcfg.ValidGraph
 	if b.anyImages {
@@ -141,7 +141,7 @@ func closeParts(parts []*part) {
 	}
 }
 
-// settle returns a package that was found in one or more groups; nil where its cache file is good.
+// settle returns a package that was found in one or more groups; nil if its cache file is valid.
 func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Package, error) {
 	cached, fresh := b.fresh[name]
 	if fresh && !slices.ContainsFunc(parts, func(p *part) bool { return p.dirty }) {
@@ -150,8 +150,8 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 	if len(parts) == 1 && !fresh {
 		return parts[0].pkg, parts[0].err
 	}
-	// The package is in several groups, or in files that were not looked at: now that all of them are known, it is
-	// loaded again as a whole.
+	// The package is in several groups, or in files that were not read: all of its files are known now, and it is
+	// loaded again completely.
 	names := map[string]bool{}
 	for _, p := range parts {
 		for _, s := range p.sources {
@@ -194,7 +194,7 @@ func (b *builder) settle(ctx context.Context, name string, parts []*part) (*Pack
 	return b.encode(name, &whole, sources, manifests)
 }
 
-// group loads files that probably hold whole packages and encodes those.
+// group loads files that probably contain whole packages, and encodes those.
 func (b *builder) group(ctx context.Context, files []string) (map[string]*part, error) {
 	parts := map[string]*part{}
 	catalogs := map[string]*declcfg.Catalog{}
@@ -243,8 +243,8 @@ func (b *builder) group(ctx context.Context, files []string) (map[string]*part, 
 	return parts, nil
 }
 
-// read loads one file and divides it by package. Each bundle goes through spill, which drops its manifests, before the next
-// is read.
+// read loads one file and divides it by package. spill takes and drops the manifests of each bundle before the next
+// bundle is read.
 func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Reader, *declcfg.Bundle) error) (map[string]*declcfg.Catalog, SourceFile, error) {
 	f, err := b.fsys.Open(name)
 	if err != nil {
@@ -286,8 +286,8 @@ func (b *builder) read(ctx context.Context, name string, spill func(*declcfg.Rea
 	return parts, source, nil
 }
 
-// groupFiles divides files by the first element of their names below the directory that they all are in: most catalogs
-// have a directory or a file for each package.
+// groupFiles groups files by the first path element below their common directory: most catalogs have a directory or
+// file per package.
 func groupFiles(files []string) [][]string {
 	prefix := ""
 	for len(files) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// properties are a bundle's properties as the service shows them.
+// properties are a bundle's properties in the form of the service.
 type properties struct {
 	provided     []gvk
 	required     []gvk
@@ -26,17 +26,17 @@ func propertyError(p *declcfg.Property, err error) error {
 	return fmt.Errorf("parse properties: property of type %q: %w", p.Type, err)
 }
 
-// csvMetadata is the bundle's olm.csv.metadata property, if it has one.
+// csvMetadata is the value of an olm.csv.metadata property.
 type csvMetadata = declcfg.CSVMetadata
 
-// dependencyPackage is the value of a dependency of type olm.package, which calls a range a version.
+// dependencyPackage is the value of an olm.package dependency, whose field "version" is a range.
 type dependencyPackage struct {
 	PackageName string `json:"packageName"`
 	Version     string `json:"version"`
 }
 
-// readProperties sorts a bundle's properties by their use. Manifests and the metadata of a CSV are not shown: they are
-// in the answer as csvJson and object.
+// readProperties sorts a bundle's properties by their use. Manifests and CSV metadata are omitted: they are in the
+// fields csvJson and object.
 func readProperties(b *declcfg.Bundle) (*properties, error) {
 	p := &properties{}
 	for i := range b.Properties {
@@ -105,8 +105,8 @@ func lightBundle(pkg *declcfg.PackageNode, b *declcfg.BundleNode, p *properties)
 	return appendDeprecation(m, bundleDeprecation, b.Deprecation)
 }
 
-// appendHeavyBundle appends the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV made of
-// its metadata, if it has that.
+// appendHeavyBundle appends the fields csvJson and object of an api.Bundle. A bundle without manifests gets a CSV
+// synthesized from its metadata, if it has that.
 func appendHeavyBundle(dst []byte, pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
 	if b.HasObjects && !hasValues(b.Bundle) {
 		return nil, fmt.Errorf("its manifests were not loaded")
@@ -142,7 +142,7 @@ func appendManifests(dst, csv []byte, objects [][]byte) []byte {
 	return dst
 }
 
-// heavySize is about how long the heavy part of a bundle gets.
+// heavySize estimates the length of the heavy part of a bundle.
 func heavySize(pkg *declcfg.PackageNode, b *declcfg.Bundle) int {
 	size, largest, metadata := 0, 0, 0
 	for i := range b.Properties {
@@ -150,7 +150,7 @@ func heavySize(pkg *declcfg.PackageNode, b *declcfg.Bundle) int {
 		case declcfg.PropertyBundleObject:
 			n := base64.StdEncoding.DecodedLen(len(b.Properties[i].Value))
 			size += n
-			largest = max(largest, n) // a guess at the CSV, which is in there twice
+			largest = max(largest, n) // an estimate of the CSV, which is in there twice
 		case declcfg.PropertyCSVMetadata:
 			metadata = len(b.Properties[i].Value)
 		}
@@ -168,7 +168,7 @@ func heavySize(pkg *declcfg.PackageNode, b *declcfg.Bundle) int {
 	return 2 * csv
 }
 
-// hasValues is false for a bundle whose manifests a skeleton load has dropped.
+// hasValues returns false for a bundle whose manifests a skeleton load has dropped.
 func hasValues(b *declcfg.Bundle) bool {
 	return slices.ContainsFunc(b.Properties, func(p declcfg.Property) bool {
 		return p.Type == declcfg.PropertyBundleObject

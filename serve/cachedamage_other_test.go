@@ -2,5 +2,5 @@
 
 package serve_test
 
-// systemDamages needs files that this system does not have.
+// systemDamages returns none: they need files that this system does not have.
 func systemDamages() []damage { return nil }

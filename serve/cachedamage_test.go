@@ -29,7 +29,7 @@ func splitCache(b []byte) cacheBytes {
 	return cacheBytes{bytes.Clone(b[:104]), bytes.Clone(b[104:at]), bytes.Clone(b[at:])}
 }
 
-// sealed puts the file together with sizes and checksums that are right, so that only what is inside is wrong.
+// sealed assembles the file with correct sizes and checksums, so that only the content is wrong.
 func (c cacheBytes) sealed() []byte {
 	size := len(c.header) + len(c.records) + len(c.index)
 	binary.LittleEndian.PutUint64(c.header[16:], uint64(size))
@@ -40,14 +40,14 @@ func (c cacheBytes) sealed() []byte {
 	return c.sealedHeader()
 }
 
-// sealedHeader puts the file together with a right checksum of a header that may say anything.
+// sealedHeader assembles the file with an arbitrary header and its correct checksum.
 func (c cacheBytes) sealedHeader() []byte {
 	sum := sha256.Sum256(c.header[:72])
 	copy(c.header[72:], sum[:])
 	return slices.Concat(c.header, c.records, c.index)
 }
 
-// places are where the parts of an index begin.
+// places returns the offsets of the parts of an index.
 func (c cacheBytes) places() map[string]int {
 	at := 0
 	places := map[string]int{}
@@ -151,14 +151,14 @@ func (c cacheBytes) flip(place string) []byte {
 	return c.sealed()
 }
 
-// scene is a catalog beside its cache.
+// scene is a catalog with its cache.
 type scene struct {
 	t              *testing.T
 	catalog, cache string
 	m              model
 }
 
-// theCatalog is the same small catalog every time, with all that a cache file can hold.
+// theCatalog is a constant small catalog with everything that a cache file can contain.
 func theCatalog() *declcfg.Catalog {
 	r := newRandom(3)
 	c := &declcfg.Catalog{}
@@ -178,7 +178,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// copy is the same scene in other places.
+// copy copies the scene to other directories.
 func (s *scene) copy(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
@@ -216,13 +216,13 @@ func (s *scene) must(err error) {
 	}
 }
 
-// harm says what damage of a cache comes to.
+// harm is the effect of a cache's damage.
 type harm int
 
 const (
-	noticed  harm = iota // refused where integrity is enforced, mended or done without otherwise
+	noticed  harm = iota // refused if integrity is enforced, otherwise repaired or not used
 	harmless             // no damage at all
-	blocking             // noticed, and what is in the way is left alone
+	blocking             // detected, and the obstacle is not removed
 )
 
 type damage struct {
@@ -236,7 +236,7 @@ func changed(name string, change func(b []byte) []byte) damage {
 	return damage{name, func(s *scene) { s.write("a.cache", change(s.read("a.cache"))) }, noticed}
 }
 
-// inside is damage within a file whose checksums are right.
+// inside is damage inside a file with correct checksums.
 func inside(name string, change func(c cacheBytes) []byte) damage {
 	return changed(name, func(b []byte) []byte { return change(splitCache(b)) })
 }
@@ -339,7 +339,7 @@ func damages() []damage {
 	return append(list, directoryDamages()...)
 }
 
-// directoryDamages are those of the files as a whole. Those that need a system with FIFOs and so on are in another file.
+// directoryDamages are damages to files as a whole. Those that need FIFOs and the like are in another file.
 func directoryDamages() []damage {
 	remove := func(s *scene, name string) { s.t.Helper(); s.must(os.Remove(s.path(name))) }
 	rename := func(s *scene, from, to string) { s.t.Helper(); s.must(os.Rename(s.path(from), s.path(to))) }
@@ -438,13 +438,13 @@ func (s *scene) refill(c *declcfg.Catalog) {
 	s.catalog = now
 }
 
-// Of damage of more than a hundred kinds none gives a wrong answer, and none keeps a catalog from being served unless that was
-// asked for.
+// None of more than a hundred kinds of damage gives a wrong answer, and none prevents serving the catalog unless
+// integrity is enforced.
 func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 	server := serve.New(serve.Limits{}, nil)
 	client := startServer(t, server)
 	good := newScene(t)
-	// The answers of the undamaged cache are those of the model, and all later ones are those.
+	// The answers of the undamaged cache equal the model's, and all later answers must equal these.
 	server.SetStore(load(t, directorySource(t, good.catalog), serve.LoadOptions{CacheDir: good.cache}))
 	questions := good.m.summary()
 	want := make([][]proto.Message, len(questions))
@@ -490,7 +490,7 @@ func TestDamagedCacheGivesNoWrongAnswer(t *testing.T) {
 			if d.harm == blocking {
 				return
 			}
-			// What was damaged has been mended.
+			// The damage has been repaired.
 			o = serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true, Log: failingLog(t)}
 			server.SetStore(load(t, directorySource(t, s.catalog), o))
 			right(t)

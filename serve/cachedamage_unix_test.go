@@ -20,7 +20,7 @@ func systemDamages() []damage {
 			s.t.Cleanup(func() { l.Close() })
 		}, blocking},
 	}
-	// Root reads everything.
+	// Root can read everything.
 	if os.Getuid() != 0 {
 		list = append(list,
 			damage{"unreadable", func(s *scene) { s.must(os.Chmod(s.path("a.cache"), 0)) }, noticed},

@@ -18,12 +18,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// CacheFileExtension is the end of a cache file's name.
+// CacheFileExtension is the extension of cache files.
 const CacheFileExtension = ".cache"
 
-// CacheFileName returns the name of a package's file in a cache directory. The names of packages need no change; other
-// bytes are escaped, and what is too long for a file name is replaced by its digest. The blobs of no package are in
-// "_.cache".
+// CacheFileName returns the name of a package's file in a cache directory. Names of packages need no change; other
+// bytes are escaped, and a name that is too long is replaced by its digest. Blobs without a package are in "_.cache".
 func CacheFileName(pkg string) string {
 	if pkg == "" {
 		return "_" + CacheFileExtension
@@ -44,16 +43,16 @@ func CacheFileName(pkg string) string {
 	return b.String() + CacheFileExtension
 }
 
-// cacheDir is what was found in a cache directory.
+// cacheDir is the content of a cache directory.
 type cacheDir struct {
 	fsys     fs.FS               // nil if there is no directory
-	packages map[string]*Package // that can be used, by package
-	bad      map[string]error    // cache files that cannot be used, by file name
-	foreign  []string            // whatever else is there, sorted
+	packages map[string]*Package // usable ones, by package
+	bad      map[string]error    // unusable cache files, by file name
+	foreign  []string            // other files, sorted
 	unusable error               // why the directory cannot be read at all
 }
 
-// readCacheDir opens and checks all cache files. A directory that is not there is an empty one.
+// readCacheDir opens and verifies all cache files. A missing directory counts as empty.
 func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 	dir := &cacheDir{packages: map[string]*Package{}, bad: map[string]error{}}
 	entries, err := fs.ReadDir(fsys, ".")
@@ -71,7 +70,7 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 		name := e.Name()
 		switch {
 		case strings.HasPrefix(name, "."):
-			// A file in the making, or one that the file system keeps there.
+			// A temporary file of a writer, or one that the file system creates.
 			continue
 		case e.IsDir() || !strings.HasSuffix(name, CacheFileExtension):
 			mu.Lock()
@@ -126,7 +125,7 @@ func (d *cacheDir) errors() []error {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// unwritable is why nothing may be written into the directory, or nil.
+// unwritable returns why nothing may be written to the directory, or nil.
 func (d *cacheDir) unwritable() error {
 	switch {
 	case d.unusable != nil:
@@ -140,10 +139,10 @@ func (d *cacheDir) unwritable() error {
 	return nil
 }
 
-// openCacheFile opens one file of a cache directory and checks all of it. The file must be named for its package, so
-// that there is at most one of each.
+// openCacheFile opens and verifies one file of a cache directory. It must be named after its package, so that each
+// package has at most one.
 func openCacheFile(ctx context.Context, fsys fs.FS, name string) (_ *Package, err error) {
-	// Before it is opened: opening a FIFO waits for its writer.
+	// Stat before opening: opening a FIFO waits for its writer.
 	if info, err := fs.Stat(fsys, name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -172,7 +171,7 @@ func openCacheFile(ctx context.Context, fsys fs.FS, name string) (_ *Package, er
 	return p, p.Verify(ctx)
 }
 
-// openFile opens a cache file that closes f. A file that cannot be read at an offset is read into memory.
+// openFile opens a cache file and takes ownership of f. A file without random access is read into memory.
 func openFile(f fs.File, size int64) (*Package, error) {
 	r, ok := f.(io.ReaderAt)
 	if !ok {

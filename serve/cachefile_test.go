@@ -52,7 +52,7 @@ func TestEncodePackageRefuses(t *testing.T) {
 	}
 }
 
-// open opens and checks a file as a server does at its start.
+// open opens and verifies a file as a starting server does.
 func open(b []byte) error {
 	p, err := openBytes(b)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestEveryTruncationIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAnswersOfChangedFile changes a file that is being served: answers are right or errors.
+// TestAnswersOfChangedFile changes a file while it is served: answers are right, or errors.
 func TestAnswersOfChangedFile(t *testing.T) {
 	file := encodeSample(t, sampleA)
 	p, err := openBytes(file)
@@ -140,7 +140,7 @@ func FuzzOpenPackage(f *testing.F) {
 	})
 }
 
-// FuzzIndex reads indexes that no checksum protects.
+// FuzzIndex reads indexes without a checksum.
 func FuzzIndex(f *testing.F) {
 	for _, text := range []string{sampleA, sampleB, sampleNone} {
 		file := encodeSample(f, text)
@@ -164,7 +164,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// askEverything asks for all that is in a package; the answers may be errors.
+// askEverything requests everything in a package; the answers may be errors.
 func askEverything(t *testing.T, p *Package) {
 	c := newCatalog(NewStore([]*Package{p}), 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
@@ -191,9 +191,8 @@ func askEverything(t *testing.T, p *Package) {
 	}
 }
 
-// The layers of catalogs have cache files in them, and are remembered by what they were made from. If the bytes of a cache file
-// change, encoderGeneration has to be raised (or formatVersion, if readers have to know): else caches give out the layers of
-// before.
+// Layers contain cache files and are cached by their inputs. If the bytes of a cache file change, encoderGeneration has
+// to be raised (or formatVersion, if readers are affected): otherwise the layer cache returns old layers.
 func TestCacheFileIsGolden(t *testing.T) {
 	got, err := EncodePackage(parse(t, sampleA), SourceFile{Name: "a/catalog.yaml", Size: int64(len(sampleA)), Packages: 1})
 	if err != nil {
@@ -205,7 +204,7 @@ func TestCacheFileIsGolden(t *testing.T) {
 	}
 }
 
-// Records that are larger than what is read at once are checked to their last byte.
+// Records larger than a single read are verified completely.
 func TestVerifyLargeRecords(t *testing.T) {
 	text := `{"schema":"x","package":"b","data":"` + strings.Repeat("a", 3*verifyPiece) + `"}` + "\n"
 	file := encodeSample(t, sampleB+"---\n"+text)

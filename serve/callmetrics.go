@@ -24,7 +24,7 @@ var latencyBuckets = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, 
 // numCodes is one more than the largest code of gRPC.
 const numCodes = int(codes.Unauthenticated) + 1
 
-// callMetrics are those of one method. They are safe for concurrent use.
+// callMetrics are the metrics of one method. They are safe for concurrent use.
 type callMetrics struct {
 	service, method, kind string
 
@@ -36,8 +36,8 @@ type callMetrics struct {
 	nanos    atomic.Int64
 }
 
-// newCallMetrics makes those of all methods of a server, by full name. There are none for other names, so that a request
-// never makes a label.
+// newCallMetrics returns metrics for all methods of a server by full name. Other names have none, so that a request
+// never creates a label.
 func newCallMetrics(s *grpc.Server) map[string]*callMetrics {
 	all := map[string]*callMetrics{}
 	for service, info := range s.GetServiceInfo() {
@@ -57,7 +57,7 @@ func newCallMetrics(s *grpc.Server) map[string]*callMetrics {
 	return all
 }
 
-// codeOf is the status code that a client receives.
+// codeOf returns the status code that a client receives.
 func codeOf(err error) codes.Code {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return status.FromContextError(err).Code()
@@ -80,8 +80,8 @@ func (m *callMetrics) done(took time.Duration, code codes.Code, messages, bytes 
 	m.handled[code].Add(1)
 }
 
-// observe counts a call that ends when the returned function is called. It logs the call when the log is to
-// have everything: the method and the outcome, nothing of the request.
+// observe counts a call that ends when the returned function is called. At debug level it logs the method and the
+// result, but nothing of the request.
 func (s *Server) observe(ctx context.Context, fullMethod string) func(err error, messages, bytes uint64) {
 	m := s.calls[fullMethod]
 	if m != nil {
@@ -98,7 +98,7 @@ func (s *Server) observe(ctx context.Context, fullMethod string) func(err error,
 	}
 }
 
-// messageSize is the size of a message in wire form. It must be asked before the message is sent.
+// messageSize returns the size of a message in wire form. It must be called before the message is sent.
 func messageSize(m any) uint64 {
 	switch m := m.(type) {
 	case answer:
@@ -130,7 +130,7 @@ func (s *Server) observeStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	return handler(srv, counted)
 }
 
-// countedStream counts what is sent. As any stream it has one sender at a time.
+// countedStream counts sent messages. Like any stream it has one sender at a time.
 type countedStream struct {
 	grpc.ServerStream
 	messages, bytes uint64
@@ -146,7 +146,7 @@ func (s *countedStream) SendMsg(m any) error {
 	return nil
 }
 
-// write adds the metrics of all methods, under the names that dashboards for gRPC servers know.
+// writeCallMetrics adds the metrics of all methods under the usual names for gRPC servers.
 func writeCallMetrics(t *promText, all map[string]*callMetrics) {
 	sorted := slices.SortedFunc(maps.Values(all), func(a, b *callMetrics) int {
 		return cmp.Or(strings.Compare(a.service, b.service), strings.Compare(a.method, b.method))
@@ -160,7 +160,7 @@ func writeCallMetrics(t *promText, all map[string]*callMetrics) {
 			t.sample(name, float64(value(m)), labels(m)...)
 		}
 	}
-	// Read before what it is compared with: no call ends that has not been started.
+	// Read before the number of started calls: otherwise more calls could have ended than started.
 	handled := make([][numCodes]uint64, len(sorted))
 	for i, m := range sorted {
 		for code := range m.handled {

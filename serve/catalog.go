@@ -7,13 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/counted"
 )
 
-// catalog is a store with what questions across packages need. It counts the calls that use it, so that a catalog which
-// was replaced is closed when the last of them has ended, and no call sees parts of two catalogs.
+// catalog is a store with the data for questions across packages. It counts the calls that use it: a replaced catalog
+// is closed after its last call, and no call sees parts of two catalogs.
 type catalog struct {
 	store    Store
-	packages []*Package // sorted by name, those that have an olm.package blob
+	packages []*Package // those with an olm.package blob, sorted by name
 	byName   map[string]*Package
-	customs  map[string]*Package // also those of no package
+	customs  map[string]*Package // including those of no package
 	channels []channelRef        // sorted by channel, then package: the order of ListBundles
 	pages    *pages              // the answers of ListBundles
 
@@ -25,7 +25,7 @@ type channelRef struct {
 	channel *indexChannel
 }
 
-// newCatalog makes a catalog of a store. pageMemory bounds the bytes of the answers of ListBundles in memory.
+// newCatalog returns a catalog of a store. pageMemory limits the bytes of ListBundles answers in memory.
 func newCatalog(s Store, pageMemory int) *catalog {
 	c := &catalog{store: s, byName: map[string]*Package{}, customs: map[string]*Package{}}
 	for _, p := range s.Packages() {
@@ -46,7 +46,7 @@ func newCatalog(s Store, pageMemory int) *catalog {
 	return c
 }
 
-// acquire counts a user; false if the catalog is already closed or about to be.
+// acquire adds a user; it returns false if the catalog is closed or about to be.
 func (c *catalog) acquire() bool { return c.users.Acquire() }
 
 func (c *catalog) release() {
@@ -55,14 +55,14 @@ func (c *catalog) release() {
 	}
 }
 
-// retire closes the store as soon as no call uses it.
+// retire closes the store when no call uses it.
 func (c *catalog) retire() {
 	if c.users.Retire() {
 		c.store.Close()
 	}
 }
 
-// replacing yields the entries of a package that replace or skip a bundle, as wire-form channel entries.
+// replacing yields a package's entries that replace or skip a bundle, as channel entries in wire form.
 func replacing(p *Package, name string, yield func([]byte) bool) bool {
 	for i := range p.channels {
 		c := &p.channels[i]
@@ -71,7 +71,7 @@ func replacing(p *Package, name string, yield func([]byte) bool) bool {
 			if e.replaces == name && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}
-			// A skip of what is replaced anyway is not a second way.
+			// An entry that replaces the bundle and also skips it counts once.
 			if e.replaces != name && slices.Contains(e.skips, name) && !yield(channelEntry(p.name, c.name, p.entryName(e), e.replaces)) {
 				return false
 			}
@@ -80,8 +80,8 @@ func replacing(p *Package, name string, yield func([]byte) bool) bool {
 	return true
 }
 
-// replacement returns the entry of a channel that replaces a bundle, or else one that skips it: among several the
-// first by name.
+// replacement returns the entry of a channel that replaces a bundle, or else one that skips it: of several the first by
+// name.
 func replacement(c *indexChannel, name string) *indexEntry {
 	var skipping *indexEntry
 	for i := range c.entries {
@@ -96,8 +96,8 @@ func replacement(c *indexChannel, name string) *indexEntry {
 	return skipping
 }
 
-// providing yields a package's entries that provide an API: each bundle, and each skip of it as a way to it. With
-// heads, only the heads of channels count, and only skips of bundles that are in the channel.
+// providing yields a package's entries that provide an API: each bundle, and once more for each bundle that it skips.
+// With heads only the heads of channels count, and only skips of bundles in the channel.
 func providing(p *Package, k gvk, heads bool, yield func(c *indexChannel, e *indexEntry, replaces string) bool) bool {
 	providers := p.providers(k)
 	if len(providers) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// clusterServiceVersion is the part of a ClusterServiceVersion that a catalog knows, in the field order of the type
-// of the Operator Lifecycle Manager, whose JSON the answers have.
+// clusterServiceVersion is the part of a ClusterServiceVersion that a catalog contains, in the field order of the
+// Operator Lifecycle Manager's type, whose JSON the answers have.
 type clusterServiceVersion struct {
 	Kind       string    `json:"kind"`
 	APIVersion string    `json:"apiVersion"`
@@ -46,7 +46,7 @@ type csvSpec struct {
 	RelatedImages []csvRelatedImage `json:"relatedImages,omitempty"`
 }
 
-// csvInstall names a strategy without deployments. Consumers write into the strategy without a check, so it must be there.
+// csvInstall names a strategy without deployments. Consumers access the strategy without a check, so it must exist.
 type csvInstall struct {
 	Strategy string `json:"strategy"`
 	Spec     struct {
@@ -68,7 +68,7 @@ type csvStatus struct {
 	Cleanup struct{} `json:"cleanup"`
 }
 
-// synthesizeCSV makes a ClusterServiceVersion of the metadata that a catalog keeps of one, as compact JSON.
+// synthesizeCSV builds a ClusterServiceVersion from its metadata in the catalog, as compact JSON.
 func synthesizeCSV(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) ([]byte, error) {
 	m := &csvMetadata{}
 	if err := json.Unmarshal(metadata.Value, m); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// databaseStore loads a database that may be compressed.
+// databaseStore loads a database, which may be compressed.
 func databaseStore(t *testing.T, name string) Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "index.db")
@@ -30,7 +30,7 @@ func databaseStore(t *testing.T, name string) Store {
 	return store
 }
 
-// A related image that is no pull spec does not keep a database from being served, as opm serves it.
+// A related image that is not a pull spec does not prevent serving a database, as in opm.
 func TestDatabaseWithAnyImages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.db")
 	if err := os.WriteFile(path, readFile(t, "../testdata/db/small.db"), 0o600); err != nil {
@@ -56,7 +56,7 @@ func TestDatabaseWithAnyImages(t *testing.T) {
 	}
 }
 
-// rewrittenStore loads what becomes of a database when its catalog is written to a new one.
+// rewrittenStore loads a database that was written from another one's catalog.
 func rewrittenStore(t *testing.T, name string) Store {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,20 +75,19 @@ func rewrittenStore(t *testing.T, name string) Store {
 	return store
 }
 
-// databaseStores are the ways in which a database's answers come about.
+// databaseStores are two ways of loading a database.
 var databaseStores = map[string]func(*testing.T, string) Store{"original": databaseStore, "written": rewrittenStore}
 
-// replayDatabase makes the calls that were recorded of opm's server of databases. Whether there is an answer must be as
-// recorded, and what an answer says: the texts of errors are those of the server of file-based catalogs, lists are in
-// another order, and bundles say everything where that server leaves fields out. The servers are the ways in which the
-// same database is served.
+// replayDatabase makes the calls recorded with opm's database server. The answers must agree in existence and content,
+// except that error texts are those of the file-based catalog server, lists have another order, and bundles have all
+// fields where opm's server omits some. servers serve the same database in different ways.
 func replayDatabase(t *testing.T, servers map[string]*grpc.ClientConn, calls []recordedCall, differs func(recordedCall) bool) {
 	t.Helper()
 	for _, c := range calls {
 		if differs(c) {
 			continue
 		}
-		var right [][]json.RawMessage // what was found to be as recorded: most ways give the same bytes
+		var right [][]json.RawMessage // answers found to be right: most ways give the same bytes
 		w := comparableTexts(t, c.RPC, c.Resp, false)
 		for way, conn := range servers {
 			got, err := call(t, conn, c.RPC, c.Req)
@@ -121,7 +120,7 @@ func replayDatabase(t *testing.T, servers map[string]*grpc.ClientConn, calls []r
 	}
 }
 
-// comparableTexts are answers to a call in one form and order; own tells that they are not recorded ones.
+// comparableTexts normalises the form and order of answers to a call; own marks answers that are not recorded.
 func comparableTexts(t *testing.T, rpc string, answers []json.RawMessage, own bool) []string {
 	t.Helper()
 	var texts []string
@@ -131,7 +130,7 @@ func comparableTexts(t *testing.T, rpc string, answers []json.RawMessage, own bo
 			m = map[string]any{"csvName": m["csvName"], "csvJson": m["csvJson"]}
 		}
 		if strings.Contains(rpc, "ChannelEntries") {
-			// Which of several edges an entry stands for differs, not which entries there are.
+			// Which of several edges an entry represents differs, but not which entries there are.
 			delete(m, "replaces")
 		}
 		texts = append(texts, text(t, m))
@@ -140,29 +139,29 @@ func comparableTexts(t *testing.T, rpc string, answers []json.RawMessage, own bo
 	return slices.Compact(texts)
 }
 
-// comparable brings what has no order into one.
+// comparable normalises the order of unordered values.
 func comparable(t *testing.T, answer json.RawMessage) map[string]any {
 	t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(answer, &m); err != nil {
 		t.Fatal(err)
 	}
-	// Of APIs the plural is not kept, of texts the newline at the end.
+	// Plurals of APIs and trailing newlines of texts are not stored.
 	for _, field := range []string{"providedApis", "requiredApis"} {
 		apis, _ := m[field].([]any)
 		for _, api := range apis {
 			delete(api.(map[string]any), "plural")
 		}
 	}
-	// What bundles depend on is in their properties too here. Constraints are properties only, and a deprecation is not a
-	// property but a message.
+	// Here dependencies are also in the properties. Constraints are properties only, and a deprecation is a message
+	// instead of a property.
 	drop(m, "properties", "olm.gvk.required", "olm.package.required", "olm.constraint", "olm.label", "olm.deprecated")
 	drop(m, "dependencies", "olm.constraint", "olm.label")
 	delete(m, "deprecation")
 	for _, field := range []string{"properties", "dependencies"} {
 		list, _ := m[field].([]any)
 		for _, v := range list {
-			// The escapes in JSON differ, not what it says.
+			// The escapes in JSON may differ.
 			v := v.(map[string]any)
 			v["value"] = string(normalJSON(t, []byte(v["value"].(string))))
 		}
@@ -205,7 +204,7 @@ func drop(m map[string]any, field string, types ...string) {
 	}
 }
 
-// text is a value as JSON, with JSON inside of strings in one form.
+// text formats a value as JSON, with JSON inside strings normalised.
 func text(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -215,14 +214,14 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// databaseReplacement is isReplacement for the answers of the server of databases.
+// databaseReplacement is isReplacement for the database server's answers.
 func databaseReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, want string) bool {
 	t.Helper()
 	return anyReplacement(t, conn, req, func(got json.RawMessage) bool { return text(t, comparable(t, got)) == want })
 }
 
-// asksForNothing is true for the question what replaces the empty name: it has the entries that replace nothing for an
-// answer here, as in opm's server of file-based catalogs.
+// asksForNothing reports whether the call asks what replaces the empty name: the answer here is the entries that
+// replace nothing, as in opm's file-based catalog server.
 func asksForNothing(c recordedCall) bool {
 	return c.RPC == "GetChannelEntriesThatReplace" && string(c.Req) == "{}"
 }
@@ -259,8 +258,8 @@ func TestRecordedDatabaseAnswers(t *testing.T) {
 
 func testDatabaseAnswers(t *testing.T, dir, path string) {
 	name := strings.TrimSuffix(filepath.Base(path), "-db")
-	// Opm's server of databases gives entries as the latest that are no heads. Where its server of file-based
-	// catalogs has no answer, there is none here.
+	// opm's database server returns non-head entries as the latest. Where its file-based catalog server has no answer,
+	// there is none here.
 	refused := map[string]bool{}
 	for _, c := range readCalls(t, filepath.Join(dir, "golden-grpc", name+"-fbc", "calls.ndjson")) {
 		if c.RC != 0 && (c.RPC == "GetLatestChannelEntriesThatProvide" || c.RPC == "GetDefaultBundleThatProvides") {

@@ -14,10 +14,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// random makes catalogs that are valid and as odd as catalogs may be.
+// random generates valid catalogs with unusual content.
 type random struct {
 	*rand.Rand
-	// distinct gives no two bundles of a catalog one name, as databases have it.
+	// distinct gives every bundle of a catalog a different name, as databases require.
 	distinct bool
 }
 
@@ -25,7 +25,7 @@ func newRandom(seed uint64) random { return random{Rand: rand.New(rand.NewPCG(se
 
 func (r random) one(list ...string) string { return list[r.IntN(len(list))] }
 
-// often is true in n of m cases.
+// often returns true with probability n/m.
 func (r random) often(n, m int) bool { return r.IntN(m) < n }
 
 var (
@@ -40,7 +40,8 @@ var (
 	schemas  = []string{"example.notes", "x", "X", "custom_1.v-2", "not/askable", "olm.custom"}
 )
 
-// catalog is a random catalog of a few packages, with custom blobs of packages that there are, that there are not, and of none.
+// catalog returns a random catalog of a few packages, with custom blobs of existing packages, of missing ones, and of
+// none.
 func (r random) catalog() *declcfg.Catalog {
 	c := &declcfg.Catalog{}
 	names := []string{"a", "a-b", "b", "ab", "zz9", "x" + strings.Repeat("-long", 12)}
@@ -115,17 +116,17 @@ func (r random) pkg(c *declcfg.Catalog, name string) {
 	c.Bundles = append(c.Bundles, bundles...)
 }
 
-// entries makes a graph with one head and nothing stranded of names from old to new.
+// entries returns an upgrade graph with one head and no stranded entries, from names sorted from old to new.
 func (r random) entries(names []string) []declcfg.ChannelEntry {
 	var list []declcfg.ChannelEntry
-	skipped := map[string]bool{} // the way from the head ends at these
+	skipped := map[string]bool{} // the chain from the head ends at these
 	for i, name := range names {
 		e := declcfg.ChannelEntry{Name: name}
 		switch {
 		case i == 0:
 			e.Replaces = r.one("", "", "gone.v0.0.1", r.one(oddNames...))
 		case r.often(1, 4):
-			// All that is older is skipped, and what is replaced need not be there.
+			// All older ones are skipped, and the replaced one need not exist.
 			e.Skips = slices.Clone(names[:i])
 			e.Replaces = r.one("", names[i-1], names[r.IntN(i)], "gone.v0.0.1")
 		default:
@@ -204,7 +205,7 @@ func (r random) bundles(pkg string) (list []declcfg.Bundle) {
 	return list
 }
 
-// value is the value of a property that nobody knows. Constraints have some form, and all others may have this one too.
+// value returns the value of a property of an unknown type. Constraints need a certain form, which others may have too.
 func (r random) value() any {
 	return map[string]any{"failureMessage": r.one(oddTexts...), "cel": map[string]any{"rule": r.one("true", "properties.exists(p, p.type == \"x\")")}}
 }
@@ -238,8 +239,7 @@ func (r random) metadata() declcfg.Property {
 	return property("olm.csv.metadata", m)
 }
 
-// write writes a catalog in one of the ways in which catalogs are laid out in files, and puts the custom blobs of it into the
-// order that they have there.
+// write writes a catalog in one of the usual file layouts and sorts its custom blobs by their order there.
 func (r random) write(t testing.TB, dir string, c *declcfg.Catalog) {
 	t.Helper()
 	r.writeAs(t, dir, c, r.IntN(4), r.one(".yaml", ".json"))
@@ -249,7 +249,7 @@ func (r random) write(t testing.TB, dir string, c *declcfg.Catalog) {
 	}
 }
 
-// Layouts of catalogs.
+// File layouts of catalogs.
 const (
 	oneFile = iota
 	filePerPackage
@@ -257,8 +257,8 @@ const (
 	anyFiles
 )
 
-// writeAs writes a catalog in one layout. The files have one extension, so that the order of their names without it is that of
-// the files.
+// writeAs writes a catalog in one layout. All files have the same extension, so that sorting names with and without it
+// is the same.
 func (r random) writeAs(t testing.TB, dir string, c *declcfg.Catalog, layout int, extension string) {
 	t.Helper()
 	parts := map[string][]declcfg.Blob{}

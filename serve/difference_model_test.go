@@ -17,16 +17,16 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// model answers the calls of the service by looking through all blobs of a catalog at every question. It knows nothing of
-// cache files and indexes, and shares no code with the server: where the two differ, one of them is wrong.
+// model answers the service's calls by searching all blobs of a catalog for every question. It uses no cache files or
+// indexes and shares no code with the server: a difference is a bug in one of them.
 type model struct{ catalog *declcfg.Catalog }
 
-// expected is what a call must give.
+// expected is the right result of a call.
 type expected struct {
 	answers []proto.Message
 	code    codes.Code
 	text    string // of the error
-	// oneOf tells that any one of the answers is right.
+	// oneOf means that any one of the answers is right.
 	oneOf bool
 }
 
@@ -34,8 +34,8 @@ func missing(format string, args ...any) expected {
 	return expected{code: codes.NotFound, text: fmt.Sprintf(format, args...)}
 }
 
-// ask answers a request of any method. The experimental method is told apart by its request, methods that have a request
-// in common by their name.
+// ask answers a request of any method. The experimental method is recognised by its request type, methods with a common
+// request type by their name.
 func (m model) ask(method string, req proto.Message, acknowledged bool) expected {
 	switch req := req.(type) {
 	case *api.ListPackageRequest:
@@ -64,7 +64,7 @@ func (m model) ask(method string, req proto.Message, acknowledged bool) expected
 	panic("no such method: " + method)
 }
 
-// packages are those of the catalog by name.
+// packages returns those of the catalog by name.
 func (m model) packages() []declcfg.Package {
 	list := slices.Clone(m.catalog.Packages)
 	slices.SortFunc(list, func(a, b declcfg.Package) int { return strings.Compare(a.Name, b.Name) })
@@ -80,7 +80,7 @@ func (m model) pkg(name string) *declcfg.Package {
 	return nil
 }
 
-// channels are those of a package, or of all, by channel and then package.
+// channels returns those of a package, or of all packages, sorted by channel and then package.
 func (m model) channels(pkg string) []declcfg.Channel {
 	var list []declcfg.Channel
 	for _, c := range m.catalog.Channels {
@@ -115,14 +115,14 @@ func (m model) bundle(pkg, name string) *declcfg.Bundle {
 	return nil
 }
 
-// entries are those of a channel by name.
+// entries returns those of a channel by name.
 func entries(c *declcfg.Channel) []declcfg.ChannelEntry {
 	list := slices.Clone(c.Entries)
 	slices.SortFunc(list, func(a, b declcfg.ChannelEntry) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
-// head is the entry that no other replaces or skips.
+// head returns the entry that no other one replaces or skips.
 func head(c *declcfg.Channel) declcfg.ChannelEntry {
 	var heads []declcfg.ChannelEntry
 	for _, e := range c.Entries {
@@ -170,7 +170,7 @@ func (m model) getPackage(name string) expected {
 	return expected{answers: []proto.Message{answer}}
 }
 
-// answer is the whole answer about an entry.
+// answer returns the complete answer about an entry.
 func (m model) answer(c *declcfg.Channel, e declcfg.ChannelEntry) *api.Bundle {
 	b := m.bundle(c.Package, e.Name)
 	a := &api.Bundle{
@@ -180,7 +180,7 @@ func (m model) answer(c *declcfg.Channel, e declcfg.ChannelEntry) *api.Bundle {
 	var metadata map[string]any
 	for _, p := range b.Properties {
 		var fields map[string]any
-		_ = json.Unmarshal(p.Value, &fields) // the values of unknown types need not be objects
+		_ = json.Unmarshal(p.Value, &fields) // values of unknown types need not be objects
 		field := func(name string) string { s, _ := fields[name].(string); return s }
 		gvk := &api.GroupVersionKind{Group: field("group"), Version: field("version"), Kind: field("kind")}
 		switch p.Type {
@@ -227,7 +227,7 @@ func objectKind(object []byte) string {
 	return o.Kind
 }
 
-// madeCSV is a ClusterServiceVersion made of its metadata.
+// madeCSV returns a ClusterServiceVersion synthesized from its metadata.
 func (m model) madeCSV(pkg string, b *declcfg.Bundle, metadata map[string]any) string {
 	p := m.pkg(pkg)
 	meta := map[string]any{"name": b.Name}
@@ -278,14 +278,14 @@ func (m model) madeCSV(pkg string, b *declcfg.Bundle, metadata map[string]any) s
 	})
 }
 
-// one is the answer about one entry: without edges.
+// one returns the answer about one entry: without edges.
 func (m model) one(c *declcfg.Channel, e declcfg.ChannelEntry) proto.Message {
 	a := m.answer(c, e)
 	a.Replaces, a.Skips = "", nil
 	return a
 }
 
-// inChannel finds a channel or says what is not there.
+// inChannel returns a channel, or the error about what is missing.
 func (m model) inChannel(pkg, channel string) (*declcfg.Channel, expected) {
 	if m.pkg(pkg) == nil {
 		return nil, missing("package %q not found", pkg)
@@ -338,7 +338,7 @@ func (m model) getReplacement(pkg, channel, name string) expected {
 	return x
 }
 
-// byPackage are the channels by package and then name, which is the order of all lists of entries.
+// byPackage returns the channels sorted by package and name, the order of all lists of entries.
 func (m model) byPackage() (list []declcfg.Channel) {
 	for _, p := range m.packages() {
 		list = append(list, m.channels(p.Name)...)
@@ -449,7 +449,7 @@ func (m model) listCustom(schema, pkg string, acknowledged bool) (x expected) {
 	return x
 }
 
-// toJSON is a value as JSON with sorted keys and without escapes for HTML.
+// toJSON formats a value as JSON with sorted keys and without HTML escapes.
 func toJSON(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -460,7 +460,7 @@ func toJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// normal brings the JSON inside an answer to one form: the keys of manifests have no order.
+// normal normalises the JSON inside an answer: the order of keys has no meaning.
 func normal(m proto.Message) proto.Message {
 	b, ok := m.(*api.Bundle)
 	if !ok {

@@ -33,19 +33,19 @@ const (
 
 // question is one call.
 type question struct {
-	method       string // with the service
+	method       string // including the service
 	request      proto.Message
-	acknowledged bool // that the method may go away
+	acknowledged bool // with the acknowledgement that the experimental method requires
 }
 
 func (q question) String() string {
 	return fmt.Sprintf("%s{%s} acknowledged %v", q.method, clip(q.request), q.acknowledged)
 }
 
-// clip is the begin of a value's text.
+// clip shortens the text of a value.
 func clip(v any) string { return fmt.Sprintf("%.300s", fmt.Sprint(v)) }
 
-// newAnswer is an empty answer of a method.
+// newAnswer returns an empty answer of a method.
 func newAnswer(method string) proto.Message {
 	switch method {
 	case registryService + "ListPackages":
@@ -61,7 +61,7 @@ func newAnswer(method string) proto.Message {
 	return &api.Bundle{}
 }
 
-// client asks a server over a connection of its own.
+// client asks a server over a separate connection.
 type client struct{ conn *grpc.ClientConn }
 
 // startServer serves a store on the loopback until the test ends.
@@ -124,7 +124,7 @@ func (c client) ask(ctx context.Context, q question) ([]proto.Message, error) {
 	}
 }
 
-// differs asks the server and the model and tells in what the answers differ; empty where they do not.
+// differs asks the server and the model and describes the difference of the answers; empty if there is none.
 func (c client) differs(ctx context.Context, m model, q question) string {
 	got, err := c.ask(ctx, q)
 	return m.differs(q, got, err)
@@ -161,7 +161,7 @@ func same(got, want proto.Message) bool {
 	return proto.Equal(got, want) || proto.Equal(normal(got), normal(want))
 }
 
-// fieldDifference shows the lines that differ.
+// fieldDifference returns the lines that differ.
 func fieldDifference(got, want proto.Message) string {
 	lines := func(m proto.Message) [][]byte {
 		return bytes.Split([]byte(strings.ReplaceAll(fmt.Sprint(m), "  ", "\n")), []byte("\n"))
@@ -183,7 +183,7 @@ func fieldDifference(got, want proto.Message) string {
 	return out
 }
 
-// questions are calls about all that is in a catalog.
+// questions returns calls about everything in a catalog.
 func (m model) questions() (list []question) {
 	add := func(method string, req proto.Message) {
 		list = append(list, question{method: registryService + method, request: req})
@@ -228,7 +228,7 @@ func (m model) questions() (list []question) {
 	return list
 }
 
-// summary are calls that show every blob of a catalog.
+// summary returns calls that show every blob of a catalog.
 func (m model) summary() []question {
 	return slices.DeleteFunc(m.questions(), func(q question) bool {
 		switch strings.TrimPrefix(q.method, registryService) {
@@ -239,7 +239,7 @@ func (m model) summary() []question {
 	})
 }
 
-// question is a random call: about what there is, or about what is nearly that.
+// question returns a random call about existing or nearly existing names.
 func (r random) question(m model) question {
 	c := m.catalog.Channels[r.IntN(len(m.catalog.Channels))]
 	e := c.Entries[r.IntN(len(c.Entries))]
@@ -262,7 +262,7 @@ func (r random) question(m model) question {
 	return methods[r.IntN(len(methods))]
 }
 
-// near returns a name, or something like it.
+// near returns a name or a similar one.
 func (r random) near(name string, others ...string) string {
 	switch r.IntN(14) {
 	case 0:

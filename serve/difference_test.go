@@ -15,8 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// runs is how many random catalogs are tried: a few, the same every time, or, for as many seconds as BINDERY_DIFFERENCE_SECONDS says,
-// always others.
+// runs tries random catalogs: a few constant ones or, for the duration in BINDERY_DIFFERENCE_SECONDS, always new ones.
 func runs(t *testing.T, few uint64, try func(t *testing.T, seed uint64)) {
 	t.Helper()
 	seconds, err := strconv.Atoi(os.Getenv("BINDERY_DIFFERENCE_SECONDS"))
@@ -52,7 +51,7 @@ func directorySource(t testing.TB, dir string) serve.Source {
 	return src
 }
 
-// answersAs requires that a server answers all questions about a catalog, and some random ones, as the model does.
+// answersAs requires that a server answers all questions about a catalog, and some random ones, like the model.
 func (c client) answersAs(t *testing.T, m model, r random, questions int) {
 	t.Helper()
 	for _, q := range m.questions() {
@@ -67,7 +66,7 @@ func (c client) answersAs(t *testing.T, m model, r random, questions int) {
 	}
 }
 
-// Many clients at once get right answers of one of two catalogs while these take turns, also where there is little memory for
+// While two catalogs alternate, many concurrent clients get right answers of one of them, also with little memory for
 // answers.
 func TestAnswersWhileCatalogsTakeTurns(t *testing.T) {
 	models := make([]model, 2)
@@ -115,8 +114,8 @@ func TestAnswersWhileCatalogsTakeTurns(t *testing.T) {
 	}
 }
 
-// The server and the model give the same answers from memory, from cache files on disk, from a changed catalog beside
-// the cache of before, and from what is loaded in place of another catalog.
+// The server and the model give the same answers: from memory, from cache files on disk, from a changed catalog with an
+// old cache, and after a reload.
 func TestAnswersAreThoseOfTheModel(t *testing.T) {
 	runs(t, 3, func(t *testing.T, seed uint64) {
 		r := newRandom(seed)
@@ -133,7 +132,7 @@ func TestAnswersAreThoseOfTheModel(t *testing.T) {
 		server.SetStore(load(t, directorySource(t, dir), serve.LoadOptions{CacheDir: cache, EnforceIntegrity: true, Log: failingLog(t)}))
 		client.answersAs(t, m, r, 40)
 
-		// Another catalog, part of which is the same, in the place of the first.
+		// Replace the catalog by one that is partly the same.
 		next := r.changed(c)
 		dir = t.TempDir()
 		r.write(t, dir, next)
@@ -142,7 +141,7 @@ func TestAnswersAreThoseOfTheModel(t *testing.T) {
 	})
 }
 
-// failingLog fails the test at anything that is said: a cache that matches gives no cause.
+// failingLog fails the test on any log record: a matching cache gives no reason for one.
 func failingLog(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
 		t.Errorf("log: %s", b)
@@ -154,7 +153,7 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(b []byte) (int, error) { return w(b) }
 
-// changed is the catalog without one of its packages, with another one and with other custom blobs.
+// changed returns the catalog without one of its packages, with another one and other custom blobs.
 func (r random) changed(c *declcfg.Catalog) *declcfg.Catalog {
 	parts := c.ByPackage()
 	next := &declcfg.Catalog{}
@@ -169,8 +168,8 @@ func (r random) changed(c *declcfg.Catalog) *declcfg.Catalog {
 	return next
 }
 
-// What is in a database is answered as the model answers it. What a database cannot hold is not in it: the model has the
-// blobs that come out.
+// The answers from a database equal the model's. The model uses the blobs read from the database, as databases cannot
+// represent everything.
 func TestAnswersFromDatabaseAreThoseOfTheModel(t *testing.T) {
 	runs(t, 2, func(t *testing.T, seed uint64) {
 		r := newRandom(seed)

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// digester is a reader that hashes what it passes on.
+// digester is a reader that hashes what it reads.
 type digester struct {
 	r    io.Reader
 	hash hash.Hash
@@ -29,7 +29,7 @@ func (d *digester) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// digestFiles returns the digests of those files that are there. No file is parsed.
+// digestFiles returns the digests of the existing files. No file is parsed.
 func digestFiles(ctx context.Context, fsys fs.FS, files []string) (map[string]SourceFile, error) {
 	var mu sync.Mutex
 	digests := make(map[string]SourceFile, len(files))

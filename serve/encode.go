@@ -11,18 +11,18 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// EncodePackage returns the cache file of a package: deterministic bytes that depend on nothing but its arguments. All
-// blobs of the catalog must belong to one package, or none of them to any. The catalog should have passed
-// [declcfg.Validate]; an error says what keeps it from being served. It must not be a skeleton.
+// EncodePackage returns the cache file of a package: deterministic bytes that depend only on the arguments. All blobs
+// of the catalog must belong to one package, or none of them to any. The catalog should have passed [declcfg.Validate];
+// an error explains why it cannot be served. It must not be a skeleton.
 //
-// The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
-// catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
+// The sources are the files from which the package's blobs were read. A server with a catalog uses the cache file only
+// if these files are unchanged; without sources the file can only be served alone.
 func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
 	return EncodePackageFunc(c, nil, sources...)
 }
 
-// EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
-// clients with the usual limit.
+// EncodePackageFunc works like [EncodePackage] and calls large, unless it is nil, for every bundle whose answer is too
+// large for clients with the default limit.
 func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
 	graph, err := declcfg.NewGraph(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...S
 	return b.bytes()
 }
 
-// LargeBundle is a bundle whose answer is larger than [ClientMessageLimit]: clients with the usual limit fail to
+// LargeBundle is a bundle whose answer is larger than [ClientMessageLimit]: clients with the default limit fail to
 // receive it.
 type LargeBundle struct {
 	Package, Channel, Bundle string
@@ -50,8 +50,7 @@ type LargeBundle struct {
 // ClientMessageLimit is the size in bytes of the largest message that a gRPC client receives by default.
 const ClientMessageLimit = 4 << 20
 
-// encodePackage encodes a package in the memory of buf, if that has room. Manifests that the catalog's bundles lack are those
-// that were spilled.
+// encodePackage encodes a package into buf if it is large enough. Manifests that the bundles lack come from the spill.
 func encodePackage(buf []byte, c *declcfg.Catalog, graph *declcfg.Graph, sources []SourceFile, m manifests) (*encoded, error) {
 	name, err := onlyPackage(c)
 	if err != nil {
@@ -142,7 +141,7 @@ func (e *encoder) pkg(pkg *declcfg.PackageNode) error {
 	return nil
 }
 
-// encodeChannel turns a channel's entries into positions. The entries stay sorted, as bundles are sorted by name too.
+// encodeChannel converts a channel's entries to positions. The entries stay sorted, as bundles are sorted by name too.
 func encodeChannel(c *declcfg.ChannelNode, position map[string]int) (indexChannel, error) {
 	ic := indexChannel{name: c.Name, entries: make([]indexEntry, len(c.Entries))}
 	head, err := c.Head()
@@ -166,7 +165,7 @@ func encodeChannel(c *declcfg.ChannelNode, position map[string]int) (indexChanne
 	return ic, nil
 }
 
-// packageMessage returns the api.Package of a package; channel gives the deprecation of the channel at a position.
+// packageMessage returns the api.Package of a package; channel returns the deprecation of the channel at a position.
 func packageMessage(x *index, deprecation *string, channel func(i int) *string) []byte {
 	m := appendString(nil, 1, x.name)
 	for i := range x.channels {
@@ -180,7 +179,7 @@ func packageMessage(x *index, deprecation *string, channel func(i int) *string) 
 	return appendDeprecation(m, 4, deprecation)
 }
 
-// bundles writes first what every question about bundles needs, then, further back in the file, the manifests.
+// bundles writes first the parts that every question about bundles needs, and after them the manifests.
 func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 	e.index.bundles = make([]indexBundle, len(pkg.Bundles))
 	size := 0
@@ -189,7 +188,7 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 			size += heavySize(pkg, b.Bundle)
 		}
 	}
-	// Growing step by step would copy the file several times, and hold two of it.
+	// Growing step by step would copy the file several times and need twice its memory.
 	e.out.memory = slices.Grow(e.out.memory, size+size/16)
 	providers := map[gvk][]int{}
 	csvs := make([]*declcfg.Property, len(pkg.Bundles))
@@ -215,7 +214,7 @@ func (e *encoder) bundles(pkg *declcfg.PackageNode) (err error) {
 	return nil
 }
 
-// heavy writes the manifests of a bundle. Those that were spilled stay where they are until the file is written.
+// heavy writes the manifests of a bundle. Spilled ones stay in the spill until the file is written.
 func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadata *declcfg.Property) (record, error) {
 	m := e.manifests[b.Name]
 	switch {
@@ -234,7 +233,7 @@ func (e *encoder) heavy(pkg *declcfg.PackageNode, b *declcfg.BundleNode, metadat
 		e.out.cut(m)
 		return r, nil
 	}
-	// Manifests without a ClusterServiceVersion, and metadata to make one of.
+	// Manifests without a ClusterServiceVersion, and metadata to synthesize one from.
 	objects := make([]byte, m.length)
 	if err := m.read(objects); err != nil {
 		return record{}, err
@@ -260,7 +259,7 @@ func indexGVKs(providers map[gvk][]int) []indexGVK {
 	return all
 }
 
-// findLarge collects the bundles whose largest answer a client may not receive.
+// findLarge collects the bundles whose largest answer may exceed a client's limit.
 func (e *encoder) findLarge() {
 	for i := range e.index.channels {
 		c := &e.index.channels[i]

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// encoded is a cache file and what is to be reported about it. Manifests may still be where they were spilled to, which must
-// be open until the file is written.
+// encoded is a cache file with the findings to report about it. Manifests may still be in the spill, which must stay
+// open until the file is written.
 type encoded struct {
 	name   string
 	large  []LargeBundle
-	memory []byte // the file but for what is spilled
+	memory []byte // the file without the spilled manifests
 	cuts   []cut  // in the order of the file
 	absent int64  // bytes of all cuts
 }
 
-// cut is a place in memory at which spilled manifests belong.
+// cut is a position in memory at which spilled manifests are inserted.
 type cut struct {
 	at int
 	*spilled

@@ -15,22 +15,23 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Limits of what is offered over HTTP beside the catalog's gRPC.
+// Limits of HTTP services next to the catalog's gRPC service.
 const (
 	httpConnections = 256
-	// httpRequests are those that are answered at once: with HTTP/2 a connection may have several.
+	// httpRequests is the maximum number of concurrent requests: with HTTP/2 a connection may have several.
 	httpRequests   = 256
-	httpStreams    = 32 // of one connection, begun at once
+	httpStreams    = 32 // concurrent requests of one connection
 	httpHeaderSize = 16 << 10
 	httpDrain      = 5 * time.Second
-	// metricsDrain comes after the [Limits.Drain] of gRPC: both together are less than the 20 seconds in which a server ends.
+	// metricsDrain comes after the [Limits.Drain] of gRPC: together they are less than the 20 seconds within which a
+	// server stops.
 	metricsDrain = time.Second
 )
 
-// endpoint is an HTTP server of its own: bounded in connections, requests, headers and the time that a request may take to come. It
-// does not bound the time of an answer: handlers that write long ones set deadlines.
+// endpoint is a separate HTTP server with limits on connections, requests, headers and the time to receive a request.
+// It does not limit the duration of an answer: handlers of long answers set deadlines.
 //
-// A timeout of [http.Server] for reading would end the context of long answers as well.
+// A read timeout of [http.Server] would also end the context of long answers.
 type endpoint struct {
 	name   string
 	l      net.Listener
@@ -39,7 +40,8 @@ type endpoint struct {
 	log    *slog.Logger
 }
 
-// openEndpoint listens on l, or on addr where that is nil. flag is what asked for it. Without config it speaks plain HTTP.
+// openEndpoint listens on l, or on addr if l is nil. flag is the flag that asked for it. Without config it uses plain
+// HTTP.
 func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config *tls.Config, h http.Handler, logger *slog.Logger) (*endpoint, error) {
 	if l == nil {
 		var err error
@@ -55,7 +57,7 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    httpHeaderSize,
-		// It writes the addresses of clients whose handshake fails.
+		// The server logs the addresses of clients whose handshake fails.
 		ErrorLog: log.New(debugWriter{logger}, "", 0),
 	}
 	go e.serve()
@@ -63,7 +65,8 @@ func openEndpoint(ctx context.Context, flag, addr string, l net.Listener, config
 	return e, nil
 }
 
-// hurried gives a request's body, which no handler reads, little time to come: the server reads it before the next request.
+// hurried limits the time to receive a request's body: no handler reads it, but the server does before the next
+// request.
 func hurried(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -73,7 +76,7 @@ func hurried(h http.Handler) http.Handler {
 	})
 }
 
-// few lets a number of requests be answered at once. Others wait.
+// few limits the number of concurrent requests. Others wait.
 func few(h http.Handler, most int) http.Handler {
 	places := make(chan struct{}, most)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +103,7 @@ func (e *endpoint) serve() {
 	}
 }
 
-// close takes no more requests and waits for the open ones, for as long as drain says. It may be called on nil.
+// close accepts no more requests and waits for open ones for at most drain. It may be called on nil.
 func (e *endpoint) close(drain time.Duration) {
 	if e == nil {
 		return
@@ -113,7 +116,7 @@ func (e *endpoint) close(drain time.Duration) {
 	<-e.served
 }
 
-// debugWriter is a log of package log that is a record at debug level for each line.
+// debugWriter is the output of a log.Logger and writes each line as a record at debug level.
 type debugWriter struct{ log *slog.Logger }
 
 func (w debugWriter) Write(b []byte) (int, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// A port that was asked for and is taken is an error, but for the one of profiles.
+// A requested port that is in use is an error, except for profiles.
 func TestPortsInUse(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a.yaml", sampleA)
@@ -41,7 +41,7 @@ func TestPortsInUse(t *testing.T) {
 	}
 }
 
-// freeAddr is an address that nobody listens on.
+// freeAddr returns an unused address.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l := listenLocally(t)
@@ -89,7 +89,7 @@ func TestProfileOfTheStart(t *testing.T) {
 	}
 }
 
-// The answer that is under way when the server stops is given; a connection beyond the limit waits.
+// Answers in progress are completed when the server stops; connections beyond the limit wait.
 func TestEndpointDrainsAndIsBounded(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func TestEndpointDrainsAndIsBounded(t *testing.T) {
 	<-began
 	closed := make(chan struct{})
 	go func() { e.close(httpDrain); close(closed) }()
-	<-e.served // no more requests are taken
+	<-e.served // no more requests are accepted
 	close(goOn)
 	<-closed
 	if text := <-got; text != "whole" {
@@ -199,7 +199,7 @@ func TestFitMemory(t *testing.T) {
 	}
 }
 
-// Beyond the number of requests that are answered at once others wait, and one that is given up is not answered.
+// Requests beyond the concurrency limit wait, and a cancelled one is not answered.
 func TestRequestsWaitForOthers(t *testing.T) {
 	const most = 2
 	began, goOn := make(chan struct{}, 10), make(chan struct{})
@@ -228,7 +228,7 @@ func TestRequestsWaitForOthers(t *testing.T) {
 	requests.Wait()
 }
 
-// Metrics are there until everything else has ended: clients that say nothing there must not keep the server much longer.
+// Metrics are available until everything else has ended: idle clients of metrics must not delay the server much.
 func TestSilentClientOfMetricsDoesNotKeepTheServer(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a.yaml", sampleA)

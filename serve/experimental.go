@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// acknowledgeHeader must be "true" in the request: with it a client accepts that the method may go away.
+// acknowledgeHeader must be "true" in the request: the client accepts that the method may be removed.
 const acknowledgeHeader = "x-acknowledge-experimental"
 
 func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog, req *api.ExperimentalListPackageCustomSchemasRequest, send func(answer) error) error {
@@ -49,8 +49,8 @@ func (r *registry) listPackageCustomSchemas(ctx context.Context, c *catalog, req
 	return nil
 }
 
-// isCustomName is opm's rule for the names by which custom blobs are asked for: letters, digits, dot, underscore and
-// hyphen, beginning with a letter or digit.
+// isCustomName implements opm's rule for names of custom blobs: letters, digits, dot, underscore and hyphen, beginning
+// with a letter or digit.
 func isCustomName(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What tests need that use package opmcache, which stands upon this one.
+// Exports for tests that use package opmcache, which imports this package.
 var (
 	StartServer  = startServer
 	Replay       = replay
@@ -18,7 +18,7 @@ var (
 	ReadTestFile = readFile
 )
 
-// SampleFiles are a catalog with everything that a cache can hold.
+// SampleFiles returns a catalog with everything that a cache can contain.
 func SampleFiles() map[string]string {
 	return map[string]string{"a/catalog.yaml": sampleA, "b/catalog.yaml": sampleB, "none.yaml": sampleNone}
 }
@@ -26,8 +26,8 @@ func SampleFiles() map[string]string {
 // WriteTree writes files below a directory.
 func WriteTree(t testing.TB, dir string, files map[string]string) { writeTree(t, dir, files) }
 
-// Dump is everything that the packages of a store answer with, as text: two stores with the same text give the same answers.
-// Where the order of custom blobs is not kept, it is left out of the text.
+// Dump formats everything that the packages of a store answer: two stores with the same text give the same answers.
+// With anyOrder the order of custom blobs is ignored.
 func Dump(t testing.TB, s Store, anyOrder bool) string {
 	t.Helper()
 	var out strings.Builder

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/race"
 )
 
-// fillCatalog writes a catalog of packages whose bundles have manifests, and returns the length of its files.
+// fillCatalog writes a catalog of packages whose bundles have manifests, and returns the total size of its files.
 func fillCatalog(t testing.TB, dir string, packages int) (size int) {
 	t.Helper()
 	for n := range packages {
@@ -63,8 +63,8 @@ func fill(t testing.TB, dir string) {
 	}
 }
 
-// Filling a cache takes memory for the documents, and for hardly more: what manifests are decoded and collected in is used
-// again from one package to the next.
+// Filling a cache allocates memory for the documents and little more: the buffers for decoding and collecting manifests
+// are reused.
 func TestFillingTakesNewMemoryForDocumentsOnly(t *testing.T) {
 	if race.Enabled {
 		t.Skip("with the race detector sync.Pool forgets at random what it is given")

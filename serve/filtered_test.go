@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// filtered is a catalog without one package, and with nothing of another but the head of one channel, as tools that mirror
-// parts of catalogs leave them.
+// filtered returns a catalog without one package, and with only the head of one channel of another, as mirroring tools
+// leave them.
 func filtered(c *declcfg.Catalog, without, reduced string) *declcfg.Catalog {
 	next := &declcfg.Catalog{}
 	for name, part := range c.ByPackage() {
@@ -48,8 +48,8 @@ func (c *openCounter) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// A catalog whose files were filtered underneath by another tool, with the cache of the whole left behind, gives the answers
-// of what is there now, and only what changed is built.
+// If another tool has filtered a catalog's files and left the complete cache, the answers are those of the present
+// files, and only what changed is built.
 func TestFilteredCatalogBesideOldCache(t *testing.T) {
 	runs(t, 3, func(t *testing.T, seed uint64) {
 		r := newRandom(seed)
@@ -62,18 +62,18 @@ func TestFilteredCatalogBesideOldCache(t *testing.T) {
 		server := serve.New(serve.Limits{}, nil)
 		client := startServer(t, server)
 
-		// The cache of an image, which cannot be written.
+		// The cache of an image, which is read-only.
 		opened := &openCounter{FS: os.DirFS(dir), opens: map[string]int{}}
 		server.SetStore(load(t, serve.FileSystem("image", opened, os.DirFS(s.cache)), serve.LoadOptions{}))
 		client.answersAs(t, model{c}, r, 30)
 		for name, n := range opened.opens {
-			// To be compared, a file is read once.
+			// Comparing reads a file once.
 			if built := n > 1; built != (name == "b/catalog.json") && filepath.Base(name) == "catalog.json" {
 				t.Errorf("%s was opened %d times", name, n)
 			}
 		}
 
-		// A directory that can be written.
+		// A writable directory.
 		before := map[string]os.FileInfo{}
 		for _, name := range []string{"_.cache", "d.cache", "b.cache"} {
 			info, err := os.Stat(s.path(name))

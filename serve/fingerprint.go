@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// fingerprint is what is seen of a source without reading it: equal fingerprints mean that nothing has changed, as far as
-// names, sizes, times and, on Linux, inodes and times of their changes show. What cannot be looked at has one too.
+// fingerprint is the state of a source as far as it is visible without reading it: equal fingerprints mean that names,
+// sizes, times and, on Linux, inodes and change times are the same. A source that cannot be read has a fingerprint too.
 type fingerprint struct {
 	sum    [sha256.Size]byte
 	newest time.Time // of all changes
@@ -20,11 +20,10 @@ type fingerprint struct {
 
 func (f fingerprint) same(g fingerprint) bool { return f.sum == g.sum }
 
-// settling is how long after a change another one may leave the same times behind: the clock of file systems ticks at
-// up to 100 Hz.
+// settling is how long after a change a second one may leave the same times: file system clocks tick at up to 100 Hz.
 const settling = 10 * time.Millisecond
 
-// unsettled is for how long a fingerprint cannot be relied upon yet. A time in the future counts as one just now.
+// unsettled returns how long a fingerprint cannot be relied upon. A time in the future counts as now.
 func (f fingerprint) unsettled() time.Duration {
 	return min(settling-time.Since(f.newest), settling)
 }
@@ -58,12 +57,12 @@ func (f *fingerprinter) file(name string, info fs.FileInfo) {
 	}
 }
 
-// lookAt takes the fingerprint of the files of a catalog in a directory, or of other files, each of which may be missing.
-// Links are followed, so that one that leads elsewhere is a change. Errors are not returned: that of a
-// source which cannot be read is a fingerprint like any other, and reading the source reports it.
+// lookAt returns the fingerprint of a catalog directory's files, or of other files, each of which may be missing. Links
+// are followed, so that changing a link is a change. Errors become part of the fingerprint: reading the source reports
+// them.
 func lookAt(paths ...string) fingerprint { return lookPast("", paths...) }
 
-// lookPast is [lookAt] without the cache that is in a directory below.
+// lookPast is [lookAt] without a cache directory below.
 func lookPast(cacheDir string, paths ...string) fingerprint {
 	f := &fingerprinter{hash: sha256.New(), cacheDir: cacheDir}
 	for _, path := range paths {
@@ -83,7 +82,7 @@ func lookPast(cacheDir string, paths ...string) fingerprint {
 }
 
 func (f *fingerprinter) directory(dir string) {
-	// Not declcfg.OpenDir: this directory is closed again at once.
+	// Not declcfg.OpenDir: this directory is closed immediately.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		f.text(err.Error())
@@ -108,8 +107,8 @@ func (f *fingerprinter) directory(dir string) {
 	}
 }
 
-// moved reports whether the directory that the source has opened is no longer the one at its path: what is seen there is
-// not what is read from the source.
+// moved reports whether the directory that the source has opened is no longer the one at its path: the fingerprint is
+// then not that of the source.
 func (s Source) moved() bool {
 	if s.dir == "" {
 		return false
@@ -122,13 +121,13 @@ func (s Source) moved() bool {
 	return err != nil || !os.SameFile(opened, there)
 }
 
-// fingerprint looks at the source; false where there is nothing on the disk to look at.
+// fingerprint returns the source's fingerprint; ok is false if it has no files on disk.
 func (s Source) fingerprint() (fingerprint, bool) {
 	switch {
 	case s.path == "":
 		return fingerprint{}, false
 	case s.blobs != nil:
-		// What a database has not yet taken over from its journals is part of it.
+		// Content of a database may still be in its journals.
 		return lookAt(s.path, s.path+"-wal", s.path+"-journal"), true
 	}
 	return lookPast(s.cacheDir, s.path), true

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// identity distinguishes files of the same name, size and time of modification.
+// identity distinguishes files with the same name, size and modification time.
 func identity(info fs.FileInfo) (device, inode uint64, changed time.Time) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

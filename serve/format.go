@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The layout of a cache file. docs/cache-format.md describes it; a change of any byte of it needs a new formatVersion.
+// The layout of a cache file, described in docs/cache-format.md. A change of any byte of it needs a new formatVersion.
 //
 //	header   fixed size, sha256 over itself
 //	records  messages in wire form, each with a CRC-32C in the index
@@ -18,25 +18,25 @@ import (
 const (
 	formatMagic   = "BINDERY\x00"
 	formatVersion = 1
-	// encoderGeneration is raised when the encoder writes other bytes for the same catalog, in a form that readers of this
-	// version take all the same: layers with older caches are rebuilt then.
+	// encoderGeneration must be raised when the encoder writes other bytes for the same catalog in a form that readers
+	// of this version accept: cached layers with older files are then rebuilt.
 	encoderGeneration = 2
 	headerSize        = 8 + 4 + 4 + 8 + 8 + 8 + sha256.Size + sha256.Size
 
-	// Limits of what a reader believes before it has checked anything else.
+	// Limits for values in a header, checked before anything else.
 	maxIndexSize = 256 << 20
 )
 
-// CacheID identifies all that a cache file depends on besides the catalog: the form, and what the encoder makes of a catalog.
+// CacheID identifies everything that a cache file depends on besides the catalog: the format and the encoder.
 func CacheID() string { return fmt.Sprintf("native %d.%d", formatVersion, encoderGeneration) }
 
-// Errors of a cache file that cannot be used. Test for them with [errors.Is].
+// Errors about unusable cache files, for use with [errors.Is].
 var (
-	// ErrCorrupt is a cache file whose bytes are not those that were written.
+	// ErrCorrupt is returned for a cache file whose bytes have changed since it was written.
 	ErrCorrupt = fault.New(fault.Integrity, "cache file is corrupt")
-	// ErrVersion is a cache file of another format, or of another version of this one.
+	// ErrVersion is returned for a cache file of another format or another version of it.
 	ErrVersion = errors.New("cache file has another format version")
-	// ErrTooLarge is a catalog that has more than a cache file can say.
+	// ErrTooLarge is returned for a catalog that exceeds the limits of the format.
 	ErrTooLarge = errors.New("package is too large for a cache file")
 )
 
@@ -46,7 +46,7 @@ func corrupt(format string, args ...any) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record is the place of a message within a cache file.
+// record is the position of a message in a cache file.
 type record struct {
 	offset uint64
 	length uint32
@@ -74,7 +74,7 @@ func (h *header) append(dst []byte) []byte {
 	return append(dst, sum[:]...)
 }
 
-// parse reads a header and checks it against the size of its file.
+// parse decodes a header and checks it against the size of the file.
 func (h *header) parse(b []byte, size int64) error {
 	if len(b) < headerSize {
 		return corrupt("%d bytes are less than a header", len(b))

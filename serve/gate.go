@@ -11,12 +11,12 @@ import (
 )
 
 // greetingSize is the length of the fixed text with which an HTTP/2 client begins (RFC 9113 section 3.4). A TLS client
-// begins with something longer.
+// begins with a longer message.
 const greetingSize = 24
 
-// gate is a listener in front of the gRPC server. It hands a connection over only when the client has sent its first
-// bytes, because from then on a connection costs many times as much memory; and no more than a number of connections at
-// once, so that file descriptors and memory are bounded.
+// gate is a listener in front of the gRPC server. It passes a connection on when the client has sent its first bytes,
+// because from then on the connection costs many times as much memory. It limits the number of connections, so that
+// file descriptors and memory are bounded.
 type gate struct {
 	net.Listener
 	wait  time.Duration
@@ -47,8 +47,8 @@ func newGate(l net.Listener, connections int, wait time.Duration) *gate {
 	return g
 }
 
-// run accepts connections. Beyond the limit the client that has been silent for longest has to go; where none is silent,
-// the kernel's queue holds new connections until one is or is closed.
+// run accepts connections. Beyond the limit it closes the connection of the client that has been silent longest; if
+// none is silent, new connections wait in the kernel's queue.
 func (g *gate) run() {
 	delay := 5 * time.Millisecond
 	for {
@@ -79,7 +79,7 @@ func (g *gate) run() {
 	}
 }
 
-// slot waits for a place for one more connection; false when the gate is closed.
+// slot waits for a free place for a connection; it returns false when the gate is closed.
 func (g *gate) slot() bool {
 	const again = 100 * time.Millisecond
 	for {
@@ -99,9 +99,8 @@ func (g *gate) slot() bool {
 	}
 }
 
-// evict closes the connection that has waited longest for its client's first bytes, or else the one that has heard nothing of its
-// client for longest, if that is as long as a client may take for its first bytes. Clients that live connect again when
-// they have a question.
+// evict closes the connection that has waited longest for its client's first bytes, or else the one whose client has
+// been silent longest, if that exceeds the time for the first bytes. Live clients reconnect when they have a question.
 func (g *gate) evict() {
 	if victim := g.silent(time.Now()); victim != nil {
 		g.evicted.Add(1)
@@ -139,8 +138,8 @@ func (g *gate) greet(c *gatedConn) {
 	c.heard.Store(time.Now().UnixNano())
 	g.mu.Lock()
 	g.waiting.Remove(place)
-	// One that had to go meanwhile is closed: it would never be taken from the map again, and it would be the first to have to
-	// go every time.
+	// A connection that was evicted meanwhile must not be added: it would stay in the map and be evicted again and
+	// again.
 	if err == nil && !c.gone {
 		g.greeted[c] = struct{}{}
 	}
@@ -166,7 +165,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the listener and the connections that have not been taken.
+// Close closes the listener and the connections that have not been passed on.
 func (g *gate) Close() error {
 	g.fail(net.ErrClosed)
 	return g.Listener.Close()
@@ -190,14 +189,14 @@ func (g *gate) fail(err error) {
 	}
 }
 
-// gatedConn gives the first bytes back and frees its place when it is closed.
+// gatedConn returns the first bytes to its reader and frees its place when it is closed.
 type gatedConn struct {
 	net.Conn
 	gate  *gate
 	first []byte
-	heard atomic.Int64 // when the client has last sent something, in nanoseconds since 1970
+	heard atomic.Int64 // when the client last sent something, in nanoseconds since 1970
 	once  sync.Once
-	gone  bool // closed; under the lock of gate
+	gone  bool // closed; guarded by the gate's lock
 }
 
 func (c *gatedConn) Read(b []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pipes is a listener of connections within the process.
+// pipes is a listener of in-process connections.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -33,8 +33,7 @@ func (p pipes) connect(t *testing.T, says []byte) net.Conn {
 	return client
 }
 
-// Connections that had to go before their clients had said anything are forgotten: they do not have to go once more in the place
-// of those that are open.
+// Connections evicted before their clients sent anything are removed: they are not evicted again instead of open ones.
 func TestClosedConnectionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3
@@ -57,7 +56,7 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 		var old []net.Conn
 		for range limit {
 			old = append(old, l.connect(t, greeting))
-			time.Sleep(time.Millisecond) // of the test's clock
+			time.Sleep(time.Millisecond) // advances the clock
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// giveBackEvery is how often a server looks whether it holds memory that it does not need.
+	// giveBackEvery is the interval at which a server checks whether it holds unneeded memory.
 	giveBackEvery = 10 * time.Second
-	// spareMemory is what a process may hold beyond what it held last, in bytes, before it is worth a garbage collection.
+	// spareMemory is how much more than before a process may hold, in bytes, before a garbage collection is worth its
+	// cost.
 	spareMemory = 4 << 20
 )
 
-// giveBack returns memory to the system after a burst of calls. Without it, what 20,000 calls took stays with a process that
-// has nothing more to do: Go collects garbage when memory is allocated, or every two minutes, and returns pages slowly.
+// giveBack returns memory to the system after a burst of calls. Without it an idle process keeps the memory of 20,000
+// calls: Go collects garbage when memory is allocated, or every two minutes, and returns pages slowly.
 type giveBack struct {
 	needed uint64 // the least that was held since the last return
 }
 
-// watch looks until ctx ends. It begins with what is held when it is called: a catalog that was loaded.
+// watch checks until ctx ends. Its baseline is the memory held when it is called, after loading the catalog.
 func (g *giveBack) watch(ctx context.Context) {
 	g.look()
 	tick := time.NewTicker(giveBackEvery)
@@ -49,7 +50,7 @@ func (g *giveBack) look() bool {
 	return true
 }
 
-// heldMemory is what the Go runtime has from the system and has not returned, in bytes.
+// heldMemory is what the Go runtime has obtained from the system and not returned, in bytes.
 func heldMemory() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

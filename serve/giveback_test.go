@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a burst took goes back to the system, once.
+// The memory of a burst is returned to the system, once.
 func TestMemoryIsGivenBack(t *testing.T) {
 	debug.FreeOSMemory()
 	var g giveBack

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// unary makes the handler of a method with one answer.
+// unary returns the handler of a method with one answer.
 func unary[Request any](r *registry, fullMethod string, call func(context.Context, *catalog, *Request) (answer, error)) grpc.MethodDesc {
 	handle := func(ctx context.Context, req any) (any, error) {
 		c, err := r.current()
@@ -36,7 +36,7 @@ func unary[Request any](r *registry, fullMethod string, call func(context.Contex
 	}
 }
 
-// stream makes the handler of a method with many answers. Sending waits while the client does not read.
+// stream returns the handler of a method with many answers. Sending waits while the client does not read.
 func stream[Request any](r *registry, fullMethod string, call func(context.Context, *catalog, *Request, func(answer) error) error) grpc.StreamDesc {
 	return grpc.StreamDesc{
 		StreamName:    path.Base(fullMethod),

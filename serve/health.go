@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// health is the health of the whole server, which it answers for any name of a service, as opm does: clients ask for
-// the empty name, for "Registry" and for "api.Registry".
+// health is the health of the whole server. As in opm it is the answer for any service name: clients ask for the empty
+// name, for "Registry" and for "api.Registry".
 type health struct {
 	healthpb.UnimplementedHealthServer
 
@@ -37,7 +37,7 @@ func (h *health) set(serving bool) {
 	defer h.mu.Unlock()
 	select {
 	case <-h.stopped:
-		serving = false // whatever is loaded afterwards
+		serving = false // even if a catalog is loaded afterwards
 	default:
 	}
 	if h.serving == serving {
@@ -48,7 +48,7 @@ func (h *health) set(serving bool) {
 	h.changed = make(chan struct{})
 }
 
-// get returns the health and what is closed when it changes.
+// get returns the health, and a channel that is closed when it changes.
 func (h *health) get() (*healthpb.HealthCheckResponse, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +69,7 @@ func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.H
 	return &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{"": now}}, nil
 }
 
-// Watch sends the health now and at every change, until the client goes away or the server stops.
+// Watch sends the current health and every change, until the client goes away or the server stops.
 func (h *health) Watch(_ *healthpb.HealthCheckRequest, s healthpb.Health_WatchServer) error {
 	for {
 		now, changed := h.get()

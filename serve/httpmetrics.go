@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// httpMetrics count what is offered to people and clients of catalogd: requests by the class of their answer's status, and
-// bytes. They are safe for concurrent use.
+// httpMetrics count the HTTP service for people and catalogd's clients: requests by status class, and bytes. They are
+// safe for concurrent use.
 type httpMetrics struct {
 	answers [6]atomic.Uint64 // by the first digit of the status
-	bytes   atomic.Uint64    // of answers, as they are sent, without their headers
+	bytes   atomic.Uint64    // of answers as sent, without headers
 	open    atomic.Int64     // requests
 }
 
-// count passes requests on and counts what comes of them, before the client sees it.
+// count wraps a handler and counts its answers before the client sees them.
 func (m *httpMetrics) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.open.Add(1)
@@ -58,5 +58,5 @@ func (c *countedAnswer) Write(b []byte) (int, error) {
 	return c.ResponseWriter.Write(b)
 }
 
-// Unwrap lets [http.ResponseController] find what is below.
+// Unwrap lets [http.ResponseController] find the underlying writer.
 func (c *countedAnswer) Unwrap() http.ResponseWriter { return c.ResponseWriter }

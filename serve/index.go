@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// index is what is kept in memory of a package: everything that a question can ask for by, and where the answers are.
+// index is the part of a package that is kept in memory: all keys of questions, and the positions of the answers.
 type index struct {
 	name           string
-	hasPackage     bool // false when the file holds only custom blobs of a package that has no olm.package blob
+	hasPackage     bool // false if the file has only custom blobs of a package without an olm.package blob
 	defaultChannel string
 	pkg            record // api.Package
 	sources        []SourceFile
@@ -26,15 +26,15 @@ type SourceFile struct {
 	Name   string
 	Size   int64
 	Digest [sha256.Size]byte
-	// Packages is the number of packages of which the file holds blobs, blobs of no package counting as one more. It
-	// shows that the cache file of another package is missing.
+	// Packages is the number of packages that have blobs in the file, counting blobs of no package as one more. A
+	// missing cache file of another package is detected by it.
 	Packages int
 }
 
 type indexBundle struct {
 	name     string
 	hasImage bool
-	light    record // the api.Bundle but for what depends on the channel and what is in heavy
+	light    record // the api.Bundle without the channel's fields and those in heavy
 	heavy    record // csvJson and object
 }
 
@@ -62,7 +62,7 @@ type indexCustom struct {
 	record record
 }
 
-// records returns the places of all records in the order of the file.
+// records returns the positions of all records in the order of the file.
 func (x *index) records() iter.Seq[record] {
 	return func(yield func(record) bool) {
 		if !yield(x.pkg) {
@@ -86,7 +86,7 @@ func (x *index) records() iter.Seq[record] {
 	}
 }
 
-// channel returns the channel of a name, or nil.
+// channel returns the channel with a name, or nil.
 func (x *index) channel(name string) *indexChannel {
 	i, ok := slices.BinarySearchFunc(x.channels, name, func(c indexChannel, name string) int {
 		return cmp.Compare(c.name, name)
@@ -97,10 +97,10 @@ func (x *index) channel(name string) *indexChannel {
 	return &x.channels[i]
 }
 
-// entryName is the name of an entry, which is that of its bundle.
+// entryName returns the name of an entry, which is that of its bundle.
 func (x *index) entryName(e *indexEntry) string { return x.bundles[e.bundle].name }
 
-// entry returns the entry of a name in a channel, or nil.
+// entry returns the entry with a name in a channel, or nil.
 func (x *index) entry(c *indexChannel, name string) *indexEntry {
 	i, ok := slices.BinarySearchFunc(c.entries, name, func(e indexEntry, name string) int {
 		return cmp.Compare(x.bundles[e.bundle].name, name)

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// The index is written as unsigned varints and strings (a varint length, then the bytes). Every count stands before
-// what it counts. Positions must be in range and names in strictly ascending order: a reader refuses anything else, so
-// that one catalog has one encoding and a search never meets a broken order.
+// The index is encoded as unsigned varints and strings (a varint length, then the bytes). Every count precedes the
+// counted items. Positions must be in range and names in strictly ascending order; readers refuse anything else, so
+// that a catalog has one encoding and searches can rely on the order.
 
 type indexWriter struct{ b []byte }
 
@@ -31,7 +31,7 @@ func (w *indexWriter) record(r record) {
 	w.b = binary.LittleEndian.AppendUint32(w.b, r.crc)
 }
 
-// encode returns the index as it stands in a cache file.
+// encode returns the index as stored in a cache file.
 func (x *index) encode() []byte {
 	w := &indexWriter{}
 	w.string(x.name)
@@ -87,11 +87,11 @@ func (x *index) encode() []byte {
 	return w.b
 }
 
-// indexReader reads an index. The first thing that is wrong is kept in err, after which everything reads as zero.
+// indexReader decodes an index. The first error is kept in err; everything after it reads as zero.
 type indexReader struct {
-	s       string // the whole index: strings are parts of it, which costs no copies
+	s       string // the whole index: decoded strings are substrings, without copies
 	pos     int
-	records uint64 // where the records end
+	records uint64 // the offset at which the records end
 	err     error
 }
 
@@ -126,8 +126,8 @@ func (r *indexReader) uint() uint64 {
 	}
 }
 
-// count reads a number of things of which each takes at least size bytes, so that a wrong count cannot ask for more
-// memory than a few times the file's own size.
+// count reads the number of items that take at least size bytes each, so that a wrong count cannot allocate more than a
+// few times the file's size.
 func (r *indexReader) count(size int) int {
 	n := r.uint()
 	if n > uint64((len(r.s)-r.pos)/size) {
@@ -181,7 +181,7 @@ func (r *indexReader) record() record {
 	return rec
 }
 
-// decodeIndex reads an index and checks all of its structure. records is the offset at which the records end.
+// decodeIndex decodes an index and validates its structure. records is the offset at which the records end.
 func decodeIndex(b []byte, records uint64) (*index, error) {
 	r := &indexReader{s: string(b), records: records}
 	x := &index{name: r.string(), hasPackage: r.bool(), defaultChannel: r.string(), pkg: r.record()}
@@ -206,8 +206,7 @@ func decodeIndex(b []byte, records uint64) (*index, error) {
 	return x, nil
 }
 
-// checkPlaces checks that the records follow one another without a gap, so that every byte of a file is under some
-// checksum.
+// checkPlaces checks that the records are contiguous, so that every byte of the file is covered by a checksum.
 func (r *indexReader) checkPlaces(x *index) {
 	next := uint64(headerSize)
 	for rec := range x.records() {

@@ -8,28 +8,28 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Defaults of [Limits], for the help of commands.
+// Defaults of [Limits], for help texts.
 const (
 	DefaultConnections = 4096
 	DefaultStreams     = 100
 )
 
-// Limits bound what clients can take of a server. The zero value of a field stands for its default.
+// Limits bound the resources that clients can use. The zero value of a field means its default.
 type Limits struct {
-	Connections   int           // open at once; default [DefaultConnections], or what [FitMemory] says
+	Connections   int           // open at once; default [DefaultConnections], or set by [FitMemory]
 	Streams       int           // open at once in one connection; default [DefaultStreams]
 	RequestSize   int           // of one request in bytes; default 64 KiB
 	HeaderSize    int           // of one header list in bytes; default 8 KiB
-	AnswerMemory  int           // of all answers that are being sent, in bytes; default 16 MiB
+	AnswerMemory  int           // of all answers being sent, in bytes; default 16 MiB
 	AnswerWait    time.Duration // for a share of AnswerMemory; default 10 s
 	Handshake     time.Duration // until a new connection has sent the preface of HTTP/2; default 10 s
-	Request       time.Duration // from the begin of a call until its request is there; default 30 s
+	Request       time.Duration // from the start of a call until its request has arrived; default 30 s
 	Idle          time.Duration // of a connection without calls; default 15 min
-	Age           time.Duration // of a connection, after which it takes no more calls; default 2 h
+	Age           time.Duration // of a connection, after which it accepts no more calls; default 2 h
 	AgeGrace      time.Duration // for the calls of a connection of that age; default 10 min
 	KeepAlive     time.Duration // of silence before a client must answer a ping; default 1 min
 	KeepAliveWait time.Duration // for that answer; default 20 s
-	Drain         time.Duration // for open calls when the server stops; default 15 s, so that it ends within 20 s
+	Drain         time.Duration // for open calls when the server stops; default 15 s, so that it stops within 20 s
 }
 
 func orDefault[T int | time.Duration](v *T, d T) {
@@ -57,10 +57,10 @@ func (l Limits) withDefaults() Limits {
 }
 
 const (
-	// bufferSize of a connection's reader. Requests are small and there may be thousands of connections.
+	// bufferSize of a connection's reader. Requests are small, and there may be thousands of connections.
 	bufferSize = 1 << 10
-	// windowSize is what a connection and a stream may send ahead, in bytes: the least that HTTP/2 allows. A fixed size
-	// saves the pings that look for a better one, of which requests have no need.
+	// windowSize is the flow control window of connections and streams in bytes: the minimum in HTTP/2. A fixed size
+	// saves the pings that adapt it, which small requests do not need.
 	windowSize = 64<<10 - 1
 )
 

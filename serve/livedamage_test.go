@@ -13,8 +13,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// Cache files that are damaged under a running server give right answers or none, whatever is done to them and while it is
-// done; the other packages are not touched by it, and the server lives.
+// Cache files that are damaged under a running server give right answers or errors, at any time; other packages are not
+// affected, and the server stays up.
 func TestDamageUnderRunningServer(t *testing.T) {
 	good := newScene(t)
 	overwrite := func(change func(b []byte) []byte) func(s *scene) {
@@ -23,7 +23,7 @@ func TestDamageUnderRunningServer(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(s *scene)
-		lost bool // answers are lost; else the server has what it needs
+		lost bool // answers are lost; otherwise the server has them in memory
 	}{
 		{"truncated to nothing", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), 0)) }, true},
 		{"truncated in the records", func(s *scene) { s.must(os.Truncate(s.path("a.cache"), 300)) }, true},
@@ -61,8 +61,8 @@ func TestDamageUnderRunningServer(t *testing.T) {
 			server.SetStore(load(t, directorySource(t, s.catalog), serve.LoadOptions{CacheDir: s.cache, EnforceIntegrity: true}))
 			client := startServer(t, server)
 			questions := s.m.summary()
-			// lost counts the answers that are not given. Those that are given, and what comes of a list before it breaks off, must
-			// be right.
+			// lost counts the calls without an answer. Answers that are given, including the start of an aborted list,
+			// must be right.
 			lost := func() (n int) {
 				for _, q := range questions {
 					got, err := client.ask(t.Context(), q)

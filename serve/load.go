@@ -16,29 +16,29 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// LoadOptions say how a store is made of a source.
+// LoadOptions configure [Load].
 type LoadOptions struct {
-	// CacheDir is a directory of cache files. What matches the catalog is used, the rest is built: in that directory
-	// where it can be written, in a temporary file otherwise. A directory with anything but cache files in it, such as a
-	// cache of opm's, is neither read nor changed. Empty means that the catalog's own cache is used, if it has one.
+	// CacheDir is a directory of cache files. Files that match the catalog are used and the rest is built: in that
+	// directory if it is writable, in a temporary file otherwise. A directory with other files, such as a cache of
+	// opm's, is neither read nor changed. Empty means to use the catalog's own cache, if it has one.
 	CacheDir string
-	// EnforceIntegrity makes it an error when the cache does not match the catalog as a whole.
+	// EnforceIntegrity makes it an error if the cache does not match the whole catalog.
 	EnforceIntegrity bool
-	// MustWrite makes it an error when CacheDir cannot be written.
+	// MustWrite makes it an error if CacheDir is not writable.
 	MustWrite bool
-	// Log receives what is done with the cache and what is odd in the catalog. Nil drops it.
+	// Log receives reports about the cache and oddities of the catalog. Nil drops them.
 	Log *slog.Logger
 }
 
-// Errors of [Load] that a caller can test for.
+// Errors of [Load], for use with errors.Is.
 var (
-	// ErrIntegrity is a cache that does not match its catalog, where that is not allowed.
+	// ErrIntegrity is returned for a cache that does not match its catalog if integrity is enforced.
 	ErrIntegrity = fault.New(fault.Integrity, "integrity check failed")
-	// ErrNoCacheDir is integrity asked for without a cache.
+	// ErrNoCacheDir is returned if integrity is enforced without a cache.
 	ErrNoCacheDir = errors.New("--cache-dir must be specified")
 )
 
-// Load makes a store of a source. The caller closes it.
+// Load builds a store from a source. The caller must close it.
 func Load(ctx context.Context, src Source, o LoadOptions) (Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -61,7 +61,7 @@ type loader struct {
 	LoadOptions
 }
 
-// fromBlobs builds every package as soon as its last blob has come.
+// fromBlobs builds each package after its last blob.
 func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 	b := &builder{sink: newScratch(l.Log), log: l.Log, anyImages: l.src.anyImages}
 	s := &store{closers: []func() error{b.sink.close}}
@@ -119,7 +119,7 @@ func (l *loader) fromBlobs(ctx context.Context) (_ Store, err error) {
 	return s, nil
 }
 
-// fromFiles uses what is good of the cache and builds what is missing.
+// fromFiles uses the valid part of the cache and builds the rest.
 func (l *loader) fromFiles(ctx context.Context) (_ Store, err error) {
 	cache, err := l.openCache(ctx)
 	if err != nil {
@@ -162,8 +162,8 @@ func (l *loader) fromFiles(ctx context.Context) (_ Store, err error) {
 	return s, nil
 }
 
-// openCache reads the cache directory, or the cache that came with the catalog. A directory that cannot be read is no
-// reason not to serve the catalog.
+// openCache reads the cache directory, or the cache that came with the catalog. An unreadable directory does not
+// prevent serving the catalog.
 func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
 	none := &cacheDir{packages: map[string]*Package{}}
 	fsys := l.src.cache
@@ -197,7 +197,7 @@ func (l *loader) openCache(ctx context.Context) (*cacheDir, error) {
 	return dir, nil
 }
 
-// build makes what the cache lacks and adds it to the store.
+// build builds what the cache lacks and adds it to the store.
 func (l *loader) build(ctx context.Context, s *store, cache *cacheDir, check *cacheCheck) (err error) {
 	l.logReasons(cache, check)
 	b := &builder{fsys: l.src.fsys, fresh: check.fresh, dirty: check.dirty, log: l.Log}
@@ -262,7 +262,7 @@ func (l *loader) logReasons(cache *cacheDir, check *cacheCheck) {
 	log.Info("building cache", "files", len(check.build), "packages in cache", len(check.fresh))
 }
 
-// removeStale removes the cache files of packages that the catalog no longer has and those that could not be used.
+// removeStale removes the cache files of packages that the catalog no longer has, and unusable ones.
 func (l *loader) removeStale(cache *cacheDir, check *cacheCheck, built []*Package) error {
 	keep := map[string]bool{}
 	for name := range check.fresh {

@@ -29,7 +29,7 @@ func writeTree(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// loaded is what a load gave: the names of bundles in the order of ListBundles, and the log.
+// loaded is the result of a load: the names of bundles in the order of ListBundles, and the log.
 type loaded struct {
 	bundles string
 	log     string
@@ -102,8 +102,8 @@ func TestReadyCacheIsUsed(t *testing.T) {
 	}
 }
 
-// TestCacheThatDoesNotMatch changes a catalog or its cache in every way: the answers are those of the catalog, and with
-// integrity enforced there are none.
+// TestCacheThatDoesNotMatch changes a catalog or its cache in many ways: the answers are those of the catalog, and with
+// integrity enforced loading fails.
 func TestCacheThatDoesNotMatch(t *testing.T) {
 	bundleC := strings.NewReplacer("b.v", "c.v", "name: b\n", "name: c\n", "package: b", "package: c", "packageName: b", "packageName: c").Replace(sampleB)
 	write := func(t *testing.T, path, text string) {
@@ -204,7 +204,7 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 			if len(cacheFilesIfAny(cache)) > 0 && !strings.Contains(got.log, "building cache") {
 				t.Errorf("the log says nothing: %s", got.log)
 			}
-			// The directory was brought up to date.
+			// The directory was updated.
 			got, err = load(t, catalog, LoadOptions{CacheDir: cache, EnforceIntegrity: true})
 			if err != nil || got.bundles != test.want || got.log != "" {
 				t.Errorf("the second time: %+v, %v", got, err)
@@ -213,7 +213,7 @@ func TestCacheThatDoesNotMatch(t *testing.T) {
 	}
 }
 
-// A file without blobs is in no cache file, which is not a cache that does not match.
+// A file without blobs is in no cache file; the cache matches all the same.
 func TestBlankFilesNeedNoCache(t *testing.T) {
 	catalog, cache := sampleDirs(t)
 	writeTree(t, catalog, map[string]string{".gitkeep": "", "a/blank.yaml": "---\n\n---\n"})
@@ -252,8 +252,7 @@ func TestForeignCacheDirectoryIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestCacheFromImage serves a catalog with the cache that came with it, from file systems that cannot be written and
-// whose files cannot be read at an offset.
+// TestCacheFromImage serves a catalog with its own cache from read-only file systems whose files have no random access.
 func TestCacheFromImage(t *testing.T) {
 	catalog := fstest.MapFS{"a/catalog.yaml": {Data: []byte(sampleA)}, "b/catalog.yaml": {Data: []byte(sampleB)}}
 	cache := fstest.MapFS{}
@@ -290,7 +289,7 @@ func TestCacheFromImage(t *testing.T) {
 	}
 }
 
-// plainFS hides that files can be read at an offset.
+// plainFS hides random access to files.
 type plainFS struct{ fs.FS }
 
 func (p plainFS) Open(name string) (fs.File, error) {
@@ -320,7 +319,7 @@ func TestLayoutsOfCatalogs(t *testing.T) {
 					t.Errorf("%+v: got %+v, %v", o, got, err)
 				}
 			}
-			// A cache file that is missing is noticed also where its blobs share a file with those of others.
+			// A missing cache file is detected even if its blobs share a file with those of others.
 			if err := os.Remove(filepath.Join(cache, "b.cache")); err != nil {
 				t.Fatal(err)
 			}

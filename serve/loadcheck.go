@@ -10,15 +10,15 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// cacheCheck is how a cache compares with its catalog.
+// cacheCheck is the result of comparing a cache with its catalog.
 type cacheCheck struct {
 	fresh   map[string]*Package
 	build   []string        // the files to build from, sorted
-	dirty   map[string]bool // those of them whose content no cache file knows
-	reasons []string        // why the cache is not good as it is
+	dirty   map[string]bool // those with a content that no cache file has as source
+	reasons []string        // why the cache does not match
 }
 
-// check compares the cache with the catalog's files by content, which parses none of them.
+// check compares the cache with the catalog's files by digest, without parsing them.
 func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error) {
 	files, err := declcfg.Files(l.src.fsys)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 	if err != nil {
 		return nil, err
 	}
-	// A file is known when all the packages that it has a part of have listed it as it is.
+	// A file is known if all packages with blobs in it have it as an unchanged source.
 	listings := map[string]int{}
 	for _, name := range sortedNames(cache.packages) {
 		p := cache.packages[name]
@@ -96,8 +96,8 @@ func (l *loader) check(ctx context.Context, cache *cacheDir) (*cacheCheck, error
 	return c, nil
 }
 
-// isBlank reports whether a file is so small and empty that it holds no blob for sure, such as one that keeps a directory
-// in version control.
+// isBlank reports whether a file is so small and empty that it certainly has no blob, such as a placeholder that keeps
+// a directory in version control.
 func isBlank(fsys fs.FS, name string) bool {
 	const most = 4 << 10
 	if info, err := fs.Stat(fsys, name); err != nil || info.Size() > most {
@@ -105,7 +105,7 @@ func isBlank(fsys fs.FS, name string) bool {
 	}
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return false // building from it reports why
+		return false // building from it will report the error
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" {
@@ -117,8 +117,8 @@ func isBlank(fsys fs.FS, name string) bool {
 
 func shortDigest(s SourceFile) string { return fmt.Sprintf("sha256:%x…", s.Digest[:8]) }
 
-// dropUnfounded drops the packages of the cache that claim to be made of a file in which, now that it has been read, there is
-// nothing of them: no builder has written that.
+// dropUnfounded drops cached packages that list a source in which, as it turned out, they have no blobs: no builder has
+// written such a file.
 func (c *cacheCheck) dropUnfounded(built []*Package) {
 	for name, p := range c.fresh {
 		if slices.ContainsFunc(p.sources, func(s SourceFile) bool { return c.dirty[s.Name] }) &&

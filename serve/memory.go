@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// defaultAnswerMemory is [Limits.AnswerMemory] where memory is plenty.
+// defaultAnswerMemory is the default of [Limits.AnswerMemory] if memory is plentiful.
 const defaultAnswerMemory = 16 << 20
 
-// FitMemory makes the process respect the memory limit of its container: Go's limit becomes 85 % of it, unless
-// GOMEMLIMIT sets one, and the memory for answers an eighth, unless l sets it. So many connections may be open as half of it has
-// room for, with a call each, but the default at most and not less than a cluster needs; unless l sets that. Without a limit, or where it cannot be read,
-// nothing is changed.
+// FitMemory adapts the process to the memory limit of its container. Go's limit becomes 85 % of it, unless GOMEMLIMIT
+// is set. The memory for answers becomes an eighth, unless l sets it. The number of connections becomes what fits into
+// half of it with one call each, but at most the default and at least what a cluster needs, unless l sets it. Without a
+// readable limit nothing changes.
 func FitMemory(l *Limits, log *slog.Logger) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -25,7 +25,7 @@ func FitMemory(l *Limits, log *slog.Logger) {
 		if !ok {
 			return
 		}
-		// The rest is for what Go does not count: the program itself, the kernel's buffers, pages of files.
+		// The rest is for memory that Go does not count: the program itself, kernel buffers, file pages.
 		limit = container / 100 * 85
 		debug.SetMemoryLimit(limit)
 		log.Debug("memory limit of the container", "bytes", container, "limit", limit)
@@ -41,9 +41,10 @@ func FitMemory(l *Limits, log *slog.Logger) {
 }
 
 const (
-	// connectionMemory is what a connection with a stalled call takes, in bytes: half of it the stacks of four goroutines.
+	// connectionMemory is the memory of a connection with a stalled call, in bytes: half of it are the stacks of four
+	// goroutines.
 	connectionMemory = 40 << 10
-	// leastConnections are more than the clients of a catalog in a cluster: two controllers with some connections each.
+	// leastConnections is more than a catalog's clients in a cluster need: two controllers with some connections each.
 	leastConnections = 100
 )
 
@@ -53,8 +54,8 @@ func connections(limit int64) int {
 
 func answerMemory(limit int64) int { return int(min(max(limit/8, 1<<20), defaultAnswerMemory)) }
 
-// containerMemory is the smallest memory limit of the control groups that the process is in, of version 1 or 2. fsys is the
-// root of the file system.
+// containerMemory returns the smallest memory limit of the process's control groups, version 1 or 2. fsys is the root
+// of the file system.
 func containerMemory(fsys fs.FS) (int64, bool) {
 	least := int64(math.MaxInt64)
 	for _, dir := range memoryGroups(fsys) {
@@ -63,7 +64,7 @@ func containerMemory(fsys fs.FS) (int64, bool) {
 			if err != nil {
 				continue
 			}
-			// No limit is written "max", and in version 1 as the largest multiple of a page.
+			// Without a limit the value is "max", or in version 1 the largest multiple of a page.
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
 				least = min(least, n)
 			}
@@ -72,8 +73,8 @@ func containerMemory(fsys fs.FS) (int64, bool) {
 	return least, least < math.MaxInt64
 }
 
-// memoryGroups are the directories of the process's groups and of those around them. In a container the own group is
-// mostly mounted as the root, whatever its name outside is.
+// memoryGroups returns the directories of the process's control groups and their parents. In a container the process's
+// own group is usually mounted as the root, whatever its name outside.
 func memoryGroups(fsys fs.FS) []string {
 	const v2, v1 = "sys/fs/cgroup", "sys/fs/cgroup/memory"
 	dirs := []string{v2, v1}

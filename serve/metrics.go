@@ -12,12 +12,12 @@ import (
 // metricsType is the content type of Prometheus' text format.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// loadMetrics count how loading the catalog went. They are safe for concurrent use.
+// loadMetrics count how loading catalogs went. They are safe for concurrent use.
 type loadMetrics struct {
 	loaded, failed, torn atomic.Uint64
-	lastFailed           atomic.Bool  // the last attempt
+	lastFailed           atomic.Bool  // the last attempt failed
 	loadedAt             atomic.Int64 // Unix milliseconds; 0 before the first catalog
-	took                 atomic.Int64 // nanoseconds, of the last catalog that was loaded
+	took                 atomic.Int64 // nanoseconds, of the last loaded catalog
 }
 
 func (m *loadMetrics) done(start time.Time, err error) {
@@ -36,7 +36,7 @@ type exposition struct {
 	server  *Server
 	loads   *loadMetrics
 	cert    *certificate // nil without TLS
-	http    *httpMetrics // nil where nothing is offered over HTTP
+	http    *httpMetrics // nil without an HTTP service
 	version string
 }
 
@@ -95,7 +95,7 @@ func (e *exposition) writeLoads(t *promText) {
 	}
 }
 
-// writeMetrics adds what a server knows of its connections and its catalog.
+// writeMetrics adds the metrics of connections and the catalog.
 func (s *Server) writeMetrics(t *promText) {
 	if g := s.gate.Load(); g != nil {
 		t.single("bindery_server_connections", "gauge", "Connections that are open.", float64(g.open.Load()))
@@ -127,7 +127,7 @@ func (s *Server) writeMetrics(t *promText) {
 	t.single("bindery_catalog_cache_bytes", "gauge", "Bytes of the cache files from which the catalog is served.", float64(size))
 }
 
-// runtimeMetrics are those of Go's runtime, under the names of Prometheus' Go client.
+// runtimeMetrics are Go runtime metrics under the names of Prometheus' Go client.
 var runtimeMetrics = [...]struct{ from, name, kind, help string }{
 	{"/sched/goroutines:goroutines", "go_goroutines", "gauge", "Goroutines that exist."},
 	{"/gc/cycles/total:gc-cycles", "go_gc_cycles_total", "counter", "Garbage collections that were completed."},

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// scraped are metrics as Prometheus' own parser reads them.
+// scraped are metrics parsed by Prometheus' own parser.
 type scraped map[string]*dto.MetricFamily
 
 func scrape(t testing.TB, url string) scraped {
@@ -43,7 +43,7 @@ func parseMetrics(t testing.TB, text []byte) scraped {
 	return families
 }
 
-// find returns the one metric of a family that has these labels.
+// find returns the one metric of a family with these labels.
 func (s scraped) find(t testing.TB, name string, labels ...string) *dto.Metric {
 	t.Helper()
 	var found []*dto.Metric
@@ -180,7 +180,7 @@ func TestMetricsOfHTTP(t *testing.T) {
 	}
 }
 
-// Every gauge and counter is there before there is a catalog, too.
+// Every gauge and counter exists before there is a catalog.
 func TestMetricsBeforeCatalog(t *testing.T) {
 	e := &exposition{server: New(Limits{}, nil), loads: &loadMetrics{}}
 	m := parseMetrics(t, e.text())
@@ -189,7 +189,7 @@ func TestMetricsBeforeCatalog(t *testing.T) {
 	}
 }
 
-// At debug level the log has a record of each call, and never what the client said beside the method.
+// At debug level the log has a record of each call with the method, and nothing else that the client sent.
 func TestCallsInTheLog(t *testing.T) {
 	for _, c := range []struct {
 		level slog.Level

@@ -7,18 +7,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// The formats of opm's caches, by the names that opm has for them.
+// The formats of opm's caches, as opm names them.
 const (
 	FormatPogreb = opmformat.PogrebDir
 	FormatJSON   = "json"
 )
 
-// RefreshFunc brings a directory with a cache of opm's up to date, in the format that it has: [FormatPogreb] or
-// [FormatJSON].
+// RefreshFunc updates a directory with a cache of opm's in its format: [FormatPogreb] or [FormatJSON].
 type RefreshFunc func(ctx context.Context, catalog fs.FS, dir, format string) error
 
-// opmFormat returns the format of opm's cache in a directory; empty if there is none. The server reads no such cache: that
-// takes as much CPU time as building its own. It only recognizes the directory, to say so and to leave it unchanged.
+// opmFormat returns the format of opm's cache in a directory; empty if there is none. The server does not read such a
+// cache: that takes as much CPU time as building its own. It only recognises the directory, to log that and leave it
+// unchanged.
 func opmFormat(dir fs.FS) string {
 	isDir := func(name string) bool {
 		info, err := fs.Stat(dir, name)

@@ -89,7 +89,7 @@ func differ(t testing.TB, got, want string) {
 	t.Fatalf("%d lines, want %d", len(g), len(w))
 }
 
-// tree is what a directory holds: names, modes, times and bytes.
+// tree describes a directory: names, modes, times and bytes.
 func tree(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -122,8 +122,8 @@ func edit(t testing.TB, name string, change func([]byte) []byte) {
 	}
 }
 
-// TestOPMCacheIsNeitherReadNorChanged: the catalog is served from a native cache in a temporary file, or in memory, and the
-// directory stays as it was.
+// TestOPMCacheIsNeitherReadNorChanged: the catalog is served from a native cache in a temporary file or in memory, and
+// the directory does not change.
 func TestOPMCacheIsNeitherReadNorChanged(t *testing.T) {
 	for _, format := range formats {
 		t.Run(format, func(t *testing.T) {
@@ -153,8 +153,7 @@ func TestOPMCacheIsNeitherReadNorChanged(t *testing.T) {
 	}
 }
 
-// TestCacheOnlyRefreshesOPMCache: as with opm, a directory keeps the format that it has, and a cache that matches stays as it
-// is.
+// TestCacheOnlyRefreshesOPMCache: as in opm, a directory keeps its format, and a matching cache is not rewritten.
 func TestCacheOnlyRefreshesOPMCache(t *testing.T) {
 	for _, format := range formats {
 		t.Run(format, func(t *testing.T) {
@@ -185,7 +184,7 @@ func TestCacheOnlyRefreshesOPMCache(t *testing.T) {
 	}
 }
 
-// TestEmptyDirectoryGetsNativeCache: what opm would fill in its format is filled in this program's.
+// TestEmptyDirectoryGetsNativeCache: an empty directory is filled with the native format.
 func TestEmptyDirectoryGetsNativeCache(t *testing.T) {
 	catalog, cache := t.TempDir(), t.TempDir()
 	serve.WriteTree(t, catalog, serve.SampleFiles())

@@ -123,7 +123,7 @@ func loadCatalog(t testing.TB, fsys fs.FS) *declcfg.Catalog {
 	return c
 }
 
-// catalogStore encodes a catalog and opens what it got.
+// catalogStore encodes a catalog and opens the result.
 func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 	t.Helper()
 	parts := c.ByPackage()
@@ -221,7 +221,7 @@ func messageJSON(t testing.TB, m proto.Message) json.RawMessage {
 	return b
 }
 
-// normalJSON brings a message's JSON to one form: strings, which hold JSON themselves, stay as they are.
+// normalJSON normalises a message's JSON; strings, which may contain JSON, are unchanged.
 func normalJSON(t testing.TB, b []byte) json.RawMessage {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -258,12 +258,12 @@ func readCalls(t testing.TB, name string) []recordedCall {
 	return calls
 }
 
-// isSet is true for the calls to which opm's answers come in random order.
+// isSet reports whether opm's answers to the call come in random order.
 func isSet(rpc string) bool {
 	return rpc == "ListPackages" || strings.HasPrefix(rpc, "GetChannelEntries") || strings.HasPrefix(rpc, "GetLatestChannelEntries")
 }
 
-// errorText returns the message of a recorded error. The recording has lost spaces at the end.
+// errorText returns the message of a recorded error. The recording has lost trailing spaces.
 func errorText(recorded string) string {
 	_, text, _ := strings.Cut(recorded, "Message: ")
 	return strings.TrimSpace(text)
@@ -281,7 +281,7 @@ func texts(t testing.TB, answers []json.RawMessage, sorted bool) []string {
 	return out
 }
 
-// clip shortens a long answer to the place where it differs from another.
+// clip shortens two long answers to the place where they differ.
 func clip(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -327,14 +327,14 @@ func replay(t *testing.T, conn *grpc.ClientConn, calls []recordedCall) {
 	}
 }
 
-// isReplacement is true for a recorded answer that opm took at random from several right ones: it is what the server
-// gives for another entry of the channel that replaces or skips the bundle.
+// isReplacement reports whether a recorded answer, which opm chose at random among several right ones, is what the
+// server gives for another entry of the channel that replaces or skips the bundle.
 func isReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, want string) bool {
 	t.Helper()
 	return anyReplacement(t, conn, req, func(got json.RawMessage) bool { return string(normalJSON(t, got)) == want })
 }
 
-// anyReplacement is true if one of the entries that replace or skip a bundle is what is looked for.
+// anyReplacement reports whether one of the entries that replace or skip a bundle has the wanted answer.
 func anyReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, matches func(json.RawMessage) bool) bool {
 	t.Helper()
 	var asked struct{ PkgName, ChannelName, CSVName string }
@@ -361,7 +361,7 @@ func anyReplacement(t *testing.T, conn *grpc.ClientConn, req json.RawMessage, ma
 	return false
 }
 
-// TestRecordedAnswers makes every call that was recorded of opm's server of file-based catalogs.
+// TestRecordedAnswers makes every call recorded with opm's file-based catalog server.
 func TestRecordedAnswers(t *testing.T) {
 	dir := oracleDir(t)
 	cases, err := filepath.Glob(filepath.Join(dir, "golden-grpc", "*"))

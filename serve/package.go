@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Package is an opened cache file: the index in memory, the answers where they are. It is safe for concurrent use.
+// Package is an opened cache file: the index in memory, the answers in the file. It is safe for concurrent use.
 type Package struct {
 	index
 	r     io.ReaderAt
@@ -17,9 +17,9 @@ type Package struct {
 	close func() error
 }
 
-// OpenPackage opens a cache file of size bytes. It reads and checks the header and the index; the answers are checked
-// when they are read, or all at once by [Package.Verify]. The errors are [ErrCorrupt], [ErrVersion] and those of r,
-// which must stay readable until Close.
+// OpenPackage opens a cache file of size bytes. It reads and verifies the header and the index; the answers are
+// verified when they are read, or all at once by [Package.Verify]. The errors are [ErrCorrupt], [ErrVersion] and those
+// of r, which must stay readable until Close.
 func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	if size < headerSize {
 		return nil, corrupt("%d bytes are less than a header", size)
@@ -46,10 +46,10 @@ func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	return &Package{index: *x, r: r, size: size}, nil
 }
 
-// Name returns the package's name; empty for the blobs of no package.
+// Name returns the package's name; empty for blobs of no package.
 func (p *Package) Name() string { return p.name }
 
-// Sources returns the files that the cache file was made of, sorted by name. The slice must not be changed.
+// Sources returns the files that the cache file was built from, sorted by name. The slice must not be changed.
 func (p *Package) Sources() []SourceFile { return p.sources }
 
 // Close releases what the package reads from.
@@ -60,16 +60,16 @@ func (p *Package) Close() error {
 	return p.close()
 }
 
-// verifyPiece is how many bytes are read at once to be checked, unless one record is larger.
+// verifyPiece is how many bytes are read at once for verification, unless one record is larger.
 const verifyPiece = 256 << 10
 
 var verifyBuffers = sync.Pool{New: func() any { b := make([]byte, verifyPiece); return &b }}
 
-// Verify reads all answers once, in the order of the file, and checks them.
+// Verify reads and verifies all answers once in the order of the file.
 func (p *Package) Verify(ctx context.Context) error {
 	pooled := verifyBuffers.Get().(*[]byte)
 	defer verifyBuffers.Put(pooled)
-	var piece []record // which follow one another without a gap, as opening a file has checked
+	var piece []record // contiguous, as checked on opening
 	size := 0
 	flush := func() error {
 		if err := ctx.Err(); err != nil {
@@ -102,7 +102,7 @@ func (p *Package) Verify(ctx context.Context) error {
 	return flush()
 }
 
-// verifyLarge checks a record that is larger than the buffer.
+// verifyLarge verifies a record that is larger than the buffer.
 func (p *Package) verifyLarge(ctx context.Context, buf []byte, rec record) error {
 	var sum uint32
 	for at, end := int64(rec.offset), int64(rec.offset)+int64(rec.length); at < end; {
@@ -119,7 +119,7 @@ func (p *Package) verifyLarge(ctx context.Context, buf []byte, rec record) error
 	return p.compareSum(sum, rec)
 }
 
-// read fills buf with a record and checks it, so that a file which changed underneath never gives a wrong answer.
+// read fills buf with a record and verifies it, so that a file that was changed never gives a wrong answer.
 func (p *Package) read(buf []byte, rec record) error {
 	if err := p.readRaw(buf, int64(rec.offset)); err != nil {
 		return err

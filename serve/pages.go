@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// pageSize is how many bytes a page takes while it is sent, about: its records, and answerCost for each of them, which is
-	// what the transport keeps of a message beside its bytes.
+	// pageSize is the approximate memory of a page while it is sent: its records, and answerCost for each of them,
+	// which the transport needs per message besides its bytes.
 	pageSize   = 10 << 10
 	answerCost = 256
-	// leastAhead is how many pages of a call the transport may hold where many calls are open. Its own limit of 64 KiB for
-	// each would let clients that do not read hold messages whose descriptions take more memory than the shared pages.
+	// leastAhead is how many pages of a call the transport may hold if many calls are open. With its own limit of 64
+	// KiB per call, clients that do not read would use more memory for message descriptors than the shared pages take.
 	leastAhead = 2
-	// mostAhead is how many it may hold where few are open: as much as the transport takes, because it is slower to wait
-	// for each page to go.
+	// mostAhead is how many pages it may hold if few calls are open: as much as the transport accepts, because waiting
+	// for each page is slower.
 	mostAhead = 8
-	// allAhead is how many pages all calls may have with the transport before a new one gets less than the most.
+	// allAhead is how many pages all calls may have in the transport before a new call gets fewer than the most.
 	allAhead = 512
 )
 
-// pages are the answers of ListBundles in pieces, which all calls share: a thousand clients that read as slowly as they
-// like hold the catalog's list once, and not a copy of their part of it each. It is safe for concurrent use.
+// pages are the answers of ListBundles in pieces that all calls share: a thousand slow clients hold the catalog's list
+// once, and not a copy of parts of it each. It is safe for concurrent use.
 type pages struct {
 	limit int // of the bytes of all pages in memory
 
@@ -31,22 +31,22 @@ type pages struct {
 	used  int
 	calls int // that are open
 	list  []page
-	// idle are those in memory that no call uses. Any of them makes room: a list is asked for from its beginning to its end,
-	// so that of those used least lately the next is always the one that is wanted next.
+	// idle are the pages in memory that no call uses. Any of them may be evicted: lists are read from beginning to end,
+	// so the least recently used page would always be the one needed next.
 	idle map[*page]struct{}
 }
 
-// page is some answers that follow one another.
+// page is a sequence of answers.
 type page struct {
-	channel, entry int // where it begins: positions in catalog.channels and in the channel's entries
+	channel, entry int // its start: positions in catalog.channels and in the channel's entries
 	answers        int
 	size           int // of the answers' records in bytes
-	// loose is an answer with manifests, which is too large to be kept for others.
+	// loose is a page of one answer with manifests, which is too large to be shared.
 	loose bool
 
 	load sync.Mutex // held while it is read
 
-	// The rest is under the lock of pages.
+	// The following fields are guarded by the lock of pages.
 	data  []byte // nil while it is not in memory; its capacity is one of which the transport counts references
 	ends  []int  // of the answers in data
 	users int
@@ -74,7 +74,7 @@ func newPages(c *catalog, limit int) *pages {
 	return p
 }
 
-// entries calls fn for the entries of a page until it is false.
+// entries calls fn for the entries of a page until it returns false.
 func (c *catalog) entries(g *page, fn func(channelRef, *indexEntry) bool) {
 	for n, i, j := 0, g.channel, g.entry; n < g.answers; {
 		ref := c.channels[i]
@@ -89,7 +89,7 @@ func (c *catalog) entries(g *page, fn func(channelRef, *indexEntry) bool) {
 	}
 }
 
-// begin counts a call and returns how many pages it may have with the transport. The caller ends it.
+// begin counts a call and returns how many pages it may have in the transport. The caller must end it.
 func (p *pages) begin() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,9 +103,9 @@ func (p *pages) end() {
 	p.calls--
 }
 
-// get returns a page's answers as one buffer and where each of them ends. Each reference to the buffer keeps the page
-// in memory; the caller frees its own, and done is called after the last. It returns nil where there is no room for the
-// page: so many others are being sent.
+// get returns a page's answers as one buffer, and the end of each of them. Each reference to the buffer keeps the page
+// in memory; the caller must free its own, and done is called after the last. It returns nil if there is no memory for
+// the page because too many others are being sent.
 func (p *pages) get(ctx context.Context, c *catalog, g *page, done func()) (mem.Buffer, []int, error) {
 	if buf, ends := p.use(g, done); buf != nil {
 		return buf, ends, nil
@@ -146,13 +146,13 @@ func (p *pages) get(ctx context.Context, c *catalog, g *page, done func()) (mem.
 }
 
 const (
-	// edgesSize is a guess at what the channel adds to an answer.
+	// edgesSize estimates what the channel adds to an answer.
 	edgesSize = 128
-	// leastBuffer is a capacity beyond the transport's threshold, below which it does not give buffers back.
+	// leastBuffer is above the transport's threshold, below which it does not return buffers.
 	leastBuffer = 2 << 10
 )
 
-// use counts a user of a page that is in memory.
+// use adds a user of a page in memory.
 func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *pages) use(g *page, done func()) (mem.Buffer, []int) {
 	return mem.NewBuffer(&g.data, pageUse{p, g, done}), g.ends
 }
 
-// keep puts a page into memory, in place of others that no call uses. It has no user yet.
+// keep puts a page into memory and evicts others that no call uses. The page has no user yet.
 func (p *pages) keep(g *page, data []byte, ends []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *pages) keep(g *page, data []byte, ends []int) bool {
 	return true
 }
 
-// pageUse is the pool to which a user's buffer goes back: the page has one user less.
+// pageUse is the pool that a user's buffer is returned to: the page then has one user less.
 type pageUse struct {
 	pages *pages
 	page  *page

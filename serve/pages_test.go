@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// listCatalog has bundles with images, which are in pages, and in between some whose manifests are sent.
+// listCatalog has bundles with images, which are in pages, and between them some whose manifests are sent.
 func listCatalog(t *testing.T) *declcfg.Catalog {
 	c := largeCatalog(t, 300, 500)
 	for i := range c.Bundles {
@@ -23,13 +23,13 @@ func listCatalog(t *testing.T) *declcfg.Catalog {
 	return c
 }
 
-// listed makes the call without a network. send gets every answer.
+// listed makes the call without a network. send receives every answer.
 func listed(ctx context.Context, c *catalog, send func(answer) error) error {
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	return r.listBundles(ctx, c, nil, send)
 }
 
-// The list is the same however much of it is kept in memory, and nothing of it stays in use.
+// The list is the same however much of it fits into memory, and no page stays in use.
 func TestListIsTheSameWithAndWithoutRoomForPages(t *testing.T) {
 	catalog := listCatalog(t)
 	var want [][]byte
@@ -69,7 +69,7 @@ func TestListIsTheSameWithAndWithoutRoomForPages(t *testing.T) {
 	}
 }
 
-// While the transport gives nothing back, a call goes no further than its share, and ends when it is cancelled.
+// While the transport returns nothing, a call stops at its share, and ends when it is cancelled.
 func TestListWaitsForTheTransport(t *testing.T) {
 	catalog := largeCatalog(t, 600, 500)
 	for i := range catalog.Bundles {
@@ -100,7 +100,7 @@ func TestListWaitsForTheTransport(t *testing.T) {
 	}
 }
 
-// Pages that are in use give no room to others: those are sent without being kept.
+// Pages in use are not evicted for others: those are sent without being kept.
 func TestPagesInUseStay(t *testing.T) {
 	c := newCatalog(catalogStore(t, listCatalog(t)), 20<<10)
 	t.Cleanup(c.retire)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// writeProcess adds the figures of /proc. What cannot be read is left out.
+// writeProcess adds metrics from /proc. Unreadable ones are omitted.
 func writeProcess(t *promText) {
 	if fds, ok := openFiles(); ok {
 		t.single("process_open_fds", "gauge", "Open file descriptors.", float64(fds))
@@ -27,7 +27,7 @@ func writeProcess(t *promText) {
 	}
 }
 
-// openFiles counts the open file descriptors, without the one that it counts them with.
+// openFiles counts the open file descriptors, without the one used for counting.
 func openFiles() (int, bool) {
 	d, err := os.Open("/proc/self/fd")
 	if err != nil {

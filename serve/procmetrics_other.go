@@ -2,5 +2,5 @@
 
 package serve
 
-// writeProcess adds nothing: only Linux has the files that they come from.
+// writeProcess adds nothing: only Linux has /proc.
 func writeProcess(*promText) {}

@@ -17,16 +17,16 @@ import (
 // profiles are offered over HTTP to developers of the program.
 type profiles struct {
 	log    *slog.Logger
-	server *http.Server // nil where nothing is offered
+	server *http.Server // nil if nothing is offered
 
 	mu      sync.Mutex
-	running bool         // the profile of the start
+	running bool         // the profile of the start is being taken
 	start   bytes.Buffer // that profile, once it is complete
 	ready   bool
 }
 
-// openProfiles listens on an address. A catalog is served even if the port is taken. With capture a profile of
-// the processor's time is taken from now until [profiles.started].
+// openProfiles listens on an address. A catalog is served even if the port is in use. With capture, a CPU profile is
+// taken from now until [profiles.started].
 func openProfiles(addr string, capture bool, log *slog.Logger) *profiles {
 	p := &profiles{log: log}
 	if addr == "" {
@@ -90,7 +90,7 @@ func (p *profiles) serveStart(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// close stops everything at once: a profile may take longer than anybody wants to wait.
+// close stops everything immediately: a profile may take very long.
 func (p *profiles) close() {
 	p.started()
 	if p.server != nil {

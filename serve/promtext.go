@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// promText writes Prometheus' text format, version 0.0.4. It is written here because the client library would add 0.75 MB
-// to the small server in every image, which all operations of this package together do not.
+// promText writes Prometheus' text format, version 0.0.4. Prometheus' client library would add 0.75 MB to the small
+// server in every image, more than all of this package.
 type promText struct{ b []byte }
 
-// family begins a metric of some type: counter, gauge or histogram.
+// family begins a metric of a type: counter, gauge or histogram.
 func (t *promText) family(name, kind, help string) {
 	t.b = append(t.b, "# HELP "...)
 	t.b = append(t.b, name...)
@@ -22,7 +22,7 @@ func (t *promText) family(name, kind, help string) {
 	t.b = append(t.b, '\n')
 }
 
-// sample writes a value. labels are names and values in turn.
+// sample writes a value. labels are alternating names and values.
 func (t *promText) sample(name string, value float64, labels ...string) {
 	t.b = append(t.b, name...)
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -40,7 +40,7 @@ func (t *promText) sample(name string, value float64, labels ...string) {
 	t.b = append(t.b, '\n')
 }
 
-// single writes a metric of one value.
+// single writes a metric with one value.
 func (t *promText) single(name, kind, help string, value float64) {
 	t.family(name, kind, help)
 	t.sample(name, value)

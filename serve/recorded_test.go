@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRecordedAnswersHere makes the recorded calls that are part of the project.
+// TestRecordedAnswersHere makes the recorded calls in testdata.
 func TestRecordedAnswersHere(t *testing.T) {
 	for _, name := range []string{"deprecations", "constraint", "truncated"} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// registry answers the calls of api.Registry and api.ExperimentalRegistry. Its texts are opm's; unlike opm's, errors
-// about what is not there have the code NotFound.
+// registry answers the calls of api.Registry and api.ExperimentalRegistry. Its texts are opm's; unlike in opm, errors
+// about missing items have the code NotFound.
 type registry struct {
 	current func() (*catalog, error) // the catalog, acquired
 	reader  reader
@@ -52,7 +52,7 @@ func (c *catalog) channel(pkg, channel string) (*Package, *indexChannel, error) 
 	return p, ch, nil
 }
 
-// bundle returns the whole api.Bundle of an entry, without its edges.
+// bundle returns the complete api.Bundle of an entry, without its edges.
 func (r *registry) bundle(ctx context.Context, p *Package, c *indexChannel, e *indexEntry) (answer, error) {
 	b := &p.bundles[e.bundle]
 	return r.reader.read(ctx, p, appendEntry(nil, c.name, e, false), b.light, b.heavy)
@@ -115,7 +115,7 @@ func (r *registry) getChannelEntriesThatReplace(ctx context.Context, c *catalog,
 	return nil
 }
 
-// providersRequest is what the three requests for providers have in common. The plural has never had a meaning.
+// providersRequest is the common part of the three requests for providers. The plural has no effect.
 type providersRequest interface {
 	GetGroup() string
 	GetVersion() string
@@ -183,8 +183,8 @@ func (r *registry) getDefaultBundleThatProvides(ctx context.Context, c *catalog,
 	return answer{}, notFound("no channel entries found that provide %v", k)
 }
 
-// listBundles sends the pages that all calls share. What is in none, because it is too large or because there is no room
-// for more of them, is read for this call alone.
+// listBundles sends the pages that all calls share. An answer that is too large for a page, or a page without memory,
+// is read for this call alone.
 func (r *registry) listBundles(ctx context.Context, c *catalog, _ *api.ListBundlesRequest, send func(answer) error) error {
 	ahead := make(chan struct{}, c.pages.begin())
 	defer c.pages.end()
@@ -252,7 +252,7 @@ func (r *registry) sendLoose(ctx context.Context, c *catalog, g *page, send func
 }
 
 // register adds the services to a gRPC server. The generated handlers would decode and encode every answer, so the
-// services get handlers of their own under the generated descriptions.
+// generated service descriptions get other handlers.
 func (r *registry) register(s grpc.ServiceRegistrar) {
 	desc := api.Registry_ServiceDesc
 	desc.HandlerType = nil

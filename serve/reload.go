@@ -14,33 +14,34 @@ import (
 	"github.com/operator-bindery/bindery/serve/web"
 )
 
-// errChanged is a catalog that was replaced while it was read, so that parts of two may be in what was read.
+// errChanged is returned for a catalog that was replaced while it was read, so that the result may contain parts of
+// two.
 var errChanged = errors.New("the catalog changed while it was loaded")
 
-// catalogLoader loads a source, and loads it again when it changes. All of it but metrics is used by one goroutine.
+// catalogLoader loads a source, and reloads it after changes. All of it except metrics is used by one goroutine.
 type catalogLoader struct {
 	src     Source
 	options LoadOptions
 	every   time.Duration
 	log     *slog.Logger
 	metrics loadMetrics
-	// use makes a catalog the one that calls are answered from.
+	// use makes a catalog the current one.
 	use func(held)
-	// site gets the catalog's content; nil where nothing is offered over HTTP.
+	// site serves the catalog over HTTP; nil if there is none.
 	site *web.Site
 
 	seen  fingerprint // at the last look
-	tried fingerprint // of the last catalog that was loaded or could not be
-	// retry is when a catalog that could not be loaded for a passing reason is tried again, and wait how long after the last
-	// time that is; zero where there is none.
+	tried fingerprint // of the last catalog that was loaded or failed
+	// retry is the time of the next attempt after a temporary failure, and wait the interval before it; zero if there
+	// is none.
 	retry time.Time
 	wait  time.Duration
 }
 
-// held is what was loaded of a source. It is closed if it is not put to use.
+// held is a loaded source. It is closed if it is not used.
 type held struct {
 	Store
-	content *web.Content // nil where nothing is offered over HTTP
+	content *web.Content // nil if nothing is offered over HTTP
 	src     Source
 }
 
@@ -50,13 +51,13 @@ func (h held) Close() error { return errors.Join(h.drop(), h.src.Close()) }
 func (h held) drop() error {
 	err := h.Store.Close()
 	if h.content != nil {
-		// The site has closed it already where it was handed over.
+		// If the content was handed over, the site has closed it already.
 		err = errors.Join(err, h.content.Close())
 	}
 	return err
 }
 
-// read makes everything of a source that is served.
+// read builds everything that is served from a source.
 func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
 	if c.site == nil {
 		store, err := Load(ctx, src, c.options)
@@ -77,8 +78,8 @@ func (c *catalogLoader) read(ctx context.Context, src Source) (held, error) {
 	return held{store, content, src}, nil
 }
 
-// once loads a source as it is, and closes it when that fails. The error is [errChanged] when something has changed
-// between the first look and the last.
+// once loads a source and closes it on failure. The error is [errChanged] if the source changed between the first look
+// and the last.
 func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error) {
 	defer func() {
 		if err != nil {
@@ -86,7 +87,7 @@ func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error
 		}
 	}()
 	before, watched := src.fingerprint()
-	// A change within one tick of the clock would leave the same times behind.
+	// A second change within one clock tick would leave the same times.
 	for range 10 {
 		wait := before.unsettled()
 		if !watched || wait <= 0 {
@@ -100,7 +101,7 @@ func (c *catalogLoader) once(ctx context.Context, src Source) (_ held, err error
 	start := time.Now()
 	h, err := c.read(ctx, src)
 	if watched && ctx.Err() == nil {
-		// The source was opened before the first look: in between another directory may have taken its place.
+		// The source was opened before the first look: another directory may have replaced it in between.
 		if after, _ := src.fingerprint(); !after.same(before) || src.moved() {
 			c.metrics.torn.Add(1)
 			if err == nil {
@@ -136,7 +137,7 @@ func (c *catalogLoader) open(ctx context.Context) (Source, error) {
 	if err != nil {
 		return src, err
 	}
-	// Errors about the source name it and hold at any time.
+	// Such errors already name the source and do not depend on the time.
 	if src.open == nil {
 		src.open = c.src.open
 	}
@@ -150,8 +151,8 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
-// first loads the catalog with which the server begins. A catalog that changes meanwhile is loaded again until it does
-// not: until then there is nothing else to serve.
+// first loads the initial catalog. If it changes meanwhile it is loaded again until it does not: there is nothing else
+// to serve.
 func (c *catalogLoader) first(ctx context.Context) (held, error) {
 	h, err := c.once(ctx, c.src)
 	for wait := firstRetry; errors.Is(err, errChanged) && c.src.open != nil; wait = min(2*wait, lastRetry) {
@@ -164,7 +165,7 @@ func (c *catalogLoader) first(ctx context.Context) (held, error) {
 	return h, err
 }
 
-// again reopens the source and loads it. A source that cannot be opened has been tried like one that cannot be loaded.
+// again reopens the source and loads it. A failure to open counts as a failed load.
 func (c *catalogLoader) again(ctx context.Context) (held, error) {
 	start := time.Now()
 	before, _ := c.src.fingerprint()
@@ -181,7 +182,7 @@ func (c *catalogLoader) again(ctx context.Context) (held, error) {
 	return c.once(ctx, src)
 }
 
-// reload replaces the catalog, or leaves the old one and logs why. It reports whether it should be tried again soon.
+// reload replaces the catalog, or keeps the old one and logs the reason. It reports whether to try again soon.
 func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	start := time.Now()
 	h, err := c.again(ctx)
@@ -205,14 +206,14 @@ func (c *catalogLoader) reload(ctx context.Context) (soon bool) {
 	packages := len(h.Packages())
 	c.use(h)
 	h = held{}
-	// Two catalogs were in memory, and one of them mostly is garbage now.
+	// Two catalogs were in memory, and one of them is mostly garbage now.
 	debug.FreeOSMemory()
 	c.log.Info("the catalog was loaded again", "configs", c.src.name, "packages", packages, "duration", time.Since(start).Round(time.Millisecond).String())
 	return false
 }
 
-// changed looks at the source and reports whether it has a change that was not tried, and, as soon as two looks agree,
-// whether that is to be loaded.
+// changed looks at the source. soon reports a change that was not tried yet; load reports, once two looks agree, that
+// it should be loaded.
 func (c *catalogLoader) changed() (load, soon bool) {
 	if c.wait > 0 && !time.Now().Before(c.retry) {
 		return true, false
@@ -229,11 +230,11 @@ func (c *catalogLoader) changed() (load, soon bool) {
 	return true, false
 }
 
-// mostRetryWait is how long a catalog that could not be loaded for a passing reason waits at most.
+// mostRetryWait is the maximum interval between attempts after temporary failures.
 const mostRetryWait = 5 * time.Minute
 
-// retryAfter remembers when to try again after an error, or after none, and waits longer each time. Nothing is tried where
-// changes are not looked for either.
+// retryAfter sets the time of the next attempt after an error, with growing intervals, or clears it. Without looking
+// for changes there are no attempts either.
 func (c *catalogLoader) retryAfter(err error) {
 	if err == nil || !passing(err) || c.every <= 0 {
 		c.wait = 0
@@ -243,18 +244,18 @@ func (c *catalogLoader) retryAfter(err error) {
 	c.retry = time.Now().Add(c.wait)
 }
 
-// passing reports whether an error says that something was short, or out of reach, which says nothing of the catalog.
+// passing reports whether an error is temporary, about resources or connections and not about the catalog.
 func passing(err error) bool {
 	short := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT,
 		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT}
 	return slices.ContainsFunc(short, func(errno error) bool { return errors.Is(err, errno) })
 }
 
-// shortly is when the next look is due after one that saw a change.
+// shortly returns the interval to the next look after a change was seen.
 func (c *catalogLoader) shortly() time.Duration { return min(c.every, time.Second) }
 
-// watch reloads until ctx ends: for each value of again, and, where every is not 0, when a look at the source shows that
-// it has changed. The certificate is looked at with it.
+// watch reloads until ctx ends: for each value of again and, if every is not 0, when a look at the source shows a
+// change. The certificate is checked at the same time.
 func (c *catalogLoader) watch(ctx context.Context, again <-chan os.Signal, cert *certificate) {
 	timer := time.NewTimer(c.every)
 	defer timer.Stop()

@@ -26,7 +26,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// The ways in which a directory is replaced: what was there first has package a, what comes has b.
+// The ways to replace a directory: the old one has package a, the new one b.
 func TestChangedDirectoryIsServed(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(t *testing.T, dir string)
@@ -96,7 +96,7 @@ func TestChangedDirectoryIsServed(t *testing.T) {
 				t.Fatalf("first %q", got)
 			}
 			c.after(t, dir)
-			// A state in between may have been loaded too.
+			// An intermediate state may have been loaded too.
 			for got := "a"; got != "b"; got = packageNames(t, conn) {
 				s.log.wait(t, "the catalog was loaded again")
 			}
@@ -125,8 +125,8 @@ func TestChangedDatabaseIsServed(t *testing.T) {
 	}
 }
 
-// A signal loads the catalog again although nobody looks for changes; what cannot be loaded leaves the one before, is told
-// of once and counted, and is loaded when it is good again.
+// A signal reloads the catalog even without looking for changes. If that fails, the old catalog stays, the failure is
+// logged once and counted, and a repaired catalog is loaded.
 func TestBrokenCatalogLeavesTheOneBefore(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
@@ -165,7 +165,7 @@ func TestBrokenCatalogLeavesTheOneBefore(t *testing.T) {
 	expect("a b", 2, 3)
 }
 
-// What could not be loaded is not tried again until it changes.
+// A catalog that could not be loaded is not tried again until it changes.
 func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
@@ -200,7 +200,7 @@ func TestBrokenCatalogIsTriedOnce(t *testing.T) {
 	look("load false, soon false")
 }
 
-// A catalog that could not be loaded because something was short is tried again, though it has not changed, less and less often.
+// After a temporary failure an unchanged catalog is tried again, at growing intervals.
 func TestCatalogIsTriedAgainAfterPassingErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), sampleA)
@@ -250,13 +250,13 @@ func TestCatalogIsTriedAgainAfterPassingErrors(t *testing.T) {
 	}
 }
 
-// A catalog that is replaced while it is read is read again, at the start as later.
+// A catalog that is replaced while it is read is read again, at the start and later.
 func TestTornCatalogIsNeverServed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.yaml")
 	write(t, path, sampleA)
 	var changes, opened, closed atomic.Int32
 	changes.Store(2)
-	// read reads the file, which is then replaced as often as changes says.
+	// read reads the file, which is then replaced as often as changes requires.
 	read := func(yield func(declcfg.Blob, error) bool) {
 		c := parse(t, string(readFile(t, path)))
 		if changes.Add(-1) >= 0 {
@@ -296,7 +296,7 @@ func TestTornCatalogIsNeverServed(t *testing.T) {
 	}
 }
 
-// generation is a catalog of packages whose bundles all carry one number.
+// generation returns a catalog of packages whose bundles all have one number.
 func generation(n int) string {
 	var b strings.Builder
 	for i := range 8 {
@@ -305,7 +305,7 @@ func generation(n int) string {
 	return b.String()
 }
 
-// openFDs counts the process's file descriptors, where Linux tells.
+// openFDs counts the process's file descriptors on Linux.
 func openFDs(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -316,8 +316,8 @@ func openFDs(t *testing.T) int {
 	return len(entries)
 }
 
-// The catalog is replaced again and again while clients ask: each list is of one catalog, no call fails, the server is
-// healthy all the time, and nothing is left behind. BINDERY_RELOADS sets how often.
+// The catalog is replaced repeatedly while clients ask: each list is of one catalog, no call fails, the server is
+// always healthy, and no files are left. BINDERY_RELOADS sets the number of reloads.
 func TestReloadsUnderClients(t *testing.T) {
 	reloads := 20
 	if text := os.Getenv("BINDERY_RELOADS"); text != "" {
@@ -395,7 +395,7 @@ func TestReloadsUnderClients(t *testing.T) {
 	var after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	// The calls that were under way at the first measurement make up for some.
+	// The calls in progress at the first measurement account for some.
 	if now := openFDs(t); now > fds+8 {
 		t.Errorf("%d file descriptors after 5 reloads, %d after %d", fds, now, reloads)
 	}
@@ -408,7 +408,7 @@ func TestReloadsUnderClients(t *testing.T) {
 	t.Logf("%d reloads, %d lists, %d fds, %d goroutines, heap %d -> %d", reloads, lists.Load(), fds, goroutines, heap.HeapAlloc, after.HeapAlloc)
 }
 
-// listOneGeneration lists all bundles and fails unless all of one generation, and only these, are there.
+// listOneGeneration lists all bundles and fails unless they are exactly those of one generation.
 func listOneGeneration(t *testing.T, client api.RegistryClient) error {
 	stream, err := client.ListBundles(t.Context(), &api.ListBundlesRequest{})
 	if err != nil {
@@ -461,7 +461,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A directory that takes the place of another after that was opened is the one that is loaded, at the start and later.
+// If a directory is replaced after it was opened, the new one is loaded, at the start and later.
 func TestDirectoryThatIsReplacedAfterItWasOpened(t *testing.T) {
 	dir := t.TempDir()
 	path := dir + "/catalog"

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// rawCodec sends bytes as a message, whatever they are, and receives any message as bytes.
+// rawCodec sends arbitrary bytes as a message and receives any message as bytes.
 type rawCodec struct{ encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
@@ -47,7 +47,7 @@ var methods = []question{
 	{customMethod, &api.ExperimentalListPackageCustomSchemasRequest{}, true},
 }
 
-// askRaw makes a call with any bytes for a request.
+// askRaw makes a call with arbitrary bytes as request.
 func (c client) askRaw(ctx context.Context, q question, request []byte) ([][]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -78,8 +78,8 @@ func (c client) askRaw(ctx context.Context, q question, request []byte) ([][]byt
 	}
 }
 
-// FuzzRequests sends any bytes as a request of any method. What is a request gets the answer of the model, what is none
-// gets an error, and the server lives.
+// FuzzRequests sends arbitrary bytes as a request of any method. A valid request gets the model's answer, an invalid
+// one an error, and the server stays up.
 func FuzzRequests(f *testing.F) {
 	m := model{theCatalog()}
 	dir := f.TempDir()

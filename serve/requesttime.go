@@ -8,18 +8,17 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// A client that begins a call and does not send its request would keep a goroutine and a place among the streams for as long as
-// its connection lives: the transport has no limit of time for it. So every call begins with a timer, which the request
-// stops.
+// A client that starts a call without sending its request would occupy a goroutine and a stream for the lifetime of its
+// connection: the transport has no time limit for it. So every call starts with a timer, which the request stops.
 
 // requestTimer is the key of a call's timer in its context.
 type requestTimer struct{}
 
-// awaitRequest gives a call that begins its timer.
+// awaitRequest starts the timer of a new call.
 func (l Limits) awaitRequest(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(l.Request, cancel)
-	// The timer of a call that ends before must not hold it in memory: clients can make many of these.
+	// The timer of a call that ends earlier must not keep it in memory: clients can start many.
 	forget := context.AfterFunc(ctx, func() { timer.Stop() })
 	return context.WithValue(ctx, requestTimer{}, func() {
 		forget()

@@ -19,56 +19,56 @@ import (
 // DefaultPort is the port on which clients expect a catalog.
 const DefaultPort = 50051
 
-// DefaultReloadEvery is how often commands look for changes by default.
+// DefaultReloadEvery is the default interval at which commands look for changes.
 const DefaultReloadEvery = 10 * time.Second
 
-// Options say how [Run] serves. The zero value serves on a free port with the catalog's own cache.
+// Options configure [Run]. The zero value serves on a free port with the catalog's own cache.
 type Options struct {
-	// Port is the TCP port on all interfaces; 0 means any that is free.
+	// Port is the TCP port on all interfaces; 0 means any free one.
 	Port int
-	// Listener is used instead of a port, and closed.
+	// Listener replaces a port. Run closes it.
 	Listener net.Listener
 	// CacheDir and EnforceIntegrity are those of [LoadOptions].
 	CacheDir         string
 	EnforceIntegrity bool
 	// CacheOnly fills CacheDir and returns without serving.
 	CacheOnly bool
-	// Refresh is called for CacheOnly where CacheDir holds a cache of opm's. Nil refuses such a directory.
+	// Refresh is called for CacheOnly if CacheDir contains a cache of opm's. Nil refuses such a directory.
 	Refresh RefreshFunc
-	// TerminationLog is a file that gets the error with which Run ends. Empty means none.
+	// TerminationLog is a file for the error with which Run ends. Empty means none.
 	TerminationLog string
-	// PprofAddr is where profiles are offered over HTTP. Empty means nowhere.
+	// PprofAddr is the address of an HTTP service with profiles. Empty means none.
 	PprofAddr string
-	// PprofCapture takes a profile of the start and offers it there.
+	// PprofCapture takes a profile of the start, available at PprofAddr.
 	PprofCapture bool
-	// HTTPAddr is where the catalog is offered over HTTP: catalogd's API and pages for people. Empty means nowhere.
+	// HTTPAddr is the address of the HTTP service: catalogd's API and pages for people. Empty means none.
 	HTTPAddr string
-	// HTTPListener is used instead of HTTPAddr, and closed.
+	// HTTPListener replaces HTTPAddr. Run closes it.
 	HTTPListener net.Listener
-	// MetricsAddr is where metrics are offered in Prometheus' format, over plain HTTP. Empty means nowhere.
+	// MetricsAddr is the address of metrics in Prometheus' format over plain HTTP. Empty means none.
 	MetricsAddr string
-	// MetricsListener is used instead of MetricsAddr, and closed.
+	// MetricsListener replaces MetricsAddr. Run closes it.
 	MetricsListener net.Listener
 	// TLSCert and TLSKey are the files of a certificate and its key, for gRPC and HTTPAddr. Both empty means no TLS.
 	TLSCert, TLSKey string
-	// ReloadEvery is how often the source and the TLS files are looked at for changes; 0 means never.
+	// ReloadEvery is the interval at which the source and the TLS files are checked for changes; 0 means never.
 	ReloadEvery time.Duration
-	// Reload has the source and the TLS files loaded again for each value. Nil means never.
+	// Reload triggers reloading the source and the TLS files for each value. Nil means never.
 	Reload <-chan os.Signal
 	Limits Limits
-	// Version is the program's, for the metrics.
+	// Version is the program's version for the metrics.
 	Version string
-	// Log gets what an operator wants to know, never anything of a request but its method. Nil drops it.
+	// Log receives reports for operators, with nothing of a request except its method. Nil drops them.
 	Log *slog.Logger
 	// Ready is called when the catalog is served.
 	Ready func(net.Addr)
 }
 
-// ErrListen is a port that cannot be listened on.
+// ErrListen is returned for a port that cannot be listened on.
 var ErrListen = errors.New("failed to listen")
 
-// Run serves a source until ctx ends, and then returns nil. It listens at once and answers that it is not healthy until
-// the catalog is loaded. Once it is, a catalog that cannot be loaded again leaves the one before. The source is closed.
+// Run serves a source until ctx ends, and then returns nil. It listens immediately and is unhealthy until the catalog
+// is loaded. Later, if a changed catalog cannot be loaded, the old one is kept. The source is closed.
 //
 // Its errors are [ErrListen], [ErrIntegrity], [ErrNoCacheDir], [ErrTLSFlags] and those of loading.
 func Run(ctx context.Context, src Source, o Options) (err error) {
@@ -99,7 +99,7 @@ func Run(ctx context.Context, src Source, o Options) (err error) {
 	return r.serve(ctx)
 }
 
-// running is a server with everything around it.
+// running is a server with all its services.
 type running struct {
 	Options
 	profiles *profiles
@@ -108,7 +108,7 @@ type running struct {
 	server   *Server
 	loader   *catalogLoader
 	metrics  *endpoint
-	site     *web.Site // with its endpoint; nil where nothing is offered over HTTP
+	site     *web.Site // nil if nothing is offered over HTTP
 	http     *endpoint
 	requests httpMetrics // of http
 }
@@ -142,10 +142,10 @@ func (r *running) open(ctx context.Context, src Source) (err error) {
 	return nil
 }
 
-// use serves a catalog instead of the one before. Calls that are under way keep theirs.
+// use replaces the served catalog. Calls in progress keep the old one.
 func (r *running) use(h held) {
 	if r.site != nil {
-		// First: the store before closes its content, which must not be the site's any more then.
+		// The site comes first: closing the old store closes its content, which the site must not use any more.
 		r.site.SetContent(h.content)
 	}
 	r.server.SetStore(h)
@@ -157,11 +157,11 @@ func (r *running) serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() {
 		err := r.server.Serve(stop, r.listener)
-		// Loading is of no use without a listener.
+		// Loading is useless without a listener.
 		cancel()
 		served <- err
 	}()
-	// The metrics are there until the last call has ended. What is offered over HTTP drains while gRPC does.
+	// Metrics are available until the last call has ended. HTTP drains at the same time as gRPC.
 	defer r.metrics.close(metricsDrain)
 	drained := make(chan struct{})
 	go func() {
@@ -202,7 +202,7 @@ func (r *running) serve(ctx context.Context) error {
 		}
 	}()
 	err = <-served
-	// A file system that does not answer must not keep the server from ending.
+	// A hanging file system must not keep the server from stopping.
 	select {
 	case <-watched:
 	case <-time.After(time.Second):
@@ -222,7 +222,7 @@ func fillCache(ctx context.Context, src Source, o Options) error {
 		return ErrNoCacheDir
 	}
 	if o.Refresh != nil && !o.EnforceIntegrity && src.fsys != nil {
-		// opm's own server may need this cache, and opm keeps the format that it finds.
+		// opm's own server may need this cache, and like opm this keeps the existing format.
 		if format := opmFormat(os.DirFS(o.CacheDir)); format != "" {
 			o.Log.Info("refreshing opm's cache", "configs", src.name, "cache", o.CacheDir, "backend", format)
 			if err := o.Refresh(ctx, src.without(o.CacheDir).fsys, o.CacheDir, format); err != nil {

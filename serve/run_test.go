@@ -20,7 +20,7 @@ import (
 type logged struct {
 	mu    sync.Mutex
 	text  strings.Builder
-	read  int // of text, by wait
+	read  int // number of bytes read by wait
 	wrote chan struct{}
 }
 
@@ -35,7 +35,7 @@ func (l *logged) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wait reads up to the end of the next record that holds part, which has a time limit only so that a test ends.
+// wait reads up to the end of the next record that contains part. Its time limit only ends a failing test.
 func (l *logged) wait(t testing.TB, part string) {
 	t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -79,7 +79,7 @@ func start(t testing.TB, src Source, o Options) *ran {
 	return startAt(t, src, o, slog.LevelDebug)
 }
 
-// startAt is start with a level of the log.
+// startAt is start with a log level.
 func startAt(t testing.TB, src Source, o Options, level slog.Level) *ran {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -140,7 +140,7 @@ func directory(t testing.TB, dir string) Source {
 	return src
 }
 
-// listenLocally is a listener for one of the other ports.
+// listenLocally returns a listener for one of the other services.
 func listenLocally(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -150,7 +150,7 @@ func listenLocally(t testing.TB) net.Listener {
 	return l
 }
 
-// renamed is a sample with another name of its package.
+// renamed returns a sample with another package name.
 func renamed(sample, from, to string) string {
 	r := strings.NewReplacer("name: "+from+"\n", "name: "+to+"\n", "package: "+from+"\n", "package: "+to+"\n", "packageName: "+from+",", "packageName: "+to+",")
 	return r.Replace(sample)

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// sampleA is a package with everything that a cache file can hold.
+// sampleA is a package with everything that a cache file can contain.
 const sampleA = `---
 schema: olm.package
 name: a
@@ -71,7 +71,7 @@ name: two
 number: 1.5
 `
 
-// sampleB is a small package, whose bundle has no image.
+// sampleB is a small package whose bundle has no image.
 const sampleB = `---
 schema: olm.package
 name: b

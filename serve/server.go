@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Server answers over gRPC. It may be started before it has a catalog: until then it is not healthy and its answers
-// have the code Unavailable. It is safe for concurrent use.
+// Server answers over gRPC. It may be started without a catalog: until it has one it is unhealthy and its answers have
+// the code Unavailable. It is safe for concurrent use.
 type Server struct {
 	limits  Limits
 	log     *slog.Logger
@@ -27,14 +27,14 @@ type Server struct {
 	stop    sync.Once
 	budget  *budget
 	calls   map[string]*callMetrics // by full name of the method
-	gate    atomic.Pointer[gate]    // once it serves
+	gate    atomic.Pointer[gate]    // set while it serves
 
 	mu    sync.Mutex
-	ended bool // no catalog is taken any more
+	ended bool // no more catalogs are accepted
 }
 
-// New makes a server without a catalog. log gets an error for each panic and, at debug level, a record of each call; nil
-// drops them. Further options, such as credentials, must not set interceptors or codecs.
+// New returns a server without a catalog. log receives an error for each panic and, at debug level, a record of each
+// call; nil drops them. Further options, such as credentials, must not set interceptors or codecs.
 func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -58,8 +58,8 @@ func New(limits Limits, log *slog.Logger, more ...grpc.ServerOption) *Server {
 	return s
 }
 
-// SetStore gives the server a catalog, which it closes when it is done with it, and makes it healthy. Calls that are
-// under way keep the catalog that they began with. A server that has ended closes it at once.
+// SetStore gives the server a catalog, which it closes after use, and makes it healthy. Calls in progress keep the
+// catalog that they began with. A server that has ended closes the store immediately.
 func (s *Server) SetStore(store Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Server) SetStore(store Store) {
 	s.health.set(true)
 }
 
-// end closes the catalog when its last call has ended.
+// end closes the catalog after its last call.
 func (s *Server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,9 +100,9 @@ func (s *Server) catalog() (*catalog, error) {
 	}
 }
 
-// Serve answers on a listener, which it closes, until ctx ends. Then it takes no more calls, waits for the open ones as
-// long as the limits say, ends those that are left and closes the catalog. It returns nil after that, or the
-// listener's error. It must be called once.
+// Serve answers on a listener, which it closes, until ctx ends. Then it accepts no more calls, waits for open ones
+// within [Limits.Drain], aborts the remaining ones and closes the catalog. It returns nil after that, or the listener's
+// error. It must be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	done := make(chan struct{})
 	drained := make(chan struct{})
@@ -128,7 +128,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// drain stops the server in good order, but in bounded time whatever its clients do.
+// drain stops the server properly, but in bounded time whatever its clients do.
 func (s *Server) drain() {
 	s.stop.Do(s.health.stop)
 	timer := time.AfterFunc(s.limits.Drain, s.grpc.Stop)

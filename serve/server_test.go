@@ -179,7 +179,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// largeCatalog is a package whose bundles are large and have no image, so that the list of bundles carries them.
+// largeCatalog is a package whose bundles are large and have no image, so that the list of bundles contains their
+// manifests.
 func largeCatalog(t testing.TB, bundles, size int) *declcfg.Catalog {
 	t.Helper()
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "big", DefaultChannel: "c"}}}
@@ -212,14 +213,14 @@ func TestLargeBundlesAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// csvJson and object hold the manifest once each.
+	// csvJson and object contain the manifest once each.
 	if len(e.large) != 2 || e.large[0].Bundle != "big.v0.0.0" || e.large[0].Channel != "c" || e.large[0].Size <= ClientMessageLimit {
 		t.Errorf("got %+v", e.large)
 	}
 }
 
-// TestSlowReaders lets clients open the list of all bundles and not read it: the memory for answers stays bounded, and
-// the server stops in time all the same.
+// TestSlowReaders has clients that open the list of all bundles and do not read it: the memory for answers stays
+// bounded, and the server stops in time.
 func TestSlowReaders(t *testing.T) {
 	limits := Limits{AnswerMemory: 4 << 20, AnswerWait: 50 * time.Millisecond, Drain: 500 * time.Millisecond}
 	s := New(limits, nil)
@@ -240,7 +241,7 @@ func TestSlowReaders(t *testing.T) {
 			}
 		}
 	}
-	// Small answers are not held up by the readers of large ones.
+	// Small answers are not blocked by readers of large ones.
 	fast := api.NewRegistryClient(dial(t, l.Addr().String()))
 	for range 20 {
 		if _, err := fast.GetPackage(t.Context(), &api.GetPackageRequest{Name: "big"}); err != nil {
@@ -302,7 +303,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A connection whose client reads nothing gets a quarter of the budget; others are not held up, also not behind its calls.
+// A connection whose client reads nothing gets a quarter of the budget; others are not blocked, even behind its calls.
 func TestBudgetOfOneConnection(t *testing.T) {
 	b := &budget{limit: 64 << 10, wait: time.Hour}
 	from := func(port int) context.Context {
@@ -347,7 +348,7 @@ func TestBudgetOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestCatalogIsReplaced replaces the catalog again and again under calls: no call is lost, and none sees two catalogs.
+// TestCatalogIsReplaced replaces the catalog repeatedly during calls: no call is lost, and none sees two catalogs.
 func TestCatalogIsReplaced(t *testing.T) {
 	first, second := parse(t, sampleA), parse(t, strings.ReplaceAll(sampleA, "example.test/", "example.test/new-"))
 	s := New(Limits{}, nil)
@@ -511,7 +512,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Whoever names the null device wants no termination log, and nothing is to be told of it.
+// The null device means no termination log, without a log message.
 func TestNoTerminationLog(t *testing.T) {
 	var text bytes.Buffer
 	log := openTerminationLog(os.DevNull, slog.New(slog.NewTextHandler(&text, nil)))

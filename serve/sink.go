@@ -15,11 +15,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// sink takes the cache files that are built and opens them. It may be used concurrently.
+// sink stores built cache files and opens them. It may be used concurrently.
 type sink interface {
-	// put keeps nothing of e's memory.
+	// put does not keep e's memory.
 	put(e *encoded) (*Package, error)
-	// close releases what the packages read from. It must come after their own Close.
+	// close releases what the packages read from. It must be called after their own Close.
 	close() error
 }
 
@@ -30,7 +30,7 @@ type dirSink struct {
 	files    atomicfs.Batch
 
 	mu   sync.Mutex
-	made []string // what was not there before, outermost first
+	made []string // newly created paths, outermost first
 }
 
 func (s *dirSink) put(e *encoded) (*Package, error) {
@@ -85,7 +85,7 @@ func (s *dirSink) close() error {
 	return s.fallback.close()
 }
 
-// prepare makes the directory if need be and tries whether files can be made in it.
+// prepare creates the directory if needed and checks that files can be created in it.
 func (s *dirSink) prepare() error {
 	for dir := filepath.Clean(s.dir); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -99,8 +99,8 @@ func (s *dirSink) prepare() error {
 	return atomicfs.CheckFile(filepath.Join(s.dir, "probe"))
 }
 
-// undo removes what was made, after a failure: a catalog that cannot be served leaves no part of a cache. What others
-// have begun to use stays, because a directory is removed only when it is empty and a file can be read to its end.
+// undo removes created directories after a failure: a catalog that cannot be served leaves no partial cache. That is
+// safe for other users, because only empty directories are removed and removed files can be read to their end.
 func (s *dirSink) undo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,20 +110,20 @@ func (s *dirSink) undo() {
 	s.made = nil
 }
 
-// scratch keeps cache files in one temporary file that has no name, so that nothing is left behind however the program
-// ends. What cannot be written there stays in memory.
+// scratch stores cache files in one unnamed temporary file, so that nothing is left however the program ends. What
+// cannot be written there stays in memory.
 type scratch struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
 	opened bool
-	file   *atomicfs.Scratch // nil where none could be made
+	file   *atomicfs.Scratch // nil if none could be created
 	size   int64
 }
 
 func newScratch(log *slog.Logger) *scratch { return &scratch{log: log} }
 
-// open makes the file when it is needed.
+// open creates the file when it is needed.
 func (s *scratch) open() {
 	if s.opened {
 		return

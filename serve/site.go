@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/serve/web"
 )
 
-// openSite offers over HTTP what there will be, where that is asked for: catalogd's API, and pages. Until there is a catalog
-// its answers say so.
+// openSite opens the HTTP service, if requested: catalogd's API and pages. Until there is a catalog its answers have
+// status 503.
 func (r *running) openSite(ctx context.Context) (err error) {
 	if r.HTTPAddr == "" && r.HTTPListener == nil {
 		return nil
@@ -22,7 +22,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 	return err
 }
 
-// closeSite lets open answers end, for a bounded time, and gives everything back.
+// closeSite waits for open answers for a bounded time and releases everything.
 func (r *running) closeSite() {
 	r.http.close(httpDrain)
 	if r.site != nil {
@@ -30,12 +30,12 @@ func (r *running) closeSite() {
 	}
 }
 
-// siteLoad makes the content of a site while a catalog is loaded. Its methods are called in the order in which they stand
-// here; abort takes the place of finish where the loading failed.
+// siteLoad builds the content of a site while a catalog is loaded. Its methods are called in the order of the file;
+// abort replaces finish if loading failed.
 type siteLoad struct {
 	src    Source
 	writer *web.Writer
-	whole  bool // the blobs of a source that is read once were all seen
+	whole  bool // all blobs of a source that can be read only once have been seen
 }
 
 // newSiteLoad begins the content of a source.
@@ -47,7 +47,7 @@ func newSiteLoad(src Source, log *slog.Logger) (*siteLoad, error) {
 	return &siteLoad{src: src, writer: w}, nil
 }
 
-// source is to be loaded in place of the one that the content is of: blobs that come only once are written on their way.
+// source returns the source to load: blobs that can be read only once are written to the content while they pass.
 func (l *siteLoad) source() Source {
 	src := l.src
 	if src.blobs == nil {
@@ -68,8 +68,8 @@ func (l *siteLoad) source() Source {
 	return src
 }
 
-// finish reads the files of a catalog and returns the content, whose time is that of an older content with the same
-// bytes. old may be nil.
+// finish reads the files of a catalog and returns the content. If the bytes equal those of old, the content gets the
+// time of old, which may be nil.
 func (l *siteLoad) finish(ctx context.Context, old *web.Content) (*web.Content, error) {
 	var err error
 	switch {
@@ -89,5 +89,5 @@ func (l *siteLoad) finish(ctx context.Context, old *web.Content) (*web.Content, 
 	return c, nil
 }
 
-// abort gives everything back.
+// abort releases everything.
 func (l *siteLoad) abort() error { return l.writer.Abort() }

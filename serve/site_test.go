@@ -20,7 +20,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// fetch asks a site. Redirects are not followed, nothing is decompressed.
+// fetch requests a page. Redirects are not followed, nothing is decompressed.
 func fetch(t testing.TB, client *http.Client, url string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -34,7 +34,7 @@ func fetch(t testing.TB, client *http.Client, url string) (*http.Response, strin
 	return response, string(body)
 }
 
-// All kinds of sources are offered over HTTP, with a ready cache and without, and it is the same catalog from each.
+// Every kind of source is offered over HTTP, with and without a ready cache, and gives the same catalog.
 func TestHTTPOffersEverySource(t *testing.T) {
 	catalog, cache := sampleDirs(t)
 	loaded, err := declcfg.Load(t.Context(), os.DirFS(catalog), declcfg.LoadOptions{})
@@ -72,7 +72,7 @@ func TestHTTPOffersEverySource(t *testing.T) {
 	}
 }
 
-// Until the catalog is there, clients are reported to come again, and so they are by gRPC.
+// Until the catalog is loaded, HTTP clients are asked to retry, as gRPC clients are.
 func TestHTTPBeforeTheCatalog(t *testing.T) {
 	l, ask, asked := listenLocally(t), make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -104,8 +104,8 @@ func TestHTTPBeforeTheCatalog(t *testing.T) {
 	}
 }
 
-// A catalog that changes is offered over HTTP as well, each answer is of one catalog, and nothing of the ones before
-// stays. One that is loaded again without a change keeps its tag and its time.
+// A reloaded catalog is offered over HTTP too. Each answer is of one catalog, and nothing of old ones remains. A reload
+// without a change keeps tag and time.
 func TestHTTPAfterReload(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "catalog.yaml"), generation(0))
@@ -179,7 +179,7 @@ func TestHTTPAfterReload(t *testing.T) {
 	}
 }
 
-// HTTP has the TLS of gRPC, and HTTP/2 with it.
+// HTTP uses the same TLS as gRPC, and HTTP/2.
 func TestHTTPWithTLS(t *testing.T) {
 	dir, catalog := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(catalog, "catalog.yaml"), generation(0))
@@ -215,7 +215,7 @@ func TestHTTPWithTLS(t *testing.T) {
 	}
 }
 
-// What cannot be offered is an error of the start, and leaves nothing behind.
+// An HTTP service that cannot be opened is a start error and leaves no files.
 func TestHTTPThatCannotBe(t *testing.T) {
 	catalog := t.TempDir()
 	write(t, filepath.Join(catalog, "catalog.yaml"), generation(0))
@@ -225,7 +225,7 @@ func TestHTTPThatCannotBe(t *testing.T) {
 		t.Errorf("a port in use: %v", err)
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "linux" {
-		return // where the directory for temporary files has another name, and where memory takes its place
+		return // systems where TMPDIR is not used, or where memory replaces it
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	if err := Run(t.Context(), directory(t, catalog), Options{Listener: listenLocally(t), HTTPListener: listenLocally(t)}); err == nil || !strings.Contains(err.Error(), "TMPDIR") {

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Source is where a catalog comes from: [Directory], [FileSystem], [Database] or [Blobs].
+// Source is a catalog to load: from [Directory], [FileSystem], [Database] or [Blobs].
 type Source struct {
 	name  string
 	fsys  fs.FS
@@ -18,15 +18,15 @@ type Source struct {
 
 	anyImages bool // images need not be pull specs
 
-	open  func(context.Context) (Source, error) // the source as it is then; nil where it cannot be opened again
-	path  string                                // on the disk, whose changes are changes of the catalog; empty where there is none
+	open  func(context.Context) (Source, error) // reopens the source; nil if that is impossible
+	path  string                                // on disk, whose changes are changes of the catalog; empty if there is none
 	close []func() error
 
-	dir      string // that fsys is opened on; empty where it is something else
-	cacheDir string // below the source's directory, slash-separated, and not in fsys; empty where there is none
+	dir      string // the directory that fsys is opened on; empty for other file systems
+	cacheDir string // below the source's directory, slash-separated, and hidden in fsys; empty if there is none
 }
 
-// Directory is a file-based catalog in a directory.
+// Directory returns a file-based catalog in a directory.
 func Directory(dir string) (Source, error) {
 	fsys, err := declcfg.OpenDir(dir)
 	if err != nil {
@@ -34,47 +34,47 @@ func Directory(dir string) (Source, error) {
 	}
 	return Source{
 		name: dir, fsys: fsys, path: dir, dir: dir,
-		// A path may lead to another directory later: links are followed again.
+		// The path may be a link that later leads to another directory.
 		open: func(context.Context) (Source, error) { return Directory(dir) },
 	}, nil
 }
 
-// FileSystem is a file-based catalog in any file system, such as that of an image. cache, which may be nil, holds the
-// cache files that came with it; they are only read. name is for messages.
+// FileSystem returns a file-based catalog in any file system, such as that of an image. cache, which may be nil,
+// contains its read-only cache files. name is for messages.
 func FileSystem(name string, catalog, cache fs.FS) Source {
 	return Source{name: name, fsys: catalog, cache: cache}
 }
 
-// Blobs is a catalog whose blobs come one after another, all of one package before those of the next, such as that of
-// a database. They are read once. name is for messages.
+// Blobs returns a catalog of a sequence of blobs, sorted by package, such as that of a database. They are read once.
+// name is for messages.
 func Blobs(name string, blobs iter.Seq2[declcfg.Blob, error]) Source {
 	return Source{name: name, blobs: blobs}
 }
 
-// Name is what messages call the source.
+// Name returns the source's name for messages.
 func (s Source) Name() string { return s.name }
 
-// Reopened is the source with a way to open it again, so that [Run] can load it again. open is called by one goroutine
-// at a time.
+// Reopened returns the source with a function that opens it again, so that [Run] can reload it. Calls of open do not
+// overlap.
 func (s Source) Reopened(open func(context.Context) (Source, error)) Source {
 	s.open = open
 	return s
 }
 
-// Watched is the source with a file or directory that is looked at for changes; see [Options.ReloadEvery].
+// Watched returns the source with a file or directory that is watched for changes; see [Options.ReloadEvery].
 func (s Source) Watched(path string) Source {
 	s.path = path
 	return s
 }
 
-// Closing is the source with something to be released when nothing reads from it any more. [Run] does that for the
-// sources that it is given and those that it opens again.
+// Closing returns the source with a function to call after its last use. [Run] calls it for the sources that it is
+// given or opens again.
 func (s Source) Closing(release func() error) Source {
 	s.close = append(s.close[:len(s.close):len(s.close)], release)
 	return s
 }
 
-// Close releases what the source holds.
+// Close releases the source's resources.
 func (s Source) Close() error {
 	var errs []error
 	for _, c := range s.close {

@@ -13,25 +13,25 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// spill keeps the encoded manifests of bundles while the other blobs of their packages are read, so that a package which
-// is mostly manifests is never in memory: what is more than a little is in a temporary file without a name. It is not
+// spill stores the encoded manifests of bundles while the other blobs of their packages are read, so that a package
+// with large manifests is never completely in memory: all but a little goes to an unnamed temporary file. It is not
 // safe for concurrent use.
 type spill struct {
 	log *slog.Logger
 
-	*spillBuffers                   // nil until something is taken
+	*spillBuffers                   // nil until something is stored
 	file          *atomicfs.Scratch // nil until memory is full
-	size          int64             // of what the file holds
-	full          bool              // no file can be had: all stays in memory
+	size          int64             // of the file's content
+	full          bool              // no file can be created: all stays in memory
 }
 
-// spillMemory is how many bytes are kept in memory.
+// spillMemory is how many bytes are held in memory.
 const spillMemory = 1 << 20
 
-// spillBuffers is memory that one spill after another uses.
+// spillBuffers is memory that one spill after another reuses.
 type spillBuffers struct {
 	memory           []byte // spilled manifests
-	message, objects []byte // those of the bundle that is being encoded
+	message, objects []byte // of the bundle being encoded
 }
 
 var spillPool = sync.Pool{New: func() any { return &spillBuffers{memory: make([]byte, 0, spillMemory)} }}
@@ -42,7 +42,7 @@ func (s *spill) open() {
 	}
 }
 
-// spilled are the manifests of one bundle, as they stand in api.Bundle.
+// spilled are the manifests of one bundle in the form of api.Bundle.
 type spilled struct {
 	from   io.ReaderAt
 	offset int64
@@ -52,7 +52,7 @@ type spilled struct {
 	err    error // why they cannot be encoded
 }
 
-// take encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without.
+// take encodes the manifests of a bundle and drops them from it. It returns nil for a bundle without manifests.
 func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil
@@ -67,7 +67,7 @@ func (s *spill) take(b *declcfg.Bundle) (*spilled, error) {
 	return s.keep(s.message, csv != nil), nil
 }
 
-// takeRead is take for a bundle that the reader has just returned, unchecked.
+// takeRead is take for a bundle that the reader has just returned, not yet validated.
 func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error) {
 	if !b.HasObjects {
 		return nil, nil
@@ -90,7 +90,7 @@ func (s *spill) takeRead(r *declcfg.Reader, b *declcfg.Bundle) (*spilled, error)
 	return s.keep(s.message, hasCSV), nil
 }
 
-// keep copies a message to where there is room for it.
+// keep copies a message to memory or the file.
 func (s *spill) keep(message []byte, hasCSV bool) *spilled {
 	out := &spilled{length: len(message), crc: crc32.Checksum(message, castagnoli), hasCSV: hasCSV}
 	if s.file == nil && !s.full && len(s.memory)+len(message) > spillMemory {
@@ -124,7 +124,7 @@ func (s *spill) keep(message []byte, hasCSV bool) *spilled {
 	return out
 }
 
-// close gives everything back. What was spilled cannot be read after it.
+// close releases everything. Spilled manifests cannot be read afterwards.
 func (s *spill) close() error {
 	if s.spillBuffers != nil {
 		s.memory = s.memory[:0]
@@ -139,7 +139,7 @@ func (s *spill) close() error {
 	return f.Close()
 }
 
-// read reads the manifests into a buffer of their length, and checks them.
+// read reads the manifests into a buffer of their length and verifies them.
 func (m *spilled) read(buf []byte) error {
 	if n, err := m.from.ReadAt(buf, m.offset); n != len(buf) {
 		return fmt.Errorf("read temporary file: %w", err)
@@ -150,11 +150,11 @@ func (m *spilled) read(buf []byte) error {
 	return nil
 }
 
-// manifests are what was spilled of a package, by the names of its bundles.
+// manifests are the spilled manifests of a package by bundle name.
 type manifests map[string]*spilled
 
-// add notes what [spill.take] or [spill.takeRead] returned for a bundle. Of two bundles of one name, which no valid
-// package has, the manifests of one stay.
+// add stores the result of [spill.take] or [spill.takeRead] for a bundle. If two bundles have the same name, which is
+// invalid, the manifests of one stay.
 func (m manifests) add(b *declcfg.Bundle, taken *spilled, err error) error {
 	if taken != nil {
 		m[b.Name] = taken

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// manifestCatalog has a bundle of every kind in the matter of manifests, and is larger than what is kept in memory.
+// manifestCatalog has a bundle with every combination of manifests, and exceeds the memory of a spill.
 func manifestCatalog(t *testing.T) *declcfg.Catalog {
 	t.Helper()
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "p", DefaultChannel: "c", Description: "text"}}}
@@ -45,8 +45,8 @@ func manifestCatalog(t *testing.T) *declcfg.Catalog {
 	return c
 }
 
-// What is built while manifests are spilled is what is encoded at once, byte by byte, whether or not there is a place
-// for temporary files.
+// A cache built with spilled manifests has the same bytes as one encoded at once, with and without a directory for
+// temporary files.
 func TestSpilledManifestsMakeTheSameCache(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("another variable names the directory for temporary files")
@@ -91,7 +91,7 @@ func TestSpilledManifestsMakeTheSameCache(t *testing.T) {
 	}
 }
 
-// sameRecords compares what is built of blobs in motion with what is encoded at once.
+// sameRecords compares a store built from a stream of blobs with one encoded at once.
 func sameRecords(t *testing.T, whole, moving *declcfg.Catalog) {
 	t.Helper()
 	store, err := Load(t.Context(), Blobs("blobs", moving.Blobs()), LoadOptions{Log: slog.New(slog.DiscardHandler)})

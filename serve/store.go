@@ -8,13 +8,13 @@ import (
 
 // Store is a catalog that can be served.
 type Store interface {
-	// Packages returns the catalog's packages, at most one of a name. They are open until Close.
+	// Packages returns the catalog's packages, at most one per name. They are open until Close.
 	Packages() []*Package
 	// Close releases everything. It is called once, after the last answer.
 	Close() error
 }
 
-// NewStore makes a store of opened packages, which it closes.
+// NewStore returns a store of opened packages, which it closes.
 func NewStore(packages []*Package) Store { return &store{packages: packages} }
 
 type store struct {

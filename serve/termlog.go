@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// terminationLog is the file in which Kubernetes looks for the reason why a container has ended.
+// terminationLog is the file in which Kubernetes looks for the reason why a container ended.
 type terminationLog struct {
 	file *os.File
 	log  *slog.Logger
 }
 
-// openTerminationLog opens the file at the start, so that a wrong path is known then. It is a warning only.
+// openTerminationLog opens the file at the start, so that a wrong path is reported then, as a warning.
 func openTerminationLog(path string, log *slog.Logger) *terminationLog {
 	t := &terminationLog{log: log}
 	if path == os.DevNull {
 		return t // an empty name means none
 	}
-	// Anything but a file is not even opened: a pipe would hold the server up until somebody reads it.
+	// Anything but a regular file is not opened: a FIFO would block the server.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}

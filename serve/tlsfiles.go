@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// maxCertificateFile bounds what is read of a certificate or key.
+// maxCertificateFile is the maximum size of a certificate or key file.
 const maxCertificateFile = 1 << 20
 
-// certificate is the server's certificate as its files have it. They are looked at again by [certificate.refresh]; a pair
-// that cannot be used leaves the one before.
+// certificate is the server's certificate from its files. [certificate.refresh] checks them again; an unusable pair
+// does not replace the previous one.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -24,10 +24,10 @@ type certificate struct {
 	failures          atomic.Uint64
 }
 
-// ErrTLSFlags is a certificate without a key or a key without a certificate.
+// ErrTLSFlags is returned for a certificate without a key, or a key without a certificate.
 var ErrTLSFlags = errors.New("--tls-cert and --tls-key go together")
 
-// openCertificate reads the pair; nil where none is asked for.
+// openCertificate reads the pair; nil if none is requested.
 func openCertificate(o Options) (*certificate, error) {
 	switch {
 	case o.TLSCert == "" && o.TLSKey == "":
@@ -57,7 +57,7 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// readSmall reads a regular file; anything else might never end.
+// readSmall reads a regular file; other kinds might never end.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *certificate) refresh(must bool) {
 	if c == nil {
 		return
 	}
-	// Taken before reading: what is changed while it is read is read once more at the next look.
+	// Taken before reading: a change during reading is detected at the next look.
 	now := lookAt(c.certFile, c.keyFile)
 	if !must && now.same(c.seen) {
 		return
@@ -107,7 +107,7 @@ func (c *certificate) notAfter() time.Time {
 	return time.Time{}
 }
 
-// config is that of a listener: each connection gets the certificate of its time. It may be called on nil.
+// config returns a listener's configuration: each connection gets the current certificate. It may be called on nil.
 func (c *certificate) config() *tls.Config {
 	if c == nil {
 		return nil

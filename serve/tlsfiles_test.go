@@ -40,7 +40,7 @@ func makeCertificate(t testing.TB, dir string, serial int64) {
 	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})))
 }
 
-// serialOf is the serial number of the certificate that a server shows, and the protocol that was agreed on.
+// serialOf returns the serial number of a server's certificate, and the negotiated protocol.
 func serialOf(t testing.TB, addr string, c *tls.Config) (int64, string, error) {
 	t.Helper()
 	c.InsecureSkipVerify = true
@@ -82,7 +82,7 @@ func TestTLSAndTheProbe(t *testing.T) {
 	if _, _, err := serialOf(t, s.addr, &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is spoken")
 	}
-	// A client without TLS, longer than the greeting that the gate waits for, is turned away and harms nobody.
+	// A client without TLS that sends more than the gate waits for is refused without affecting others.
 	conn, err := net.Dial("tcp", s.addr)
 	do(t, err)
 	defer conn.Close()
@@ -94,8 +94,8 @@ func TestTLSAndTheProbe(t *testing.T) {
 	}
 }
 
-// A new certificate is used for new connections, also where a secret of Kubernetes is swapped; a broken pair leaves the one
-// before and is told of.
+// A new certificate is used for new connections, also when a Kubernetes secret is updated; a broken pair is logged and
+// does not replace the old one.
 func TestTLSFilesChange(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/catalog/a.yaml", sampleA)
@@ -141,7 +141,7 @@ func TestTLSFilesChange(t *testing.T) {
 	do(t, s.stop())
 }
 
-// Without looking for changes, a signal does.
+// Without looking for changes, a signal triggers the reload.
 func TestTLSFilesAfterSignal(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/catalog/a.yaml", sampleA)

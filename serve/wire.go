@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The messages of the service are written field by field, because an answer is put together from parts that are stored
-// separately: the order of fields within a message has no meaning in the protocol buffers encoding, so one part after
-// another is the whole.
+// The messages of the service are written field by field, because an answer is assembled from parts that are stored
+// separately. In the protocol buffers encoding the order of fields has no meaning, so the concatenation of the parts is
+// the message.
 
-// appendString appends a string field, or nothing for the empty string, as proto3 has it.
+// appendString appends a string field, or nothing for the empty string, as in proto3.
 func appendString(dst []byte, field protowire.Number, s string) []byte {
 	if s == "" {
 		return dst
@@ -18,7 +18,7 @@ func appendString(dst []byte, field protowire.Number, s string) []byte {
 	return appendElement(dst, field, s)
 }
 
-// appendElement appends a string field also when it is empty, as elements of repeated fields are.
+// appendElement appends a string field even if it is empty, for elements of repeated fields.
 func appendElement(dst []byte, field protowire.Number, s string) []byte {
 	dst = protowire.AppendTag(dst, field, protowire.BytesType)
 	return protowire.AppendString(dst, s)
@@ -35,7 +35,7 @@ func appendPair(dst []byte, field protowire.Number, a, b string) []byte {
 	return appendMessage(dst, field, appendString(appendString(nil, 1, a), 2, b))
 }
 
-// appendDeprecation appends an api.Deprecation field, or nothing where there is no deprecation.
+// appendDeprecation appends an api.Deprecation field, or nothing without a deprecation.
 func appendDeprecation(dst []byte, field protowire.Number, message *string) []byte {
 	if message == nil {
 		return dst
@@ -48,7 +48,7 @@ func appendGVK(dst []byte, field protowire.Number, k gvk) []byte {
 	return appendMessage(dst, field, appendString(appendString(appendString(nil, 1, k.group), 2, k.version), 3, k.kind))
 }
 
-// gvk names an API.
+// gvk identifies an API.
 type gvk struct{ group, version, kind string }
 
 func (k gvk) compare(o gvk) int {

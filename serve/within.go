@@ -10,14 +10,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// without is the source without a cache directory that is below its own directory. What is written there is not part of the
-// catalog: a server would end because it cannot read its own cache as blobs, or load the catalog again for ever because
-// that has changed.
+// without returns the source without a cache directory below its own directory. The cache is not part of the catalog:
+// the server would fail to read it as blobs, or reload the catalog forever because it changes the cache.
 func (s Source) without(cacheDir string) Source {
 	if cacheDir == "" || s.path == "" || s.fsys == nil || s.cacheDir != "" {
 		return s
 	}
-	// Links are never followed below a catalog's directory, but to it.
+	// Links below a catalog's directory are not followed, but links to it are.
 	below, err := filepath.Rel(realPath(s.path), realPath(cacheDir))
 	if err != nil || below == "." || !filepath.IsLocal(below) {
 		return s
@@ -27,7 +26,7 @@ func (s Source) without(cacheDir string) Source {
 	return s
 }
 
-// realPath is an absolute path without links, as far as there is something at it.
+// realPath returns the absolute path without links, as far as it exists.
 func realPath(name string) string {
 	if absolute, err := filepath.Abs(name); err == nil {
 		name = absolute
@@ -44,8 +43,8 @@ func realPath(name string) string {
 	}
 }
 
-// withoutCache is a file system in which a directory is not listed, as long as there is nothing in it but a cache: a
-// directory with anything else may be part of the catalog, and no cache is written there.
+// withoutCache is a file system that does not list a directory as long as it contains only a cache: a directory with
+// other files may be part of the catalog, and no cache is written there.
 type withoutCache struct {
 	fs.FS
 	dir string
@@ -59,10 +58,10 @@ func (w withoutCache) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Stat is that of the file system below: opening a file to look at it may wait.
+// Stat calls that of the underlying file system: opening a file to stat it could block.
 func (w withoutCache) Stat(name string) (fs.FileInfo, error) { return fs.Stat(w.FS, name) }
 
-// isCache reports whether a cache is all that there is in the directory: one of this program, or one of opm's.
+// isCache reports whether the directory contains only a cache: a native one, or one of opm's.
 func (w withoutCache) isCache() bool {
 	entries, err := fs.ReadDir(w.FS, w.dir)
 	if err != nil {

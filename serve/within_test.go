@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A cache below the catalog's directory is no part of the catalog: not at the first start, which makes it, not at the next, and
-// not when the catalog is loaded again.
+// A cache below the catalog's directory is not part of the catalog: neither at the first start, which creates it, nor
+// at the next, nor on a reload.
 func TestCacheBelowTheCatalog(t *testing.T) {
 	for _, c := range []struct{ name, catalog, cache string }{
 		{"in the directory", "catalog", "catalog/cache"},
@@ -26,7 +26,7 @@ func TestCacheBelowTheCatalog(t *testing.T) {
 			o := Options{CacheDir: filepath.Join(dir, c.cache), ReloadEvery: 5 * time.Millisecond}
 			first := start(t, directory(t, filepath.Join(dir, c.catalog)), o)
 			do(t, first.stop())
-			o.EnforceIntegrity = true // the cache of the first matches
+			o.EnforceIntegrity = true // the cache of the first start matches
 			do(t, start(t, directory(t, filepath.Join(dir, c.catalog)), o).stop())
 			o.EnforceIntegrity = false
 			s := start(t, directory(t, filepath.Join(dir, c.catalog)), o)
@@ -45,7 +45,7 @@ func TestCacheBelowTheCatalog(t *testing.T) {
 	}
 }
 
-// What is not a cache stays in the catalog, wherever a cache was asked for.
+// A directory with other content than a cache stays in the catalog, even if it is named as cache directory.
 func TestCatalogInPlaceOfACache(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"a catalog beside cache files":  {"b.yaml": sampleB, "a.cache": ""},

@@ -59,7 +59,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return db, nil
 }
 
-// Close releases the database. Blobs that were delivered stay valid.
+// Close releases the database. Delivered blobs stay valid.
 func (db *DB) Close() error {
 	var errs []error
 	if db.base != nil {

@@ -23,7 +23,7 @@ var ErrInvalid = fault.ErrInvalid
 
 // Limits of a configuration file.
 const (
-	maxConfig     = 3 << 19 // with two bytes for a value, what YAML makes of more is too much for the memory
+	maxConfig     = 3 << 19 // with two bytes per value, longer YAML would need too much memory
 	maxReferences = 5000
 	maxText       = 1000
 	maxProblems   = 100
@@ -38,20 +38,20 @@ const (
 //	- name: etcd-operator
 //	  image: quay.io/etcd-operator/index@sha256:...
 type Config struct {
-	// Name is that of the catalog; Repo and Tag are the image's, empty if the file does not say.
+	// Name is that of the catalog; Repo and Tag are the image's, empty if not set.
 	Name, Repo, Tag string
 	References      []Reference
 }
 
 // Reference is an image of the catalog of one package.
 type Reference struct {
-	// Name is that of the package, Image is any name that [images.ParseSource] reads.
+	// Name is that of the package. Image is any name that [images.ParseSource] accepts.
 	Name, Image string
-	// Line is where the file says it, counted from 1.
+	// Line is its line in the file, counted from 1.
 	Line int
 }
 
-// Problem is one thing that is wrong with a configuration file. Line is 0 if it is about the whole.
+// Problem is an error in a configuration file. Line is 0 if it concerns the whole file.
 type Problem struct {
 	File  string
 	Line  int
@@ -73,9 +73,8 @@ func (p *Problem) Error() string {
 // Unwrap returns [ErrInvalid].
 func (p *Problem) Unwrap() error { return ErrInvalid }
 
-// Read reads a configuration file, in YAML or JSON. Fields that it does not know are refused, since a misspelled one would
-// be passed over. The problems are reported, up to a
-// hundred; each is a [*Problem] of the class [ErrInvalid].
+// Read reads a configuration file in YAML or JSON. Unknown fields are refused, since a misspelled one would be ignored.
+// Up to a hundred problems are reported; each is a [*Problem] of the class [ErrInvalid].
 func Read(r io.Reader, file string) (*Config, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
 	if err != nil {
@@ -106,12 +105,12 @@ func Read(r io.Reader, file string) (*Config, error) {
 	return &c.config, c.problems()
 }
 
-// reader reads a configuration and collects what is wrong with it.
+// reader reads a configuration and collects its problems.
 type reader struct {
 	file   string
 	config Config
 	errs   []error
-	more   int // problems beyond those that are reported
+	more   int // number of problems beyond those reported
 }
 
 func (c *reader) problems() error {
@@ -181,7 +180,7 @@ func (c *reader) document(n *yaml.Node) {
 	}
 }
 
-// required reports whether a field has a value, and adds a problem if it has none. A value that is not text has one already.
+// required reports whether a field has a value, and adds a problem if it has none. An invalid value has one already.
 func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name string) bool {
 	switch f := fields[name]; {
 	case f == nil:
@@ -194,7 +193,7 @@ func (c *reader) required(n *yaml.Node, fields map[string]*yaml.Node, at, name s
 	return false
 }
 
-// fields are those of an object; nil if it is none.
+// fields returns those of an object; nil for another value.
 func (c *reader) fields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		c.wrong(n, at, "not an object with the fields %s", strings.Join(known, ", "))
@@ -219,7 +218,7 @@ next:
 	return out
 }
 
-// text is the value of a field that must be text. Numbers are taken as they are written: a tag may look like one.
+// text returns the value of a field that must be text. Numbers are accepted as written: a tag may look like one.
 func (c *reader) text(n *yaml.Node, field string) string {
 	switch {
 	case n == nil:
@@ -237,7 +236,7 @@ func (c *reader) text(n *yaml.Node, field string) string {
 	return ""
 }
 
-// CheckName refuses what cannot be the name of a package.
+// CheckName refuses invalid package names.
 func CheckName(name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "/\\,") {
 		return fmt.Errorf("%.100q cannot be the name of a package", name)
@@ -245,7 +244,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckImage refuses anything but the full name of an image. A file on the disk needs a transport, such as oci:.
+// CheckImage refuses anything but the full name of an image. A local file needs a transport, such as oci:.
 func CheckImage(name string) error {
 	if !render.IsImageName(name) {
 		return fmt.Errorf("%.200q is not the name of an image: REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@DIGEST, oci:DIR:TAG", redact.Text(name))
@@ -253,7 +252,7 @@ func CheckImage(name string) error {
 	return nil
 }
 
-// Replace gives references other images, by their names, and adds those that are not there, sorted.
+// Replace replaces the images of references by name, and adds missing references, sorted.
 func (c *Config) Replace(by map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(by)) {

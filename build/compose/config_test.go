@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A configuration that breaks a rule is refused, with all that is wrong and where.
+// An invalid configuration is refused with all problems and their lines.
 func TestReadTellsAllProblems(t *testing.T) {
 	ok := "\n  image: example.com/a:v1\n"
 	for text, want := range map[string][]string{

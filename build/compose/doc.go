@@ -1,4 +1,3 @@
-// Package compose makes one catalog of the images of others, as a configuration file says: the composite catalogs of the
-// documentation of file-based catalogs. Images that were built by this module are stacked, see [build.Compose]; others are
-// read.
+// Package compose builds one catalog from the images of others, as described by a configuration file for composite
+// catalogs. Layers of images built by this module are stacked, see [build.Compose]; other images are read.
 package compose

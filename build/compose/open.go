@@ -17,27 +17,27 @@ import (
 	"github.com/operator-bindery/bindery/render"
 )
 
-// Options say how references are opened and read.
+// Options configure how references are opened and read.
 type Options struct {
-	// Render says how those are read that are not stacked. Its client opens all of them. A Level other than none has all
-	// of them read.
+	// Render configures reading references that are not stacked. Its client opens all of them. With a Level other than
+	// none all of them are read.
 	Render render.Options
-	// Platforms are those that the image is for. An image for several must hold the same catalog for each of them.
+	// Platforms are those of the new image. A reference must have the same catalog for each of them.
 	Platforms []v1.Platform
 	// Known and Program are those of [build.ReadOptions].
 	Known   *build.Known
 	Program string
-	// Locked says that the client's lock knows what the names stand for.
+	// Locked means that the client's lock file has the digests of the names.
 	Locked bool
 }
 
-// opens is how many references are opened at once: each takes two or three small requests.
+// opens is how many references are opened concurrently: each takes two or three small requests.
 const opens = 8
 
-// readMemory is how much of one image that is read is in memory, the rest goes to a temporary file.
+// readMemory is how much of one image is held in memory while it is read; the rest goes to a temporary file.
 const readMemory = 4 << 20
 
-// Images are the opened images of references. Close it when what was composed of them has been copied.
+// Images are the opened images of references. Close it after the composed image has been copied.
 type Images struct {
 	References []build.Reference
 	opened     []*images.Image
@@ -55,8 +55,8 @@ func (i *Images) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open opens the images of references: their manifests and configurations, nothing more. The problems of all are reported, each
-// is a [*build.ReferenceError].
+// Open opens the images of references: it reads only their manifests and configurations. The problems of all are
+// reported, each as a [*build.ReferenceError].
 func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err error) {
 	all := &Images{References: make([]build.Reference, len(refs)), opened: make([]*images.Image, len(refs))}
 	defer func() {
@@ -86,7 +86,7 @@ func Open(ctx context.Context, refs []Reference, o Options) (_ *Images, err erro
 	return all, errors.Join(errs...)
 }
 
-// open opens one image and finds out whether it can be stacked.
+// open opens one image and determines whether it can be stacked.
 func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref build.Reference, err error) {
 	img, err := o.Render.Images.Open(ctx, r.Image)
 	if err != nil {
@@ -116,8 +116,7 @@ func open(ctx context.Context, r Reference, o *Options) (_ *images.Image, ref bu
 	return img, ref, nil
 }
 
-// sameOnAll refuses an image that holds another catalog for one of the platforms than for another: what is taken is that
-// of one of them.
+// sameOnAll refuses an image whose catalog differs between the platforms, as only one of them is used.
 func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build.Stack, o *Options) error {
 	if len(o.Platforms) < 2 || img.Top == img.Digest {
 		return nil
@@ -136,7 +135,7 @@ func sameOnAll(ctx context.Context, img *images.Image, name string, stack *build
 		if !wanted(v.Platform) {
 			continue
 		}
-		// The layers of packages come last, and are the same; what lies below is each platform's.
+		// The package layers are on top and must be equal; the layers below depend on the platform.
 		ids, last := v.Config.RootFS.DiffIDs, img.Config.RootFS.DiffIDs
 		n := len(stack.Layers)
 		if len(ids) < n || !slices.Equal(ids[len(ids)-n:], last[len(last)-n:]) {
@@ -151,7 +150,7 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	ro := o.Render
 	ro.ImageLimits.Memory = readMemory
 	if kind == render.DatabaseImage {
-		// A database is validated before its first blob comes out.
+		// A database is validated before its first blob.
 		blobs, err := render.Reference(ctx, name, ro)
 		return build.OpenedCatalog{CatalogInput: build.CatalogInput{Blobs: blobs}}, err
 	}

@@ -58,7 +58,7 @@ func (n *node) entries(ctx context.Context) (map[string]*node, error) {
 	return n.children, nil
 }
 
-// sorted are the names of entries.
+// sorted returns the sorted names of entries.
 func sorted(children map[string]*node) []string { return slices.Sorted(maps.Keys(children)) }
 
 // derive returns a copy of a tree for a stage in which nothing has changed. Directories are copied when they are first

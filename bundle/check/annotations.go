@@ -12,8 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// detect infers the media type from the manifests: a chart is helm, a ClusterServiceVersion or a definition of custom
-// resources is registry+v1, everything else is plain.
+// detect derives the media type from the manifests: with a chart it is helm, with a ClusterServiceVersion or a
+// CustomResourceDefinition registry+v1, otherwise plain.
 func (r *run) detect() bundle.MediaType {
 	if r.chart() != "" {
 		return bundle.Helm
@@ -23,19 +23,19 @@ func (r *run) detect() bundle.MediaType {
 			return bundle.RegistryV1
 		}
 	}
-	// An empty bundle is measured by what it says of itself.
+	// An empty bundle has the media type that it declares.
 	if len(r.b.Objects) == 0 && r.b.Annotations[bundle.AnnotationMediaType] == string(bundle.RegistryV1) {
 		return bundle.RegistryV1
 	}
 	return bundle.Plain
 }
 
-// annotations checks annotations.yaml against what is there.
+// annotations compares annotations.yaml with the content.
 func (r *run) annotations(detected bundle.MediaType) {
 	file := r.b.AnnotationsFile
 	own := map[string]string{}
 	if file == "" {
-		// What registry+v1 lacks was reported when it was read, and manifests alone are a plain+v0 bundle.
+		// What registry+v1 lacks was reported when the bundle was read, and manifests alone are a plain+v0 bundle.
 		if detected != bundle.RegistryV1 && detected != bundle.PlainV0 {
 			r.fail(bundle.RuleAnnotations, inFile(r.b.MetadataDir), "Could not find annotations file")
 		}
@@ -50,7 +50,7 @@ func (r *run) annotations(detected bundle.MediaType) {
 	a.mediaType(detected)
 	a.directory(bundle.AnnotationManifests, r.b.ManifestsDir)
 	a.directory(bundle.AnnotationMetadata, r.b.MetadataDir)
-	// A plain+v0 bundle is installed by itself: it need not be in a package.
+	// A plain+v0 bundle can be installed alone: it need not be in a package.
 	must := detected != bundle.PlainV0 && (detected != bundle.Plain ||
 		own[bundle.AnnotationMediaType] != string(bundle.PlainV0))
 	if name, ok := a.get(bundle.AnnotationPackage, must); ok {
@@ -66,10 +66,10 @@ func (r *run) annotations(detected bundle.MediaType) {
 	}
 }
 
-// labelPrefix begins the keys of annotations that are labels too.
+// labelPrefix is the prefix of annotations that are also image labels.
 const labelPrefix = "operators.operatorframework.io.bundle."
 
-// annotationCheck looks at one annotation after the other.
+// annotationCheck checks annotations one by one.
 type annotationCheck struct {
 	r      *run
 	file   string
@@ -82,8 +82,7 @@ func (a annotationCheck) place(key string) place {
 	return p
 }
 
-// get returns the value of an annotation. It is false if the annotation is absent or empty, which is an error for one
-// that a bundle must have.
+// get returns the value of an annotation. ok is false if it is missing or empty, which is an error if must is set.
 func (a annotationCheck) get(key string, must bool) (string, bool) {
 	v, ok := a.values[key]
 	switch {
@@ -108,7 +107,7 @@ func (a annotationCheck) mediaType(detected bundle.MediaType) {
 		bundle.AnnotationMediaType, detected, v)
 }
 
-// directory checks the annotation that names a directory. found is where the directory was found.
+// directory checks the annotation that names a directory. found is the actual directory.
 func (a annotationCheck) directory(key, found string) {
 	v, ok := a.get(key, true)
 	if !ok {
@@ -121,7 +120,7 @@ func (a annotationCheck) directory(key, found string) {
 	}
 }
 
-// name checks a name that version 1 of OLM takes only if it is one that Kubernetes would take.
+// name checks a name that OLM v1 accepts only if it is valid in Kubernetes.
 func (a annotationCheck) name(key, what, name string) {
 	for _, text := range validation.IsDNS1123Subdomain(name) {
 		a.r.warn("name", a.place(key), "OLM v1 refuses: the %s name %q: %s", what, name, text)
@@ -158,7 +157,7 @@ func (a annotationCheck) channels() {
 	}
 }
 
-// quoted lists a few names.
+// quoted formats a few names.
 func quoted(names []string) string {
 	const most = 10
 	if len(names) > most {

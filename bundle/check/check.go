@@ -14,9 +14,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Run checks a bundle. fsys is the bundle's root, from which it was read. What is wrong with the bundle is in the
-// report; the error is about the names of validators, and the context's cause if that is done. Run is safe for
-// concurrent use, also with the same bundle.
+// Run checks a bundle. fsys is the bundle's root, from which it was read. The bundle's problems are in the report; the
+// error is about unknown names of validators, or the cause of the context's end. Run is safe for concurrent use, also
+// with the same bundle.
 func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report, error) {
 	if err := o.checkNames(); err != nil {
 		return nil, err
@@ -44,14 +44,14 @@ type run struct {
 	o     Options
 	lines locator
 	size  Size
-	// detected is the media type inferred from the manifests.
+	// detected is the media type derived from the manifests.
 	detected bundle.MediaType
 
 	mu    sync.Mutex
 	found []finding
 }
 
-// all runs every check that concerns the kind of bundle.
+// all runs every check that applies to the media type.
 func (r *run) all() {
 	r.readProblems()
 	if r.o.Plain {
@@ -96,7 +96,7 @@ func (r *run) registry() {
 	r.strictProblems()
 }
 
-// parallel runs tasks, a bounded number at once, until the time is up.
+// parallel runs tasks, a limited number concurrently, until the time limit.
 func (r *run) parallel(tasks []func()) {
 	var g errgroup.Group
 	g.SetLimit(max(1, r.o.Jobs))
@@ -106,11 +106,11 @@ func (r *run) parallel(tasks []func()) {
 			return nil
 		})
 	}
-	_ = g.Wait() // no task has an error
+	_ = g.Wait() // no task returns an error
 }
 
-// guard runs a task of a library that takes no context and does not expect hostile input: it is not waited for when the
-// time is up, and that it panics is a finding. A task that is left alone may still note findings, which are dropped.
+// guard runs a task of a library that takes no context and does not expect hostile input: after the time limit it is
+// abandoned, and a panic becomes a finding. Findings of an abandoned task are dropped.
 func (r *run) guard(task func()) {
 	if r.ctx.Err() != nil {
 		return
@@ -129,7 +129,7 @@ func (r *run) guard(task func()) {
 	}
 }
 
-// list names the entries of a directory of the bundle, sorted.
+// list returns the entries of a directory of the bundle, sorted.
 func (r *run) list(dir string) []fs.DirEntry {
 	entries, err := bundlefs.Entries(r.fsys, path.Clean("./"+dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

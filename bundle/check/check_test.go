@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// etcd is a bundle without errors, as files that a test may change.
+// etcd returns a valid bundle as files that a test may change.
 func etcd(t testing.TB) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -41,7 +41,7 @@ const (
 	depsFile  = "metadata/dependencies.yaml"
 )
 
-// replace changes the one place of a file where a text is.
+// replace replaces the only occurrence of a text in a file.
 func replace(t testing.TB, fsys fstest.MapFS, name, old, with string) {
 	t.Helper()
 	data := string(fsys[name].Data)
@@ -53,7 +53,7 @@ func replace(t testing.TB, fsys fstest.MapFS, name, old, with string) {
 
 func write(fsys fstest.MapFS, name, text string) { fsys[name] = &fstest.MapFile{Data: []byte(text)} }
 
-// run checks a bundle.
+// check checks a bundle.
 func check(t testing.TB, fsys fs.FS, o Options) *Report {
 	t.Helper()
 	report, err := Run(context.Background(), fsys, load(t, fsys), o)
@@ -63,7 +63,7 @@ func check(t testing.TB, fsys fs.FS, o Options) *Report {
 	return report
 }
 
-// lines are the problems, one a line.
+// lines formats the problems, one per line.
 func lines(problems []bundle.Problem) string {
 	var b strings.Builder
 	for _, p := range problems {
@@ -88,7 +88,7 @@ func TestABundleWithoutErrors(t *testing.T) {
 	}
 }
 
-// A label that says something else than the annotation misleads whoever reads the label only.
+// A label that differs from its annotation misleads readers of the label.
 func TestLabelsThatDiffer(t *testing.T) {
 	labels := map[string]string{bundle.AnnotationPackage: "other", bundle.AnnotationMetadata: "metadata/", "maintainer": "x"}
 	b, err := read(etcd(t), bundle.ReadOptions{Labels: labels})
@@ -106,7 +106,7 @@ func TestLabelsThatDiffer(t *testing.T) {
 	}
 }
 
-// Each change breaks one rule, which is told with its place.
+// Each change breaks one rule, which is reported with its position.
 func TestBrokenRules(t *testing.T) {
 	const prefix = "operators.operatorframework.io.bundle."
 	for _, c := range []struct {
@@ -224,7 +224,7 @@ func TestBrokenRules(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once, and in one order.
+// All problems are reported together, in a fixed order.
 func TestAllProblemsAtOnce(t *testing.T) {
 	fsys := etcd(t)
 	replace(t, fsys, notesFile, "registry+v1", "plain")
@@ -244,7 +244,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// What was not read is not reported as missing.
+// Files that were not read are not reported as missing.
 func TestABundleThatIsReadInPart(t *testing.T) {
 	fsys := etcd(t)
 	write(fsys, "manifests/a.yaml", strings.Repeat("a", 4<<20+1))
@@ -297,7 +297,7 @@ func TestSelectedValidators(t *testing.T) {
 	}
 }
 
-// No validator, selected or not, survives on the good will of a bundle.
+// No validator crashes on a damaged bundle.
 func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 	var all []string
 	for _, v := range Validators() {
@@ -333,7 +333,7 @@ func TestAllValidatorsOnDamagedBundles(t *testing.T) {
 	}
 }
 
-// A bundle that takes too long is refused in time; an interrupted check is an error of its own.
+// A bundle that takes too long is refused at the time limit; a cancelled check is a different error.
 func TestTime(t *testing.T) {
 	fsys := etcd(t)
 	var rules strings.Builder

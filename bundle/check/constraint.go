@@ -10,26 +10,26 @@ import (
 	"github.com/operator-framework/api/pkg/constraints"
 )
 
-// maxRange bounds the text of a version range: parsing takes time that grows with it.
+// maxRange is the maximum length of a version range: parsing time grows with it.
 const maxRange = 16 << 10
 
-// maxRules bounds the text of all CEL rules of a bundle. One rule that is as long as the library allows takes a third
-// of a second.
+// maxRules is the maximum length of all CEL rules of a bundle. Compiling one rule of the library's maximum length takes
+// a third of a second.
 const maxRules = 1 << 20
 
-// ruleCost is what a short rule counts for, in bytes of text: so there can be 4,096, which take a second.
+// ruleCost is the length that a short rule counts as: so there can be 4,096, which take a second.
 const ruleCost = 256
 
-// constraintChecker checks the values of olm.constraint dependencies by the rules of the library that resolves them.
+// constraintChecker checks the values of olm.constraint dependencies by the rules of OLM's resolver library.
 type constraintChecker struct {
-	env  *constraints.CelEnvironment // made when the first rule comes
-	left int                         // bytes of rules
-	// guard runs what may take long, and returns before it has ended when the time is up.
+	env  *constraints.CelEnvironment // created for the first rule
+	left int                         // remaining bytes of rules
+	// guard runs a slow function and returns at the time limit even if the function has not.
 	guard func(task func())
 	fail  func(path []any, format string, args ...any)
 }
 
-// check looks at one value and all that is nested in it.
+// check checks one value and all constraints nested in it.
 func (c *constraintChecker) check(value json.RawMessage) {
 	parsed, err := constraints.Parse(value)
 	switch {
@@ -43,7 +43,7 @@ func (c *constraintChecker) check(value json.RawMessage) {
 	c.one(parsed, nil)
 }
 
-// one checks a constraint, which is exactly one of several things.
+// one checks a constraint, which must have exactly one of several forms.
 func (c *constraintChecker) one(v constraints.Constraint, path []any) {
 	var kinds []string
 	below := func(key string) []any { return append(path[:len(path):len(path)], key) }
@@ -80,7 +80,7 @@ func (c *constraintChecker) one(v constraints.Constraint, path []any) {
 	switch len(kinds) {
 	case 1:
 	case 0:
-		// Who writes the only kind that opm knows looks for its words.
+		// Authors of the only form that opm knows expect opm's message.
 		c.fail(path, "The CEL field is missing: a constraint is one of cel, package, gvk, all, any and not")
 	default:
 		c.fail(path, "a constraint is exactly one thing, not %s", strings.Join(kinds, " and "))
@@ -96,8 +96,8 @@ func (c *constraintChecker) pkg(p *constraints.PackageConstraint, path []any) {
 	}
 }
 
-// rule compiles an expression, in the environment in which the resolver evaluates it: the list "properties" of maps and
-// the function "semver_compare"; its result must be true or false.
+// rule compiles an expression in the resolver's environment: the list "properties" of maps and the function
+// "semver_compare"; its result must be a boolean.
 func (c *constraintChecker) rule(rule string, path []any) {
 	path = append(path, "rule")
 	if strings.TrimSpace(rule) == "" {
@@ -122,7 +122,7 @@ func (c *constraintChecker) rule(rule string, path []any) {
 	})
 }
 
-// celText is the compiler's error in one line, without the copy of the expression below it.
+// celText returns the compiler's error as one line, without the copy of the expression.
 func celText(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -139,7 +139,7 @@ func celText(err error) string {
 	return cut(strings.Join(lines, "; "), 300)
 }
 
-// missingGVK names the parts that a group, version and kind lacks.
+// missingGVK names the missing parts of a group, version and kind.
 func missingGVK(group, version, kind string) (out []string) {
 	for _, part := range []struct{ name, value string }{{"Group", group}, {"Version", version}, {"Kind", kind}} {
 		if part.value == "" {
@@ -149,7 +149,7 @@ func missingGVK(group, version, kind string) (out []string) {
 	return out
 }
 
-// badRange says what is wrong with a version range, nothing if it is right.
+// badRange explains what is wrong with a version range; it is empty for a valid one.
 func badRange(text string) string {
 	switch {
 	case text == "":

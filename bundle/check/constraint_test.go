@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// dependencyErrors are the errors of one entry of dependencies.yaml, with the field below its value.
+// dependencyErrors returns the errors of one entry of dependencies.yaml, with the field below its value.
 func dependencyErrors(ctx context.Context, kind, value string) (out []string) {
 	r := &run{ctx: ctx}
 	left := maxRules
@@ -71,7 +71,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Rules that are made to cost much are refused, or compiled, or left alone when the time is up.
+// Expensive rules are refused, compiled, or abandoned at the time limit.
 func TestHostileRulesCostLittle(t *testing.T) {
 	const size = 99_000
 	for name, rule := range map[string]string{
@@ -96,7 +96,7 @@ func TestHostileRulesCostLittle(t *testing.T) {
 	}
 }
 
-// All rules of a bundle together are bounded too.
+// The total of all rules of a bundle is limited too.
 func TestRulesOfOneBundleAreBounded(t *testing.T) {
 	r := &run{ctx: context.Background()}
 	left, refused := maxRules, 0

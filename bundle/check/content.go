@@ -8,14 +8,14 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// supportedKinds are those that OLM installs from a registry+v1 bundle.
+// supportedKinds are the kinds that OLM installs from a registry+v1 bundle.
 var supportedKinds = []string{
 	kindCSV, kindCRD, "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ServiceAccount", "Service", "Role", "RoleBinding",
 	"PrometheusRule", "ServiceMonitor", "PodMonitor", "PodDisruptionBudget", "PriorityClass", "VerticalPodAutoscaler",
 	"ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "NetworkPolicy",
 }
 
-// files checks what lies in the two directories.
+// files checks the files in the two directories.
 func (r *run) files() {
 	for _, dir := range []string{r.b.ManifestsDir, r.b.MetadataDir} {
 		for _, e := range r.list(dir) {
@@ -26,7 +26,7 @@ func (r *run) files() {
 	}
 }
 
-// content checks which objects there are.
+// content checks which objects exist.
 func (r *run) content(objects []object) {
 	for _, o := range r.b.Objects {
 		if o.Kind == "" || slices.Contains(supportedKinds, o.Kind) {
@@ -44,7 +44,7 @@ func (r *run) content(objects []object) {
 				"GroupVersionKind %s, Kind=%s was deprecated in Kubernetes 1.16+, removed in 1.22: clusters since then refuse it; use %s", crdVersionV1beta1, kindCRD, crdVersion)
 		}
 	}
-	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // else that was reported when it was read
+	if r.b.MediaType != bundle.RegistryV1 && r.b.CSV == nil { // otherwise it was reported when the bundle was read
 		r.fail(bundle.RuleCSVMissing, inFile(r.b.ManifestsDir), "no csv in bundle: there is no ClusterServiceVersion")
 	}
 	r.ownedCRDs(objects)
@@ -55,10 +55,10 @@ type crdKey struct{ name, version, kind string }
 
 func (k crdKey) String() string { return k.name + "/" + k.version }
 
-// ownedCRDs checks that the definitions of the manifests are those that the ClusterServiceVersion owns.
+// ownedCRDs compares the definitions in the manifests with those that the ClusterServiceVersion owns.
 func (r *run) ownedCRDs(objects []object) {
 	present := map[crdKey]bundle.Object{}
-	versions := map[string][]string{} // of a name
+	versions := map[string][]string{} // by name
 	var order []crdKey
 	for _, o := range objects {
 		for _, key := range crdKeys(o) {
@@ -76,7 +76,7 @@ func (r *run) ownedCRDs(objects []object) {
 		return
 	}
 	csv := objects[i].csv
-	owned := map[string]bool{} // names
+	owned := map[string]bool{} // by name
 	for n, d := range csv.Spec.CustomResourceDefinitions.Owned {
 		key := crdKey{d.Name, d.Version, d.Kind}
 		if _, ok := present[key]; ok {
@@ -107,7 +107,7 @@ func (r *run) ownedCRDs(objects []object) {
 	}
 }
 
-// laterDocument is the file in which a definition is behind another document.
+// laterDocument returns the file in which a definition is not the first document.
 func (r *run) laterDocument(name string) string {
 	for _, o := range r.b.Objects {
 		if !o.First() && o.Kind == kindCRD && o.Name == name {
@@ -117,7 +117,7 @@ func (r *run) laterDocument(name string) string {
 	return ""
 }
 
-// crdKeys are the versions that a definition defines.
+// crdKeys returns the versions that a definition defines.
 func crdKeys(o object) (keys []crdKey) {
 	switch {
 	case o.crd != nil:

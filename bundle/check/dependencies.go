@@ -14,7 +14,7 @@ import (
 func (r *run) dependencies() {
 	file, total := r.metadataWith("dependencies"), maxRules
 	var list []bundle.Dependency
-	// What is not a list of dependencies was reported when the bundle was read, which left entries out.
+	// Anything but a list of dependencies was reported when the bundle was read, and left out.
 	if json.Unmarshal(r.top(file)["dependencies"], &list) != nil {
 		list = r.b.Dependencies
 	}
@@ -81,7 +81,7 @@ func (r *run) dependency(d bundle.Dependency, left *int, fail func(rule string, 
 	}
 }
 
-// properties checks what properties.yaml requires of others; the values of other types are their authors' business.
+// properties checks those values in properties.yaml that OLM defines; other types belong to their authors.
 func (r *run) properties() {
 	file, left := r.metadataWith("properties"), maxRules
 	for i, p := range r.b.Properties {
@@ -97,7 +97,7 @@ func (r *run) properties() {
 	}
 }
 
-// metadataWith is the first file of the metadata with a key at its top, empty if there is none.
+// metadataWith returns the first metadata file with a key at its top level; empty if there is none.
 func (r *run) metadataWith(key string) string {
 	for _, e := range r.list(r.b.MetadataDir) {
 		if e.IsDir() {
@@ -111,7 +111,7 @@ func (r *run) metadataWith(key string) string {
 	return ""
 }
 
-// top is the first document of a file, if that is an object: the members by their keys.
+// top returns the members of a file's first document, if that is an object.
 func (r *run) top(name string) map[string]json.RawMessage {
 	data, err := bundlefs.ReadFile(r.fsys, name)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package check validates an operator bundle: its annotations, its dependencies and the constraints in
-// them, its manifests, and whether the Operator Lifecycle Manager could unpack and install it.
+// Package check validates an operator bundle: its annotations, dependencies and constraints, its manifests, and whether
+// the Operator Lifecycle Manager can unpack and install it.
 //
-// The rules are those of opm's "alpha bundle validate", which are in part those of github.com/operator-framework/api,
-// and some that opm lacks: the size of the ConfigMap that the bundle is unpacked to, images that only an environment
-// variable names, compound constraints, channels. Unlike opm it does not stop at the first part that is wrong: all
-// problems are reported together.
+// The rules are those of opm's "alpha bundle validate", some of which are in github.com/operator-framework/api, and
+// some more: the size of the ConfigMap that the bundle is unpacked to, images that only an environment variable names,
+// compound constraints, channels. Unlike opm it does not stop at the first invalid part: all problems are reported
+// together.
 //
-// It is a package of its own so that who only reads bundles need not carry Kubernetes' machinery.
+// It is a separate package so that programs which only read bundles do not link Kubernetes' validators.
 package check

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// definition checks the definition of a custom resource as the API server does. The validators of the library do the
-// same and leave out what concerns the schema; here that is a warning, since the API server will not.
+// definition validates a CustomResourceDefinition as the API server does. The library's validators do the same without
+// the schema. Problems of the schema are warnings, as the API server reports them only later.
 func (r *run) definition(o object) {
 	in, err := internalDefinition(o)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) definition(o object) {
 	}
 }
 
-// internalDefinition is the definition in the form that is validated, with its defaults.
+// internalDefinition converts the definition to the form that is validated, with defaults.
 func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
 	if o.crd != nil {
@@ -61,12 +61,12 @@ func internalDefinition(o object) (*apiextensions.CustomResourceDefinition, erro
 	return out, crdv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil)
 }
 
-// maxDefinitionRules bounds the CEL rules of one definition that are compiled: the API server's validator takes
-// milliseconds for each and cannot be interrupted. Definitions in the field have dozens.
+// maxDefinitionRules is the maximum number of CEL rules of one definition that are compiled: the API server's validator
+// takes milliseconds for each and cannot be interrupted. Real definitions have dozens.
 const maxDefinitionRules = 1000
 
-// boundRules takes away the rules beyond maxDefinitionRules, in the order of the names of properties, and says how many
-// there were.
+// boundRules removes the rules beyond maxDefinitionRules, in the order of property names, and returns the original
+// number.
 func boundRules(in *apiextensions.CustomResourceDefinition) (n int) {
 	var walk func(s *apiextensions.JSONSchemaProps)
 	each := func(m map[string]apiextensions.JSONSchemaProps) {
@@ -119,7 +119,7 @@ func boundRules(in *apiextensions.CustomResourceDefinition) (n int) {
 	return n
 }
 
-// libraryText is what the library says, for people.
+// libraryText returns a validator's message for people.
 func libraryText(e apierrors.Error, about object) string {
 	text := e.Detail
 	if v := valueText(e.BadValue, about); v != "" && !strings.Contains(text, v) {
@@ -131,7 +131,7 @@ func libraryText(e apierrors.Error, about object) string {
 	return text
 }
 
-// libraryOpm is what the library says as opm prints it, with the values in place of their addresses.
+// libraryOpm returns a validator's message as opm prints it, with values in place of their addresses.
 func libraryOpm(e apierrors.Error, about object) string {
 	if e.BadValue != nil {
 		e.BadValue = valueText(e.BadValue, about)
@@ -139,7 +139,7 @@ func libraryOpm(e apierrors.Error, about object) string {
 	return e.Error()
 }
 
-// valueText writes a value that is wrong. A whole object is only named.
+// valueText formats an invalid value. A whole object is only named.
 func valueText(v any, about object) string {
 	if s, ok := v.(fmt.Stringer); ok {
 		return s.String()
@@ -160,7 +160,7 @@ func valueText(v any, about object) string {
 	return fmt.Sprint(rv.Interface())
 }
 
-// libraryPath is where in an object the value is that a validator complains of, as far as that is known.
+// libraryPath returns the path in the object that a validator's message is about, as far as known.
 func libraryPath(validator string, e apierrors.Error) []any {
 	if validator != "csv" {
 		return nil
@@ -180,7 +180,7 @@ func libraryPath(validator string, e apierrors.Error) []any {
 	return nil
 }
 
-// ruleName writes CSVFileNotValid as csv-file-not-valid.
+// ruleName converts CSVFileNotValid to csv-file-not-valid.
 func ruleName(t string) string {
 	var b strings.Builder
 	letters := []rune(t)

@@ -10,21 +10,21 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// locator finds lines of values. It reads a file again for each problem, and keeps the last, and of
-// that the last document.
+// locator finds the lines of values. It reads a file again for each problem, and caches the last file and its last
+// document.
 type locator struct {
 	fsys fs.FS
 	file string
 	docs []canon.Doc
-	last *canon.Locator // of the document n; nil if there is none yet
+	last *canon.Locator // of document n; nil if there is none yet
 	n    int
 	left int // bytes of documents that may still be read: each look-up in JSON reads its document again
 }
 
-// maxLocated is worth one or two seconds.
+// maxLocated takes one or two seconds.
 const maxLocated = 16 << 20
 
-// find is the line of a place in its file: that of the value, else of what is nearest around it; 0 if there is none.
+// find returns the line of a place in its file: that of the value, else of its nearest parent; 0 if there is none.
 func (l *locator) find(p place) int {
 	if p.file == "" || len(p.path) == 0 {
 		return p.line
@@ -54,7 +54,7 @@ func (l *locator) find(p place) int {
 	return p.line
 }
 
-// documents are those of a file, as far as they can be told apart.
+// documents returns the documents of a file as far as it can be split.
 func documents(fsys fs.FS, name string) (docs []canon.Doc) {
 	data, err := bundlefs.ReadFile(fsys, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func documents(fsys fs.FS, name string) (docs []canon.Doc) {
 	}
 }
 
-// fieldPath takes a field apart that is written as Kubernetes does: spec.versions[0].name, metadata.annotations[a.b/c].
+// fieldPath parses a field in Kubernetes' notation: spec.versions[0].name, metadata.annotations[a.b/c].
 func fieldPath(field string) (path []any) {
 	for field != "" {
 		end := strings.IndexAny(field, ".[")

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long the validators of one bundle may take.
+// DefaultTimeout is the time limit for the validators of one bundle.
 const DefaultTimeout = 20 * time.Second
 
-// Options say how a bundle is checked. The zero value checks what opm checks unasked, and what it lacks.
+// Options configure a check. The zero value checks what opm checks by default, and more.
 type Options struct {
-	// Select are the names of optional validators, of [Validators].
+	// Select are the names of optional validators, see [Validators].
 	Select []string
-	// KubernetesVersion is the version for which removed APIs are errors, such as "1.25"; empty takes the bundle's
-	// own lowest version. Only optional validators look at it.
+	// KubernetesVersion is the version for which removed APIs are errors, such as "1.25"; empty means the bundle's own
+	// minimum version. Only optional validators use it.
 	KubernetesVersion string
-	// Labels are those of the image that the bundle is in.
+	// Labels are those of the bundle's image.
 	Labels map[string]string
-	// Plain checks the bundle as plain+v0, whatever it says of itself.
+	// Plain checks the bundle as plain+v0, whatever it declares.
 	Plain bool
-	// Strict makes errors of warnings.
+	// Strict turns warnings into errors.
 	Strict bool
-	// Timeout bounds the time of one bundle; [DefaultTimeout] if 0. What is not checked by then is an error of the
+	// Timeout is the time limit for one bundle; [DefaultTimeout] if 0. What is not checked by then is an error of the
 	// bundle.
 	Timeout time.Duration
-	// Jobs bounds how much is done at once; 1 if it is less.
+	// Jobs bounds concurrent work; 1 if it is less.
 	Jobs int
 }
 
-// ErrUnknownValidator is wrapped by the error of [Run] for a name that [Validators] does not have.
+// ErrUnknownValidator is wrapped by the error of [Run] for a name that is not in [Validators].
 var ErrUnknownValidator = errors.New("unknown validator")
 
-// checkNames refuses names of validators that do not exist.
+// checkNames refuses unknown names of validators.
 func (o Options) checkNames() error {
 	var known []string
 	for _, v := range Validators() {

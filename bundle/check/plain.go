@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// plain checks the manifests of a plain bundle: a flat directory of files with any number of any Kubernetes objects.
+// plain checks the manifests of a plain bundle: a flat directory of files with any Kubernetes objects.
 func (r *run) plain() {
 	for _, e := range r.list(r.b.ManifestsDir) {
 		if name := path.Join(r.b.ManifestsDir, e.Name()); e.IsDir() {
@@ -50,7 +50,7 @@ func (r *run) plain() {
 	}
 }
 
-// chart is the directory of a Helm chart in the bundle, empty if there is none.
+// chart returns the directory of a Helm chart in the bundle; empty if there is none.
 func (r *run) chart() string {
 	for _, dir := range []string{r.b.ManifestsDir, "."} {
 		if _, err := fs.Stat(r.fsys, path.Join(dir, "Chart.yaml")); err == nil {
@@ -58,7 +58,7 @@ func (r *run) chart() string {
 		}
 		entries, err := bundlefs.Entries(r.fsys, dir)
 		if err != nil {
-			continue // reported where it matters
+			continue // reported elsewhere if it matters
 		}
 		for _, e := range entries {
 			if !e.IsDir() {
@@ -72,7 +72,7 @@ func (r *run) chart() string {
 	return ""
 }
 
-// helm checks as much of a chart as makes it one.
+// helm checks that a chart has the required files.
 func (r *run) helm() {
 	dir := r.chart()
 	name := path.Join(dir, "Chart.yaml")

@@ -9,8 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// readProblems takes over what was found when the bundle was read, without what this package finds too and reports with
-// more.
+// readProblems adds the problems found when the bundle was read, except those that this package reports in more detail.
 func (r *run) readProblems() {
 	plain := r.o.Plain || r.detected == bundle.Plain
 	for _, p := range r.b.Problems {
@@ -18,14 +17,14 @@ func (r *run) readProblems() {
 			continue
 		}
 		if p.Rule == bundle.RuleSyntax && r.inManifests(p.File) && (plain || !r.hasObjects(p.File)) {
-			// Reading passes the file over, and so does OLM: what is in it will be missing.
+			// Reading skips the file, and so does OLM: its content would be missing.
 			p.Severity = bundle.SeverityError
 		}
 		r.note(finding{Problem: p})
 	}
 }
 
-// partial is true if reading was given up or left out a file that is none.
+// partial reports whether reading was aborted, or skipped something that is not a regular file.
 func (r *run) partial() bool {
 	return slices.ContainsFunc(r.b.Problems, func(p bundle.Problem) bool {
 		return p.Severity == bundle.SeverityError && (p.Rule == bundle.RuleLimit && !strings.HasPrefix(p.Field, "dependencies[") || p.Rule == bundle.RuleFile)
@@ -40,7 +39,7 @@ func (r *run) hasObjects(file string) bool {
 	return slices.ContainsFunc(r.b.Objects, func(o bundle.Object) bool { return o.File == file })
 }
 
-// replaced reports whether other checks of this package report the problem again, in more detail.
+// replaced reports whether other checks of this package report the problem in more detail.
 func (r *run) replaced(p bundle.Problem) bool {
 	switch {
 	case p.Rule == bundle.RuleMediaType, strings.HasPrefix(p.Field, "dependencies["):
@@ -58,7 +57,7 @@ func (r *run) replaced(p bundle.Problem) bool {
 	return false
 }
 
-// strictProblems reports what version 1 of OLM refuses, unless it is an error anyway.
+// strictProblems reports what OLM v1 refuses, unless it is an error anyway.
 func (r *run) strictProblems() {
 	for _, p := range r.b.StrictProblems() {
 		r.mu.Lock()

@@ -19,13 +19,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// recording is a bundle with what opm's validate said of it.
+// recording is a bundle with the recorded answer of opm's validate.
 type recording struct {
 	name, golden string
 	files        fs.FS
 }
 
-// recordings are those of the collection.
+// recordings returns those of the collection.
 func recordings(t *testing.T) (out []recording) {
 	t.Helper()
 	oracle := string(recorded.All(t))
@@ -43,7 +43,7 @@ func recordings(t *testing.T) (out []recording) {
 	return out
 }
 
-// collection reads the bundles of the collection, by the names and tags of their images.
+// collection reads the bundles of the collection by the names and tags of their images.
 func collection(t *testing.T, oracle string) map[string]fs.FS {
 	t.Helper()
 	dirs := map[string]fs.FS{}
@@ -91,7 +91,7 @@ func collection(t *testing.T, oracle string) map[string]fs.FS {
 				dirs[name] = os.DirFS(filepath.Join(oracle, "bundles", "synth", dir))
 				continue
 			}
-			// A directory of its own, so that looking for a file does not go through all bundles.
+			// A separate directory, so that looking for a file does not search all bundles.
 			prefix := strings.TrimPrefix(fields[3], "COMMUNITY/operators/") + "/"
 			one := fstest.MapFS{}
 			for file, data := range all {
@@ -107,7 +107,7 @@ func collection(t *testing.T, oracle string) map[string]fs.FS {
 
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// texts are the errors in opm's message, sorted, since opm's order is random in part. The only values of which opm
+// texts returns the errors in opm's message, sorted, as opm's order is partly random. The only values of which opm
 // prints the address are booleans that are true.
 func texts(message string) []string {
 	message = strings.TrimPrefix(message, "Bundle validation errors: ")
@@ -119,7 +119,7 @@ func texts(message string) []string {
 	return out
 }
 
-// The verdict on every recorded bundle is opm's, and so are the errors, except where opm does not know a constraint.
+// The verdict on every recorded bundle and the errors equal opm's, except for constraints that opm does not know.
 func TestOpmsVerdicts(t *testing.T) {
 	var longest, total time.Duration
 	n := 0
@@ -155,7 +155,7 @@ func TestOpmsVerdicts(t *testing.T) {
 				}
 				message, _, _ = strings.Cut(message, "\nUsage:")
 				want, got := texts(message), texts(report.OpmMessage())
-				// opm knows of no constraint but "cel", and stops there.
+				// opm knows no constraint but "cel", and stops there.
 				if slices.Equal(want, []string{"The CEL field is missing"}) {
 					if slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "CEL") }) {
 						t.Errorf("got\n%s", strings.Join(got, "\n"))

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// relatedImages finds the images that only an environment variable or an argument of a container names. A mirror of the
-// catalog copies relatedImages and the containers' own images, and would lack those.
+// relatedImages finds images that only an environment variable or an argument of a container names. A mirror of the
+// catalog copies relatedImages and the containers' images, and would miss those.
 func (r *run) relatedImages(objects []object) {
 	for _, o := range objects {
 		if o.csv == nil {
@@ -38,7 +38,7 @@ func (r *run) relatedImages(objects []object) {
 	}
 }
 
-// unrelated looks at one container.
+// unrelated checks one container.
 func (r *run) unrelated(o object, c corev1.Container, here []any, known map[string]bool) {
 	const hint = "is not in spec.relatedImages: a mirrored catalog will lack it"
 	for n, e := range c.Env {
@@ -64,8 +64,8 @@ func (r *run) unrelated(o object, c corev1.Container, here []any, known map[stri
 	}
 }
 
-// looksLikeImage reports whether a value is an image reference: it has a registry, a path, and a tag or digest. Where the
-// name of the variable says that it is an image, any reference will do.
+// looksLikeImage reports whether a value is an image reference: it has a registry, a path, and a tag or digest. If the
+// variable's name says that it is an image, any reference counts.
 func looksLikeImage(value string, sure bool) bool {
 	if value == "" || len(value) > 1024 || strings.Contains(value, "://") {
 		return false
@@ -81,6 +81,6 @@ func looksLikeImage(value string, sure bool) bool {
 	if !ok || reference.IsNameOnly(named) || !(strings.ContainsAny(host, ".:") || host == "localhost") {
 		return false
 	}
-	// ghcr.io/some/thing:8080 is an image; 10.0.0.1:53/udp or file.txt/a are not.
+	// ghcr.io/some/thing:8080 is an image; 10.0.0.1:53/udp and file.txt/a are not.
 	return strings.ContainsFunc(host, func(c rune) bool { return 'a' <= c && c <= 'z' }) && path.Ext(rest) != ".sock"
 }

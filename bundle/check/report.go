@@ -10,11 +10,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Report is what was found. It does not change any more.
+// Report is the result of a check. It is immutable.
 type Report struct {
-	// Problems are sorted by file, line, rule, field and message, and each is there once.
+	// Problems are sorted by file, line, rule, field and message, without duplicates.
 	Problems []bundle.Problem
-	// Size is what the bundle takes in the ConfigMap that it is unpacked to. It is zero for other media types than
+	// Size is the bundle's size in the ConfigMap that it is unpacked to. It is zero for media types other than
 	// registry+v1.
 	Size Size
 
@@ -26,46 +26,46 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Problems, func(p bundle.Problem) bool { return p.Severity == bundle.SeverityError })
 }
 
-// OpmMessage is the message with which opm refuses such a bundle: all errors, in opm's words where it has some for
-// them. Where opm prints the address of a value this has the value.
+// OpmMessage returns the message with which opm refuses such a bundle: all errors, with opm's wording where it has one.
+// Where opm prints the address of a value this has the value.
 func (r *Report) OpmMessage() string {
 	return "Bundle validation errors: " + strings.Join(r.opm, ",")
 }
 
-// finding is a problem, where it is to be looked for, and opm's words for it.
+// finding is a problem with its place and opm's wording.
 type finding struct {
 	bundle.Problem
 	opm   string // the same as Message if empty
 	place place
 }
 
-// place is a value in a document of the bundle. Its line is only looked up for a problem.
+// place is a value in a document of the bundle. Its line is only determined for a problem.
 type place struct {
 	file string
-	doc  int // of the documents of the file
-	line int // of the document's start, for values that are not found
+	doc  int // index of the document in the file
+	line int // first line of the document, for values that are not found
 	path []any
 }
 
-// at is a value in an object.
+// at returns the place of a value in an object.
 func at(o bundle.Object, path ...any) place {
 	return place{file: o.File, doc: o.Document, line: o.Line, path: path}
 }
 
-// inFile is a file as a whole.
+// inFile returns the place of a whole file.
 func inFile(name string) place { return place{file: name} }
 
-// fail notes an error, whose words opm shares.
+// fail adds an error, with the same message for opm.
 func (r *run) fail(rule string, p place, format string, args ...any) {
 	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityError, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
-// warn notes a warning.
+// warn adds a warning.
 func (r *run) warn(rule string, p place, format string, args ...any) {
 	r.note(finding{Problem: bundle.Problem{Severity: bundle.SeverityWarning, Rule: rule, Message: fmt.Sprintf(format, args...)}, place: p})
 }
 
-// note is safe for concurrent use.
+// note adds a finding. It is safe for concurrent use.
 func (r *run) note(f finding) {
 	f.Message, f.opm = cut(f.Message, maxMessage), cut(f.opm, maxOpm)
 	r.mu.Lock()
@@ -75,19 +75,20 @@ func (r *run) note(f finding) {
 	}
 }
 
-// What is wrong may be quoted, and may be as long as the bundle: bounds in bytes for people and for opm's words.
+// Messages may quote invalid values, which may be as long as the bundle: limits in bytes for the report and for opm's
+// message.
 const maxMessage, maxOpm = 600, 8 << 10
 
-// cut shortens a text and makes one line of it.
+// cut shortens a text and makes it one line.
 func cut(text string, limit int) string {
 	text = strings.TrimSpace(text)
 	return strings.Join(strings.FieldsFunc(fault.Clip(text, limit), func(c rune) bool { return c == '\n' || c == '\r' }), " ")
 }
 
-// maxFindings bounds what one bundle can make the report grow to.
+// maxFindings limits the size of a report.
 const maxFindings = 10_000
 
-// report sorts the findings and looks up their lines.
+// report sorts the findings and determines their lines.
 func (r *run) report() *Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +111,7 @@ func (r *run) report() *Report {
 	out := &Report{Size: r.size}
 	told := map[bundle.Problem]bool{}
 	for _, f := range r.found {
-		// Some validators repeat what others say.
+		// Some validators repeat the findings of others.
 		key := f.Problem
 		key.Rule = ""
 		if told[key] {
@@ -125,7 +126,7 @@ func (r *run) report() *Report {
 	return out
 }
 
-// fieldName writes a path as Kubernetes does: spec.versions[0].name.
+// fieldName formats a path in Kubernetes' notation: spec.versions[0].name.
 func fieldName(path []any) string {
 	var b strings.Builder
 	for _, step := range path {

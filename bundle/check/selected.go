@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imageDigests warns of images by tag: what they are can change, and a mirror by digest cannot hold them.
+// imageDigests warns about images with a tag: a tag can move, and a mirror by digest cannot contain it.
 func (r *run) imageDigests(csv object) {
 	byTag := func(image string, path ...any) {
 		named, err := reference.ParseNormalizedNamed(image)
 		if err != nil {
-			return // a finding of another validator
+			return // another validator reports it
 		}
 		if _, ok := named.(reference.Digested); !ok {
 			r.warn("image-digests", at(csv.Object, path...), "the image %q is not named by its digest", image)
@@ -34,8 +34,8 @@ func (r *run) imageDigests(csv object) {
 	}
 }
 
-// architectures compares the labels by which the operator says where it runs with the node affinity of its deployments.
-// It does not look into the images.
+// architectures compares the labels in which the operator declares where it runs with the node affinity of its
+// deployments. It does not read the images.
 func (r *run) architectures(csv object) {
 	for _, what := range []struct{ label, node, otherwise string }{
 		{"operatorframework.io/arch.", "kubernetes.io/arch", "amd64"},
@@ -73,7 +73,7 @@ func (r *run) architectures(csv object) {
 	}
 }
 
-// affinity lists the values of a node's label that a pod requires; false if it requires none.
+// affinity returns the values of a node label that a pod requires; ok is false if it requires none.
 func affinity(pod corev1.PodSpec, label string) (values []string, ok bool) {
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil, false

@@ -12,18 +12,18 @@ import (
 
 // Limits of Kubernetes, in bytes.
 const (
-	// MaxConfigMap bounds the content of a ConfigMap, and so the bundle that OLM unpacks to one.
+	// MaxConfigMap is the maximum content of a ConfigMap, and so of a bundle that OLM unpacks to one.
 	MaxConfigMap = 1 << 20
-	// MaxObject bounds one object: it is the size of a request that etcd takes.
+	// MaxObject is the maximum size of one object: etcd's request limit.
 	MaxObject = 3 << 19
-	// MaxAnnotations bounds the annotations of one object, names and values together.
+	// MaxAnnotations is the maximum total size of one object's annotations, keys and values.
 	MaxAnnotations = 256 << 10
 )
 
-// Size is what the manifests of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
+// Size is the size of a bundle's manifests in the ConfigMap that OLM unpacks it to, in bytes.
 type Size struct {
-	// Plain is the sum of the files and Encoded the sum of their compressed and base64-encoded forms, in which OLM since
-	// version 0.19 stores them.
+	// Plain is the total size of the files, Encoded that of their compressed and base64-encoded forms, which OLM stores
+	// since version 0.19.
 	Plain   int64 `json:"plain"`
 	Encoded int64 `json:"encoded"`
 	Limit   int64 `json:"limit"`
@@ -34,7 +34,7 @@ func (r *run) sizes() {
 	r.size.Limit = MaxConfigMap
 	var n counter
 	z := gzip.NewWriter(&n)
-	// Of the metadata only the annotations are copied to the ConfigMap, and they become its own.
+	// Of the metadata only the annotations are copied to the ConfigMap, as its annotations.
 	for _, e := range r.list(r.b.ManifestsDir) {
 		if e.IsDir() {
 			continue
@@ -48,8 +48,8 @@ func (r *run) sizes() {
 		r.size.Plain += int64(len(data))
 		n = 0
 		z.Reset(&n)
-		_, _ = z.Write(data) // a counter takes everything
-		_ = z.Close()        // nor does its end fail
+		_, _ = z.Write(data) // writing to a counter cannot fail
+		_ = z.Close()        // nor can closing it
 		r.size.Encoded += int64(base64.StdEncoding.EncodedLen(int(n)))
 		if r.ctx.Err() != nil {
 			return
@@ -72,13 +72,13 @@ func (r *run) objectSize(o bundle.Object) {
 		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(MaxObject))
 	}
 	if len(o.JSON) <= MaxAnnotations {
-		return // what is in it is smaller
+		return // its objects are smaller
 	}
 	var v struct {
 		Metadata struct{ Annotations map[string]string }
 	}
 	if json.Unmarshal(o.JSON, &v) != nil {
-		return // an error of its own
+		return // reported elsewhere
 	}
 	sum := 0
 	for key, value := range v.Metadata.Annotations {
@@ -89,7 +89,7 @@ func (r *run) objectSize(o bundle.Object) {
 	}
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/bundle/configmap"
 )
 
-// A bundle that OLM cannot unpack, because it does not fit into a ConfigMap, is refused.
+// A bundle that does not fit into a ConfigMap, so that OLM cannot unpack it, is refused.
 func TestSizes(t *testing.T) {
 	noise := make([]byte, 800<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
@@ -36,8 +36,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The size is that of the ConfigMap which is made of the bundle in the end: of its metadata OLM copies the annotations, and
-// nothing else.
+// The size is that of the resulting ConfigMap: of the metadata OLM copies only the annotations.
 func TestSizeIsThatOfTheConfigMap(t *testing.T) {
 	fsys := etcd(t)
 	m, err := configmap.Write(t.Context(), fsys, configmap.Options{Gzip: true})
@@ -55,7 +54,7 @@ func TestSizeIsThatOfTheConfigMap(t *testing.T) {
 	}
 }
 
-// Definitions of more objects than Kubernetes' validators have memory for are refused, and not looked into.
+// Definitions with more objects than Kubernetes' validators have memory for are refused without validating them.
 func TestManyDefinitionsAreRefused(t *testing.T) {
 	fsys := etcd(t)
 	head := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},"spec":{"versions":[`

@@ -25,7 +25,7 @@ const (
 	crdVersionV1beta1 = "apiextensions.k8s.io/v1beta1"
 )
 
-// object is an object of the manifests with the form that its kind's validators want; at most one of these is set.
+// object is an object of the manifests with the type that its kind's validators need; at most one of these is set.
 type object struct {
 	bundle.Object
 	raw     *unstructured.Unstructured
@@ -34,11 +34,11 @@ type object struct {
 	crdBeta *crdv1beta1.CustomResourceDefinition
 }
 
-// maxDefinitionNodes bounds the JSON objects in all definitions of custom resources that are checked. Kubernetes'
-// validators take some 5 KB of memory for each: this many take 250 MB. Large real bundles have 8,000.
+// maxDefinitionNodes is the maximum number of JSON objects in all validated CustomResourceDefinitions. Kubernetes'
+// validators need some 5 KB of memory for each, 250 MB for this number. Large real bundles have 8,000.
 const maxDefinitionNodes = 50_000
 
-// definitionNodes counts the JSON objects of the definitions, braces in texts among them.
+// definitionNodes counts the JSON objects of the definitions, including braces in strings.
 func (r *run) definitionNodes() (n int) {
 	for _, o := range r.b.Objects {
 		if o.Kind == kindCRD && o.First() {
@@ -48,7 +48,7 @@ func (r *run) definitionNodes() (n int) {
 	return n
 }
 
-// typed brings the objects that count into their forms; what has not the form of its kind is an error.
+// typed decodes the objects that are validated; one that cannot be decoded as its kind is an error.
 func (r *run) typed() (out []object) {
 	for _, o := range r.b.Objects {
 		if o.First() && r.ctx.Err() == nil {
@@ -93,8 +93,8 @@ func decode[T any](o bundle.Object) (*T, error) {
 	return out, nil
 }
 
-// metadataOf checks the metadata of an object of another kind: the names of labels and annotations, and where it is to
-// be, which is OLM's choice unless anywhere is true.
+// metadataOf checks the metadata of an object of another kind: the names of labels and annotations, and the namespace,
+// which OLM chooses unless anywhere is set.
 func (r *run) metadataOf(o bundle.Object, anywhere bool) {
 	var v struct {
 		metav1.TypeMeta

@@ -11,11 +11,11 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// Validator is an optional validator, by the name under which it is selected.
+// Validator is an optional validator with the name by which it is selected.
 type Validator struct{ Name, Usage string }
 
-// optional is a validator with what it does: either the library's, which is given the bundle or, if each is set, each
-// object, or one of this package.
+// optional is an optional validator: either one of the library, called with the whole bundle or, if each is set, with
+// each object, or one of this package.
 type optional struct {
 	Validator
 	library interfaces.Validator
@@ -23,8 +23,8 @@ type optional struct {
 	own     func(r *run, csv object)
 }
 
-// optionals are the optional validators. That of the library for several architectures is not among them because it
-// starts a container engine.
+// optionals returns the optional validators. The library's validator for multiple architectures is not among them
+// because it starts a container engine.
 func optionals() []optional {
 	return []optional{
 		{Validator{"alpha-deprecated-apis", "APIs that newer clusters have removed"}, validation.AlphaDeprecatedAPIsValidator, false, nil},
@@ -41,7 +41,7 @@ func optionals() []optional {
 	}
 }
 
-// Validators are the optional validators, sorted by name.
+// Validators returns the optional validators, sorted by name.
 func Validators() (out []Validator) {
 	for _, v := range optionals() {
 		out = append(out, v.Validator)
@@ -49,14 +49,14 @@ func Validators() (out []Validator) {
 	return out
 }
 
-// validators runs those of the library that opm runs, and those that were selected.
+// validators runs the library's validators that opm runs and those that were selected.
 func (r *run) validators(objects []object) {
 	var tasks []func()
 	csv := object{}
 	for _, o := range objects {
 		switch {
 		case o.crd != nil || o.crdBeta != nil:
-			if len(o.JSON) <= MaxObject { // else it is refused already, and not worth the time
+			if len(o.JSON) <= MaxObject { // larger ones are refused already and would take time
 				tasks = append(tasks, func() { r.definition(o) })
 			}
 		case o.csv != nil && csv.csv == nil:
@@ -69,11 +69,11 @@ func (r *run) validators(objects []object) {
 				r.results("csv", csv, validation.ClusterServiceVersionValidator.Validate(csv.csv.DeepCopy()), false)
 			},
 			func() {
-				// The sizes and the owned definitions are compared by this package, with places and more to say.
+				// This package compares the sizes and the owned definitions itself, in more detail.
 				in := r.manifests(csv, objects)
 				in.CSV.Spec.CustomResourceDefinitions.Owned, in.V1CRDs, in.V1beta1CRDs = nil, nil, nil
 				in.Size, in.CompressedSize = 1, 1
-				// opm does not run this one, and takes bundles that it refuses.
+				// opm does not run this one, and accepts bundles that it refuses.
 				r.results("bundle", csv, validation.BundleValidator.Validate(in), true)
 			})
 	}
@@ -85,7 +85,7 @@ func (r *run) validators(objects []object) {
 	r.parallel(tasks)
 }
 
-// optional is what a selected validator has to do.
+// optional returns the tasks of a selected validator.
 func (r *run) optional(v optional, csv object, objects []object) (tasks []func()) {
 	switch {
 	case v.each:
@@ -97,7 +97,7 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 			}
 		}}
 	case csv.csv == nil:
-		return nil // these look at the ClusterServiceVersion, and that it is missing has been reported
+		return nil // these validate the ClusterServiceVersion, whose absence has been reported
 	case v.own != nil:
 		return []func(){func() { v.own(r, csv) }}
 	}
@@ -110,7 +110,7 @@ func (r *run) optional(v optional, csv object, objects []object) (tasks []func()
 	}}
 }
 
-// manifests is the bundle as the library wants it, a copy that it may change.
+// manifests converts the bundle to the library's type, a copy that the library may change.
 func (r *run) manifests(csv object, objects []object) *manifests.Bundle {
 	out := &manifests.Bundle{
 		Name: csv.csv.Name, Package: r.b.Package, Channels: slices.Clone(r.b.Channels), DefaultChannel: r.b.DefaultChannel,
@@ -134,7 +134,7 @@ func (r *run) manifests(csv object, objects []object) *manifests.Bundle {
 	return out
 }
 
-// results notes what a validator of the library says about an object; mild makes warnings of errors.
+// results adds the results of a library's validator for an object; mild turns errors into warnings.
 func (r *run) results(validator string, about object, results []apierrors.ManifestResult, mild bool) {
 	for _, result := range results {
 		for _, e := range slices.Concat(result.Errors, result.Warnings) {

@@ -63,7 +63,7 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// With gzip the bytes are those of the standard library at its default level, with nothing in the header, in base64.
+// With gzip the bytes are those of the standard library at its default level, with an empty header, in base64.
 func TestGzip(t *testing.T) {
 	for _, text := range []string{"", role, strings.Repeat(role, 5000)} {
 		cm := write(t, files(map[string]string{"manifests/r.yaml": text}), configmap.Options{Gzip: true, SourceImage: "example.com/b@sha256:x"})
@@ -86,7 +86,7 @@ func TestGzip(t *testing.T) {
 		if len(cm.Data) != 0 || !maps.Equal(cm.Annotations, want) {
 			t.Errorf("got %q, %q", cm.Data, cm.Annotations)
 		}
-		// Without annotations.yaml others stay.
+		// Without annotations.yaml the ConfigMap keeps its annotations.
 		want["kept"] = "yes"
 		if got := cm.Over(map[string]string{"kept": "yes", "olm.sourceImage": "old"}); cm.Reset || !maps.Equal(got, want) {
 			t.Errorf("over others: %q", got)
@@ -199,7 +199,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// What is written of real bundles is read again: every object of the directory, none more.
+// Written real bundles are read back with every object of the directory and no others.
 func TestRecordedBundles(t *testing.T) {
 	checked := 0
 	for _, name := range testbundles.Names(t) {

@@ -16,22 +16,22 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Contents are what is in a ConfigMap.
+// Contents is the content of a ConfigMap.
 type Contents struct {
 	Package        string
-	Channels       []string // as the annotation has them, not trimmed
+	Channels       []string // as in the annotation, not trimmed
 	DefaultChannel string
 	SourceImage    string
-	// Objects are in the order of their keys, which are their files. CSV is the last ClusterServiceVersion among them, nil if
-	// there is none.
+	// Objects are sorted by key, which is the file name. CSV is the last ClusterServiceVersion among them; nil if there
+	// is none.
 	Objects []bundle.Object
 	CSV     *bundle.Object
-	// Skipped are the entries that are no objects, by key, with their decoded content.
+	// Skipped are the entries that are not objects, by key, with their decoded content.
 	Skipped map[string]string
 }
 
-// Read reads the bundle in a ConfigMap. Each entry is one object, the first document of its file; what is none is passed
-// over.
+// Read reads the bundle in a ConfigMap. Each entry is one object, the first document of its file; other entries are
+// skipped.
 func Read(cm *ConfigMap) (*Contents, error) {
 	if cm == nil {
 		return nil, errors.New("ConfigMap must not be <nil>")
@@ -61,7 +61,7 @@ func Read(cm *ConfigMap) (*Contents, error) {
 	return c, nil
 }
 
-// decoded are the files by their keys.
+// decoded returns the files by key.
 func (c *ConfigMap) decoded() (map[string]string, error) {
 	data := maps.Clone(c.Data)
 	if data == nil {
@@ -82,7 +82,7 @@ func (c *ConfigMap) decoded() (map[string]string, error) {
 	return data, nil
 }
 
-// decode is the reverse of encode, for content of at most limit bytes.
+// decode reverses encode, for content of at most limit bytes.
 func decode(text []byte, limit int64) (string, error) {
 	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
 	if err != nil {
@@ -98,7 +98,7 @@ func decode(text []byte, limit int64) (string, error) {
 	return string(content), z.Close()
 }
 
-// readObject reads the first document of an entry; false if it is not an object.
+// readObject reads the first document of an entry; ok is false if it is not an object.
 func readObject(key, text string) (bundle.Object, bool) {
 	doc, err := bundlefs.FirstDocument([]byte(text))
 	if err != nil || bundlefs.Kind(doc) == "" {

@@ -18,54 +18,55 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// The annotations of the ConfigMap that are not the bundle's, and the value of the encoding.
+// The annotations of the ConfigMap in addition to the bundle's, and the value for the encoding.
 const (
 	AnnotationSourceImage = "olm.sourceImage"
 	AnnotationEncoding    = "olm.contentEncoding"
 	EncodingGzip          = "gzip+base64"
 )
 
-// DefaultLimit is how many bytes of encoded data a ConfigMap may have: 1 MiB, the limit of Kubernetes.
+// DefaultLimit is the maximum number of bytes of encoded data in a ConfigMap: 1 MiB, the limit of Kubernetes.
 const DefaultLimit = 1 << 20
 
-// annotationLimit is how many bytes the annotations of one object may have in Kubernetes, keys and values together.
+// annotationLimit is Kubernetes' limit for the annotations of one object in bytes, keys and values together.
 const annotationLimit = 262144
 
 // ErrLimit is the class of errors about a bundle that does not fit into a ConfigMap.
 var ErrLimit = fault.ErrLimit
 
-// tooLarge is an [ErrLimit] in opm's words, which say themselves that a limit is exceeded.
+// tooLarge is an [ErrLimit] with opm's message, which needs no prefix.
 type tooLarge string
 
 func (e tooLarge) Error() string { return string(e) }
 func (e tooLarge) Unwrap() error { return ErrLimit }
 
-// ConfigMap is the content of a ConfigMap. Without gzip the files are in Data, with gzip in BinaryData: there they are
-// compressed and then base64, which Kubernetes' own JSON makes base64 once more.
+// ConfigMap is the content of a ConfigMap. Without gzip the files are in Data. With gzip they are in BinaryData:
+// compressed and base64-encoded, which Kubernetes' JSON encodes with base64 once more.
 type ConfigMap struct {
 	Data       map[string]string
 	BinaryData map[string][]byte
-	// Annotations are those to be set.
+	// Annotations are the annotations to set.
 	Annotations map[string]string
-	// Reset says that the bundle has an annotations.yaml: then no other annotations stay on the ConfigMap.
+	// Reset means that the bundle has an annotations.yaml: other annotations of the ConfigMap are then removed.
 	Reset bool
 }
 
-// Options say how a bundle is written.
+// Options configure writing.
 type Options struct {
 	// Gzip compresses the files.
 	Gzip bool
-	// Limit is the most bytes of encoded data; [DefaultLimit] if zero, none if negative.
+	// Limit is the maximum number of bytes of encoded data; [DefaultLimit] if zero, none if negative.
 	Limit int64
-	// SourceImage is the image that the bundle came from; it is noted unless empty.
+	// SourceImage is the image of the bundle, which is recorded unless empty.
 	SourceImage string
 }
 
-// Write reads the directories "manifests" and "metadata" of a bundle, both of which must be there and be flat, and returns
-// what its ConfigMap holds. Every file is one entry under its name, with a "-" for every character that the key of a
-// ConfigMap cannot have; annotations.yaml is none but gives the six annotations of a bundle, empty where it has none.
+// Write reads the directories "manifests" and "metadata" of a bundle, which must both exist and be flat, and returns
+// the content of its ConfigMap. Every file becomes an entry under its name, with "-" for every character that a
+// ConfigMap's key cannot contain. annotations.yaml is not an entry; it gives the six annotations of a bundle, empty if
+// missing.
 //
-// The error is an [ErrLimit] if the encoded files have more than o.Limit bytes together.
+// The error is an [ErrLimit] if the encoded files have more than o.Limit bytes in total.
 func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
 	w := writer{o: o, from: map[string]string{}, cm: &ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}, Annotations: map[string]string{}}}
 	if o.Limit == 0 {
@@ -94,7 +95,7 @@ func Write(ctx context.Context, fsys fs.FS, o Options) (*ConfigMap, error) {
 	return w.cm, checkAnnotations(w.cm.Annotations)
 }
 
-// writer is one run of [Write].
+// writer is the state of one [Write].
 type writer struct {
 	o    Options
 	cm   *ConfigMap
@@ -141,7 +142,7 @@ func (w *writer) add(fsys fs.FS, name string) error {
 	return nil
 }
 
-// bundleAnnotations are the six annotations of a bundle, from the text of annotations.yaml.
+// bundleAnnotations returns the six annotations of a bundle from the text of annotations.yaml.
 func bundleAnnotations(text []byte) (map[string]string, error) {
 	file, err := bundlefs.Annotations(text)
 	if err != nil {
@@ -155,7 +156,7 @@ func bundleAnnotations(text []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// checkAnnotations refuses what Kubernetes would refuse.
+// checkAnnotations refuses annotations that Kubernetes would refuse.
 func checkAnnotations(annotations map[string]string) error {
 	size := 0
 	for key, value := range annotations {
@@ -167,10 +168,10 @@ func checkAnnotations(annotations map[string]string) error {
 	return nil
 }
 
-// maxKey is the longest key of a ConfigMap.
+// maxKey is the maximum length of a ConfigMap's key.
 const maxKey = 253
 
-// Key is the key under which a file of the given name is stored.
+// Key returns the key under which a file is stored.
 func Key(name string) (string, error) {
 	key := strings.Map(func(r rune) rune {
 		switch {
@@ -188,8 +189,8 @@ func Key(name string) (string, error) {
 	return key, nil
 }
 
-// encode compresses and then writes in base64. The header has neither name nor time, so the bytes depend on the content
-// alone.
+// encode compresses and encodes with base64. The gzip header has neither name nor time, so the bytes depend only on the
+// content.
 func encode(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &out)
@@ -201,7 +202,7 @@ func encode(content []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Size is the number of bytes of encoded data, which the limit is about.
+// Size returns the number of bytes of encoded data, to which the limit applies.
 func (c *ConfigMap) Size() int64 {
 	var n int64
 	for _, v := range c.Data {
@@ -213,7 +214,7 @@ func (c *ConfigMap) Size() int64 {
 	return n
 }
 
-// Over is what the annotations of a ConfigMap are afterwards that had the given ones before.
+// Over returns the annotations of an existing ConfigMap after the update.
 func (c *ConfigMap) Over(existing map[string]string) map[string]string {
 	out := map[string]string{}
 	if !c.Reset {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
-// What existing has beyond them is its own affair.
+// Compare returns an error for every annotation that is missing in existing or has another value there, sorted by key.
+// Additional annotations in existing are allowed.
 func (m Metadata) Compare(existing map[string]string) error {
 	var errs []error
 	want := m.Map()

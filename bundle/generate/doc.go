@@ -1,9 +1,9 @@
-// Package generate makes the metadata of a bundle from its manifests: annotations.yaml, and the bundle.Dockerfile for
-// those who build with one.
+// Package generate generates the metadata of a bundle from its manifests: annotations.yaml, and bundle.Dockerfile for
+// building the image with other tools.
 //
 //	manifests/ ──DetectMediaType──┐
 //	package.yaml above ──Infer────┼─> Metadata ──Annotations──> metadata/annotations.yaml
-//	the user's own words ─────────┘        └─────Dockerfile───> bundle.Dockerfile
+//	the user's values ────────────┘        └─────Dockerfile───> bundle.Dockerfile
 //
-// The texts are byte for byte those of opm's "alpha bundle generate".
+// The files have the same bytes as those of opm's "alpha bundle generate".
 package generate

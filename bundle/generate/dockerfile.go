@@ -7,8 +7,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
-// Dockerfile is the text of bundle.Dockerfile. manifests and metadata are the directories relative to the build context,
-// slash-separated. Text that is more than one word, or that a builder would expand, is quoted.
+// Dockerfile returns the text of bundle.Dockerfile. manifests and metadata are the directories relative to the build
+// context, slash-separated. Values with spaces, or that a builder would expand, are quoted.
 func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 		fmt.Fprintf(&b, "LABEL %s=%s\n", p.key, labelValue(p.value))
 	}
 	if m.DefaultChannel != "" {
-		// Only the label of the default channel is followed by an empty line: opm's layout, which others compare with.
+		// opm writes an empty line after the label of the default channel only.
 		b.WriteByte('\n')
 	}
 	for _, c := range []struct{ from, to string }{{manifests, "/" + ManifestsDir}, {metadata, "/" + MetadataDir}} {
@@ -35,7 +35,7 @@ func (m Metadata) Dockerfile(base, manifests, metadata string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// labelValue quotes a value where a builder would read it otherwise than it is.
+// labelValue quotes a value that a builder would otherwise read differently.
 func labelValue(s string) string {
 	if dockerfile.OneWord(s) && !strings.ContainsAny(s, `"'\$`) {
 		return s

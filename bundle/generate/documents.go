@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// csv is what is read of a ClusterServiceVersion.
+// csv has the used fields of a ClusterServiceVersion.
 type csv struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -23,7 +23,8 @@ type csv struct {
 // kindCSV is the kind of a ClusterServiceVersion.
 const kindCSV = "ClusterServiceVersion"
 
-// findCSV finds the ClusterServiceVersion among the files of a directory, the first by name; false if there is none.
+// findCSV returns the ClusterServiceVersion among the files of a directory, the first by file name; ok is false if
+// there is none.
 func findCSV(fsys fs.FS, dir string) (csv, bool, error) {
 	entries, err := bundlefs.Entries(fsys, dir)
 	if err != nil {
@@ -40,7 +41,7 @@ func findCSV(fsys fs.FS, dir string) (csv, bool, error) {
 		}
 		doc, err := bundlefs.FirstDocument(data)
 		if err != nil || bundlefs.Kind(doc) != kindCSV {
-			continue // files that are no objects may lie beside the manifests
+			continue // files that are not objects are allowed among the manifests
 		}
 		var found csv
 		if err := json.Unmarshal(doc, &found); err != nil {

@@ -15,41 +15,42 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Options say what is generated. Dir is required; what is empty in Metadata is found out.
+// Options configure [Generate]. Dir is required; empty fields of Metadata are derived.
 type Options struct {
 	// Dir is the directory with the manifests.
 	Dir string
-	// OutputDir gets a copy of the manifests and the metadata. If it is empty the metadata goes into a directory
-	// "metadata" beside Dir.
+	// OutputDir receives a copy of the manifests, and the metadata. If it is empty, the metadata is written to a
+	// directory "metadata" next to Dir.
 	OutputDir string
-	// WorkDir is where bundle.Dockerfile goes; the paths in it are relative to it. Empty means the working directory.
+	// WorkDir is the directory of bundle.Dockerfile, and the paths in it are relative to WorkDir. Empty means the
+	// working directory.
 	WorkDir  string
 	Metadata Metadata
 	// BaseImage is that of the Dockerfile; "scratch" if empty.
 	BaseImage string
-	// Overwrite replaces files that are there with other content. Without it they are an error, [ErrExists].
+	// Overwrite replaces existing files with other content. Without it they are an error, [ErrExists].
 	Overwrite bool
-	// Info, unless nil, is called with each step, in opm's words.
+	// Info, unless nil, is called with each step as opm's message.
 	Info func(message string)
 }
 
-// Result is what was generated.
+// Result describes what was generated.
 type Result struct {
 	Metadata Metadata
 	// ManifestsDir and MetadataDir are the absolute paths of the bundle's directories.
 	ManifestsDir, MetadataDir string
-	// Written are the paths of the files that were written. Files that had this very content are not among them.
+	// Written are the paths of the written files, without files that already had the same content.
 	Written []string
 }
 
-// Generate writes metadata/annotations.yaml and bundle.Dockerfile for a directory of manifests. On an error everything
-// is as it was before. Files get the mode 0644.
+// Generate writes metadata/annotations.yaml and bundle.Dockerfile for a directory of manifests. After an error nothing
+// has changed. Files have the mode 0644.
 func Generate(ctx context.Context, o Options) (Result, error) {
 	info := o.Info
 	if info == nil {
 		info = func(string) {}
 	}
-	if _, err := os.Stat(o.Dir); err != nil { // names the directory as it was given
+	if _, err := os.Stat(o.Dir); err != nil { // so that the error has the path as given
 		return Result{}, err
 	}
 	dir, err := filepath.Abs(o.Dir)
@@ -108,7 +109,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	return r, err
 }
 
-// complete infers what the user has not given.
+// complete derives the missing fields.
 func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Metadata, error) {
 	var err error
 	if m.MediaType == "" {
@@ -123,8 +124,8 @@ func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Meta
 	return m.Infer(dir, info)
 }
 
-// Infer fills in the package, the channels and the default channel, as far as package or channels are missing, from the
-// directory of the package, which is the one above dir. info is called with what was found.
+// Infer derives the package, the channels and the default channel, if package or channels are missing, from the
+// directory of the package, the parent of dir. info is called with the result.
 func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
 	var missing []string
 	if m.Channels == "" {
@@ -160,7 +161,7 @@ func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
 	return m, nil
 }
 
-// ErrNotInferred says that package or channels were not given, and could not be inferred.
+// ErrNotInferred is returned if package or channels were not given and could not be derived.
 var ErrNotInferred = errors.New("package and channels could not be inferred")
 
 // notInferred is [ErrNotInferred] with opm's text.
@@ -178,7 +179,7 @@ func inferFrom(parent, name string) (Package, error) {
 	return Infer(root.FS(), name)
 }
 
-// dockerfile is the text of the Dockerfile, with the directories as the build context has them.
+// dockerfile returns the text of the Dockerfile with the directories relative to the build context.
 func (o Options) dockerfile(m Metadata, work string, r Result) ([]byte, error) {
 	base := o.BaseImage
 	base = cmp.Or(base, "scratch")
@@ -193,7 +194,7 @@ func (o Options) dockerfile(m Metadata, work string, r Result) ([]byte, error) {
 	return m.Dockerfile(base, filepath.ToSlash(manifests), filepath.ToSlash(metadata))
 }
 
-// copies reads the files of a directory, those in directories below it too, for a copy of it.
+// copies reads the files of a directory tree, to be copied.
 func copies(ctx context.Context, fsys fs.FS, to string) ([]file, error) {
 	var files []file
 	total := 0
@@ -204,7 +205,7 @@ func copies(ctx context.Context, fsys fs.FS, to string) ([]file, error) {
 		if err != nil || name == "." {
 			return err
 		}
-		if strings.HasPrefix(path.Base(name), "..") { // a mounted ConfigMap's own
+		if strings.HasPrefix(path.Base(name), "..") { // internal entries of a mounted ConfigMap
 			if d.IsDir() {
 				return fs.SkipDir
 			}

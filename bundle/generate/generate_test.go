@@ -39,7 +39,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// contents are the files of a tree.
+// contents returns the files of a tree.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -111,7 +111,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// appRegistry is the directory of a package from before there were bundles.
+// appRegistry returns the directory of a package in the format before bundles.
 func appRegistry(t *testing.T) string {
 	return tree(t, map[string]string{
 		"README.md":            "text",
@@ -173,7 +173,7 @@ func TestOnlyChannelIsTheDefault(t *testing.T) {
 
 var given = generate.Metadata{Package: "p", Channels: "a"}
 
-// What is there with other content stays, unless it is to be overwritten; what is the same is not touched.
+// Existing files with other content stay unless Overwrite is set; files with the same content are not written.
 func TestOverwrite(t *testing.T) {
 	work := tree(t, map[string]string{"manifests/a.yaml": csv("a", ""), "metadata/annotations.yaml": "mine", "bundle.Dockerfile": "mine too"})
 	o := generate.Options{Dir: filepath.Join(work, "manifests"), WorkDir: work, Metadata: given}
@@ -195,7 +195,7 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// A failure in the middle takes back what was written before it.
+// A failure undoes what was written before it.
 func TestFailureLeavesEverythingAsItWas(t *testing.T) {
 	work := tree(t, map[string]string{"manifests/a.yaml": csv("a", ""), "out/manifests/a.yaml": "old", "out/metadata": "a file"})
 	before := contents(t, work)
@@ -220,7 +220,7 @@ func TestFailureLeavesEverythingAsItWas(t *testing.T) {
 	equal(t, contents(t, work), before)
 }
 
-// Directories below the manifests are copied under their own names.
+// Directories below the manifests are copied with their names.
 func TestNestedCopy(t *testing.T) {
 	work := tree(t, map[string]string{"m/a.yaml": csv("a", ""), "m/sub/deeper/b.yaml": roleYML})
 	if _, err := generate.Generate(context.Background(), generate.Options{Dir: filepath.Join(work, "m"), OutputDir: filepath.Join(work, "out"), WorkDir: work, Metadata: given}); err != nil {

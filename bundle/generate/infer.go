@@ -11,16 +11,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Package is what the directory of a package says about one of its bundles.
+// Package has the values that the directory of a package gives for one of its bundles.
 type Package struct {
 	Name string
 	// Channels are those that the bundle is in, sorted.
 	Channels []string
-	// DefaultChannel is that of the package, empty if it names none and has several.
+	// DefaultChannel is that of the package; empty if it declares none and has several channels.
 	DefaultChannel string
 }
 
-// packageManifest is package.yaml, the file that the directories of packages had before there were bundles.
+// packageManifest is package.yaml, the package manifest in directories from before bundles.
 type packageManifest struct {
 	PackageName string `json:"packageName"`
 	Channels    []struct {
@@ -30,9 +30,9 @@ type packageManifest struct {
 	DefaultChannel string `json:"defaultChannel"`
 }
 
-// Infer looks a bundle up in the directory of its package: fsys has package.yaml, and one directory for each bundle, of
-// which dir is the one that is asked about. The bundle is in every channel from whose head its ClusterServiceVersion is
-// reached through replaces and skips.
+// Infer looks up a bundle in the directory of its package: fsys has package.yaml and one directory per bundle; dir is
+// the directory of the bundle. The bundle is in every channel whose head reaches its ClusterServiceVersion by replaces
+// and skips.
 func Infer(fsys fs.FS, dir string) (Package, error) {
 	own, ok, err := findCSV(fsys, dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func Infer(fsys fs.FS, dir string) (Package, error) {
 	return p, nil
 }
 
-// findPackageManifest finds the file that names package and channels, the first by name.
+// findPackageManifest returns the package manifest, the first by file name.
 func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
@@ -92,7 +92,7 @@ func findPackageManifest(fsys fs.FS) (packageManifest, error) {
 	return packageManifest{}, errors.New("no package.yaml in the directory above it")
 }
 
-// edges returns, for each ClusterServiceVersion of a package, which others it replaces or skips.
+// edges returns for each ClusterServiceVersion of a package which others it replaces or skips.
 func edges(fsys fs.FS) (map[string][]string, error) {
 	entries, err := bundlefs.Entries(fsys, ".")
 	if err != nil {
@@ -114,7 +114,7 @@ func edges(fsys fs.FS) (map[string][]string, error) {
 	return below, nil
 }
 
-// reaches reports whether there is a way from one name down to another.
+// reaches reports whether there is a path from one name to another.
 func reaches(below map[string][]string, from, to string) bool {
 	seen := map[string]bool{}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

@@ -12,13 +12,13 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// ErrNoManifests is the error of a directory that holds neither a YAML or JSON file nor a Kubernetes object.
+// ErrNoManifests is returned for a directory with neither a YAML or JSON file nor a Kubernetes object.
 var ErrNoManifests = errors.New("contains no yaml files")
 
-// DetectMediaType classifies the manifests at the root of fsys, as opm does (CONTRACT 1.13): a Helm chart if there is a
-// Chart.yaml with a name, registry+v1 if the first document of a file is a ClusterServiceVersion, else plain. Custom
-// resource definitions alone are plain, and so is a directory whose ClusterServiceVersion cannot be parsed. Without any
-// manifest the error is [ErrNoManifests].
+// DetectMediaType classifies the manifests at the root of fsys as opm does: a Helm chart if there is a Chart.yaml with
+// a name, registry+v1 if the first document of a file is a ClusterServiceVersion, otherwise plain.
+// CustomResourceDefinitions alone are plain, and so is a directory whose ClusterServiceVersion cannot be parsed.
+// Without any manifest the error is [ErrNoManifests].
 func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	if isChart(fsys) {
 		return bundle.Helm, nil
@@ -51,12 +51,12 @@ func DetectMediaType(fsys fs.FS) (bundle.MediaType, error) {
 	return bundle.Plain, nil
 }
 
-// isManifestName reports whether a file is YAML or JSON by its name.
+// isManifestName reports whether a file name has the extension of YAML or JSON.
 func isManifestName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// isChart reports whether the directory is that of a Helm chart.
+// isChart reports whether the directory is a Helm chart.
 func isChart(fsys fs.FS) bool {
 	data, err := bundlefs.ReadFile(fsys, "Chart.yaml")
 	if err != nil {

@@ -13,20 +13,21 @@ import (
 	"github.com/operator-bindery/bindery/bundle"
 )
 
-// The directories of a bundle, as its annotations name them.
+// The directories of a bundle in its annotations.
 const (
 	ManifestsDir = "manifests/"
 	MetadataDir  = "metadata/"
 )
 
-// The names of the files that are made.
+// The names of the generated files.
 const (
 	AnnotationsFile = "annotations.yaml"
 	DockerfileName  = "bundle.Dockerfile"
 )
 
-// Metadata is what a bundle's annotations say. Channels is a comma-separated list and is written as it is given. An empty
-// DefaultChannel is left out; so are an empty Package and Channels if the media type is plain+v0, which needs none.
+// Metadata has the values of a bundle's annotations. Channels is a comma-separated list and is written unchanged. An
+// empty DefaultChannel is omitted; so are an empty Package and Channels if the media type is plain+v0, which does not
+// need them.
 type Metadata struct {
 	MediaType      bundle.MediaType
 	Package        string
@@ -34,10 +35,10 @@ type Metadata struct {
 	DefaultChannel string
 }
 
-// pair is one annotation, which is one label too.
+// pair is one annotation, which is also a label.
 type pair struct{ key, value string }
 
-// pairs are the annotations in the order in which a Dockerfile has them.
+// pairs returns the annotations in the order of a Dockerfile.
 func (m Metadata) pairs() []pair {
 	all := []pair{
 		{bundle.AnnotationMediaType, string(m.MediaType)},
@@ -56,7 +57,7 @@ func (m Metadata) pairs() []pair {
 	return all
 }
 
-// Map is the annotations by their keys.
+// Map returns the annotations by key.
 func (m Metadata) Map() map[string]string {
 	out := map[string]string{}
 	for _, p := range m.pairs() {
@@ -76,12 +77,12 @@ func (m Metadata) Check() error {
 	return errors.Join(errs...)
 }
 
-// annotationsText is the form of annotations.yaml.
+// annotationsText is the structure of annotations.yaml.
 type annotationsText struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// Annotations is the text of annotations.yaml: keys sorted, indented by two spaces.
+// Annotations returns the text of annotations.yaml: keys sorted, indented by two spaces.
 func (m Metadata) Annotations() ([]byte, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (m Metadata) Annotations() ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// FromAnnotations is the metadata in the annotations of a bundle.
+// FromAnnotations returns the metadata in the annotations of a bundle.
 func FromAnnotations(a map[string]string) Metadata {
 	return Metadata{
 		MediaType: bundle.MediaType(a[bundle.AnnotationMediaType]), Package: a[bundle.AnnotationPackage],

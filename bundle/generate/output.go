@@ -12,18 +12,18 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// ErrExists is the error of a file that is there with other content and must not be replaced.
+// ErrExists is returned for an existing file with other content that must not be replaced.
 var ErrExists = fmt.Errorf("%w with other content", fs.ErrExist)
 
-// file is one file that is to be written.
+// file is a file to write.
 type file struct {
 	path    string
 	content []byte
 }
 
-// writeAll writes the files that are not there with this very content, and returns their paths. Either all are written
-// or, on an error, everything is as it was. Without overwrite a file with other content is an error, [ErrExists], before
-// anything is written; all such files are named.
+// writeAll writes the files that do not exist with the same content and returns their paths. After an error nothing has
+// changed. Without overwrite, existing files with other content are an error, [ErrExists], before anything is written;
+// all of them are named.
 func writeAll(ctx context.Context, files []file, overwrite bool) (written []string, err error) {
 	var todo []atomicfs.Content
 	var errs []error
@@ -33,7 +33,7 @@ func writeAll(ctx context.Context, files []file, overwrite bool) (written []stri
 		case err != nil:
 			errs = append(errs, err)
 		case same:
-			// A run that was killed may have left something of this file. If it stays, that does no harm.
+			// A killed run may have left a temporary file. If it cannot be removed, that does no harm.
 			_ = atomicfs.Sweep(f.path)
 		case there && !overwrite:
 			errs = append(errs, fmt.Errorf("%s: %w", f.path, ErrExists))
@@ -49,7 +49,7 @@ func writeAll(ctx context.Context, files []file, overwrite bool) (written []stri
 	defer func() {
 		if err != nil {
 			for i := len(made) - 1; i >= 0; i-- {
-				_ = os.Remove(made[i]) // it stays if another program has put something into it
+				_ = os.Remove(made[i]) // fails if another program has put something into it
 			}
 			written = nil
 		}
@@ -62,7 +62,7 @@ func writeAll(ctx context.Context, files []file, overwrite bool) (written []stri
 	return written, atomicfs.WriteFiles(ctx, todo)
 }
 
-// compare looks at what is at the path of a file: whether something is, and whether that has the same content.
+// compare reports whether a file exists at the path, and whether it has the same content.
 func compare(f file) (there, same bool, err error) {
 	info, err := os.Lstat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func compare(f file) (there, same bool, err error) {
 	return true, bytes.Equal(text, f.content), err
 }
 
-// mkdir makes a directory and those above it that are missing, and adds them to made.
+// mkdir creates a directory with its missing parents and appends them to made.
 func mkdir(dir string, made []string) ([]string, error) {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return made, nil

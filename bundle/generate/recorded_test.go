@@ -43,7 +43,7 @@ func run(t *testing.T, o generate.Options) []string {
 	return messages
 }
 
-// messagesOf are what opm wrote to standard error, with the directories of the recording replaced.
+// messagesOf returns opm's recorded standard error with the directories replaced.
 func messagesOf(t *testing.T, file, recorded, here string) []string {
 	t.Helper()
 	var out []string
@@ -58,7 +58,7 @@ func messagesOf(t *testing.T, file, recorded, here string) []string {
 	return out
 }
 
-// Every recorded bundle gets the very annotations.yaml and bundle.Dockerfile that opm gave it, with the same messages.
+// Every recorded bundle gets the same annotations.yaml and bundle.Dockerfile as from opm, with the same messages.
 func TestRecordedAnswers(t *testing.T) {
 	golden := filepath.Join(string(recorded.All(t)), "golden-bundles")
 	compared := 0
@@ -103,7 +103,7 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// The same for the bundle that is in the project itself.
+// The same for the bundle in testdata.
 func TestAnswersInTheProject(t *testing.T) {
 	work := t.TempDir()
 	if err := os.CopyFS(filepath.Join(work, "manifests"), os.DirFS("../../testdata/bundles/etcd/0.9.4/manifests")); err != nil {

@@ -18,32 +18,32 @@ import (
 // annotationTests names the directory with a bundle's tests.
 const annotationTests = "operators.operatorframework.io.test.config.v1"
 
-// SourceOptions say what is to be built. Dir is required.
+// SourceOptions configure [OpenSource]. Dir is required.
 type SourceOptions struct {
 	// Dir is the bundle's root, which has a directory "manifests" or "metadata", or the directory of its manifests.
 	Dir string
-	// Metadata is what the annotations should say. What is empty is taken from annotations.yaml, else found out.
+	// Metadata has the wanted annotations. Empty fields are taken from annotations.yaml, else derived.
 	Metadata Metadata
-	// Plain makes the media type plain+v0.
+	// Plain sets the media type plain+v0.
 	Plain bool
-	// Overwrite takes Metadata in place of an annotations.yaml that says something else, which is an error otherwise.
+	// Overwrite uses Metadata instead of an annotations.yaml that differs, which is otherwise an error.
 	Overwrite bool
-	// Info, unless nil, is called with what was inferred.
+	// Info, unless nil, is called with what was derived.
 	Info func(message string)
 }
 
-// Source is a bundle that is to be built. Nothing was written for it: an annotations.yaml that was made is in memory.
+// Source is a bundle to build. Nothing is written: a generated annotations.yaml is in memory.
 type Source struct {
-	// FS has the bundle's files in the places that they have in its image.
+	// FS has the bundle's files at their paths in the image.
 	FS fs.FS
 	// ManifestsDir, MetadataDir and TestsDir are directories in FS; TestsDir is empty if the bundle has none.
 	ManifestsDir, MetadataDir, TestsDir string
 	// Annotations are those of annotations.yaml.
 	Annotations map[string]string
-	// Generated reports that annotations.yaml was generated. Metadata is its content then.
+	// Generated reports that annotations.yaml was generated. Metadata is then its content.
 	Generated bool
 	Metadata  Metadata
-	// Manifests is the path of the directory that the manifests come from.
+	// Manifests is the original path of the manifests directory.
 	Manifests string
 
 	root *os.Root
@@ -52,11 +52,11 @@ type Source struct {
 // Close closes the directory.
 func (s *Source) Close() error { return s.root.Close() }
 
-// ErrMetadata is the class of errors about an annotations.yaml that says something else than it should.
+// ErrMetadata is the class of errors about an annotations.yaml that differs from the given values.
 var ErrMetadata = errors.New("annotations.yaml says something else")
 
-// OpenSource finds the parts of a bundle and, where it has no annotations.yaml or other words for it are given, makes one
-// in memory. Close the source when the image is built.
+// OpenSource finds the parts of a bundle. If there is no annotations.yaml, or other values are given, it generates one
+// in memory. Close the source after the image is built.
 func OpenSource(o SourceOptions) (_ *Source, err error) {
 	if o.Info == nil {
 		o.Info = func(string) {}
@@ -98,7 +98,7 @@ func OpenSource(o SourceOptions) (_ *Source, err error) {
 	return s, s.generate(o, at, existing)
 }
 
-// read reads annotations.yaml, nil if there is none, and where it says that the manifests are.
+// read reads annotations.yaml, nil if there is none, and the manifests directory that it names.
 func (s *Source) read() (map[string]string, error) {
 	text, err := bundlefs.ReadFile(s.root.FS(), "metadata/"+AnnotationsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (s *Source) read() (map[string]string, error) {
 	return existing, nil
 }
 
-// inside is the directory of a bundle that an annotation names.
+// inside returns the directory of a bundle that an annotation names.
 func inside(named string) (string, error) {
 	clean := path.Clean(strings.TrimPrefix(named, "/"))
 	if clean == "." || !fs.ValidPath(clean) || strings.Contains(named, `\`) {
@@ -131,7 +131,7 @@ func inside(named string) (string, error) {
 	return clean, nil
 }
 
-// tests is the directory with the bundle's tests, if its annotations name one and it is there.
+// tests returns the directory with the bundle's tests, if its annotations name one and it exists.
 func (s *Source) tests() string {
 	dir, err := inside(s.Annotations[annotationTests])
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Source) tests() string {
 	return dir
 }
 
-// generate makes the annotations, and puts the bundle together as if they were there.
+// generate generates the annotations and assembles the bundle with them.
 func (s *Source) generate(o SourceOptions, at string, existing map[string]string) error {
 	manifests, err := fs.Sub(s.root.FS(), at)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Source) generate(o SourceOptions, at string, existing map[string]string
 	return nil
 }
 
-// or is the metadata with what it lacks taken from annotations that are there.
+// or returns the metadata with empty fields taken from existing annotations.
 func (m Metadata) or(existing map[string]string) Metadata {
 	m.Package = cmp.Or(m.Package, existing[bundle.AnnotationPackage])
 	m.Channels = cmp.Or(m.Channels, existing[bundle.AnnotationChannels])

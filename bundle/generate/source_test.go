@@ -107,7 +107,8 @@ func TestOtherWordsAreAClassOfErrors(t *testing.T) {
 	}
 }
 
-// The tests that operators bring go into the image where the annotations say, also if these are given once more.
+// The operator's tests are put into the image where the annotations say, also if these are overridden with the same
+// values.
 func TestSourceTests(t *testing.T) {
 	for dir, want := range map[string]string{"tests/scorecard/": "tests/scorecard", "nosuch/": "", "../x": "", "manifests/a.yaml": "", "": ""} {
 		for _, m := range []generate.Metadata{{}, {Package: "p", Channels: "a,b"}} {

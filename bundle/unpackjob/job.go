@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// After so many failed pods the job has failed: the default would go on for ten minutes.
+	// The number of failed pods after which the job has failed: the default would retry for ten minutes.
 	backoffLimit = 3
-	// So long a finished job is kept, in seconds.
+	// The number of seconds for which a finished job is kept.
 	keepFinished = 300
 )
 
@@ -23,8 +23,8 @@ const (
 	utilVolume   = "util"
 )
 
-// job is the job: its pod copies a program into the bundle's own image, which then lays the bundle open, and opm writes it
-// to the ConfigMap.
+// job returns the job: its pod copies a program into the bundle's own image, which then copies out the bundle, and opm
+// writes it to the ConfigMap.
 func (o Options) job(name string) batchv1.JobSpec {
 	backoff, keep := int32(backoffLimit), int32(keepFinished)
 	spec := batchv1.JobSpec{
@@ -49,7 +49,7 @@ func (o Options) pod(name string) corev1.PodSpec {
 		security.RunAsUser = &o.User
 	}
 	spec := corev1.PodSpec{
-		// A pod that failed stays, so that its log can be read.
+		// A failed pod stays, so that its log can be read.
 		RestartPolicy:      corev1.RestartPolicyNever,
 		ServiceAccountName: o.ServiceAccount,
 		SecurityContext:    security,
@@ -76,7 +76,8 @@ func (o Options) pod(name string) corev1.PodSpec {
 	return spec
 }
 
-// container is a container that the "restricted" pod security standard admits, with volumes mounted at their names.
+// container returns a container that the "restricted" pod security standard admits, with volumes mounted at their
+// names.
 func container(name, image string, command []string, volumes ...string) corev1.Container {
 	no := false
 	c := corev1.Container{
@@ -93,7 +94,7 @@ func container(name, image string, command []string, volumes ...string) corev1.C
 	return c
 }
 
-// pullPolicy fetches an image again whose name does not say which it is.
+// pullPolicy pulls an image again unless its name has a digest.
 func pullPolicy(image string) corev1.PullPolicy {
 	if strings.Contains(image, "@") {
 		return corev1.PullIfNotPresent

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Defaults of [Options], those of the Operator Lifecycle Manager.
+// Defaults of [Options], as in the Operator Lifecycle Manager.
 const (
 	DefaultOpmImage  = "quay.io/operator-framework/opm:latest"
 	DefaultUtilImage = "quay.io/operator-framework/olm:latest"
@@ -23,28 +23,28 @@ const (
 
 // Options say which bundle is unpacked, where, and with which images. Image and Namespace are required.
 type Options struct {
-	// Image is the reference of the bundle image, as the catalog has it.
+	// Image is the reference of the bundle image as in the catalog.
 	Image     string
 	Namespace string
-	// OpmImage has opm, UtilImage the program /bin/cpb that copies a bundle out of its own image.
+	// OpmImage contains opm; UtilImage contains the program /bin/cpb, which copies a bundle out of its own image.
 	OpmImage, UtilImage string
-	// ServiceAccount is the one whose pod it is; "default" if empty.
+	// ServiceAccount is the service account of the pod; "default" if empty.
 	ServiceAccount string
 	// PullSecrets are the names of secrets with credentials for the images.
 	PullSecrets []string
-	// Timeout ends the job; 0 means never. Whole seconds count.
+	// Timeout ends the job; 0 means never. It is rounded to whole seconds.
 	Timeout time.Duration
-	// User is the one that the pod runs as; 0 leaves the choice to the cluster, as OpenShift wants it.
+	// User is the user id of the pod; 0 lets the cluster choose, as OpenShift requires.
 	User int64
-	// Owner, unless nil, is the catalog source on whose behalf it is done.
+	// Owner, unless nil, is the catalog source that owns the objects.
 	Owner *Owner
 }
 
-// Owner is a CatalogSource. A cluster knows it by its UID.
+// Owner is a CatalogSource. A cluster identifies it by its UID.
 type Owner struct{ Name, UID string }
 
-// Name is the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its reference, as
-// many as a label's value may have.
+// Name returns the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its
+// reference, the maximum length of a label value.
 func Name(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return hex.EncodeToString(sum[:])[:63]
@@ -56,7 +56,7 @@ const (
 	labelRef     = "operatorframework.io/bundle-unpack-ref"
 )
 
-// Objects are what is created on the cluster, in an order in which it can be.
+// Objects are the objects to create on the cluster, in order.
 type Objects struct {
 	ConfigMap   *corev1.ConfigMap
 	Role        *rbacv1.Role
@@ -64,7 +64,7 @@ type Objects struct {
 	Job         *batchv1.Job
 }
 
-// New describes the objects. It is an error of the options if a name is none in Kubernetes.
+// New describes the objects. Names that are invalid in Kubernetes are an error.
 func New(o Options) (*Objects, error) {
 	if err := o.normalize(); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 
 const image = "quay.io/a/b@sha256:20764874ca1b2665ae825cd2e3bfbf0c1e242ec0e116e9f6a2f56aa5b5ba677a"
 
-// name is the first 63 digits of what "printf %s IMAGE | sha256sum" prints.
+// name is the first 63 digits of the output of "printf %s IMAGE | sha256sum".
 const name = "708cb81ca1750d274be239559f5fe5a70f5723e8b9120b7cfb72743c3588819"
 
 func objects(t *testing.T, o unpackjob.Options) *unpackjob.Objects {
@@ -36,7 +36,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// What is printed has no field that the types of Kubernetes do not know, and reads back as what it was.
+// The output has only fields of Kubernetes' types and decodes to the same objects.
 func TestStrictDecoding(t *testing.T) {
 	o := objects(t, unpackjob.Options{Image: image, Namespace: "ns", Timeout: 90 * time.Second, User: 1001, PullSecrets: []string{"s"}, Owner: &unpackjob.Owner{Name: "cs", UID: "u-1"}})
 	texts, err := o.JSON()

@@ -109,7 +109,7 @@ func (p *program) groupCommand(name, usage string, commands ...*cli.Command) *cl
 	return &cli.Command{Name: name, Usage: usage, Action: p.group, Subcommands: commands}
 }
 
-// group is the action of a command that only has subcommands: a missing subcommand is an error. opm shows the help
+// group is the action of a command that has only subcommands: a missing subcommand is an error. opm shows the help
 // instead.
 func (p *program) group(c *cli.Context) error {
 	if p.opm || p.line.Help {

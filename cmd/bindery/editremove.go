@@ -70,7 +70,7 @@ func listEdit(apply func(*cli.Context, func() (change.Edit, error)) error, flag 
 	}
 }
 
-// requiredList reads a list flag that must be set, and have something in it.
+// requiredList reads a list flag that must be set and not empty.
 func requiredList(c *cli.Context, name string) ([]string, error) {
 	list, err := listFlag(c, name)
 	if err != nil {

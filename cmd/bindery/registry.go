@@ -136,7 +136,7 @@ func flags(lists ...[]cli.Flag) []cli.Flag {
 	return all
 }
 
-// containerToolFlag is accepted for opm's sake.
+// containerToolFlag is accepted for compatibility with opm.
 func containerToolFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "container-tool", Aliases: []string{"c"}, Value: value, Usage: "ignored: no container `TOOL` is needed (none|docker|podman)"}
 }

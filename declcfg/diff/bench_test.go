@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/heaptest"
 )
 
-// The curve of the time over the number of channels of a package: ns/channel must not grow.
+// The time grows linearly with the number of channels of a package: ns/channel must not grow.
 func BenchmarkChannels(b *testing.B) {
 	for _, n := range []int{5_000, 10_000, 20_000, 40_000} {
 		fsys := heaptest.Many(1, n)

@@ -9,15 +9,15 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Options say what is compared.
+// Options configure a comparison.
 type Options struct {
-	// Only are the sections that are compared; all where empty. What differs in others does not make a report different.
+	// Only are the sections to compare; empty means all. Differences in other sections are ignored.
 	Only []Section
 }
 
-// Compare compares two catalogs, which need not be valid, package by package: of each only one package is in memory, and the
-// names of all images. The blobs of both come in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
-// that of either, that of the old one if both have one.
+// Compare compares two catalogs, valid or not, package by package: only one package of each is in memory, and the names
+// of all images. The blobs of both come in the order of [declcfg.Catalog.Blobs]. Both are read to the end; the error is
+// that of either, or the old one's if both have one.
 func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err error) {
 	images := map[string]sides{}
 	a, b := newSide(old, images, isOld), newSide(new, images, isNew)
@@ -47,7 +47,7 @@ func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err
 			r.Packages = append(r.Packages, d)
 		}
 	}
-	// What has no package and needs one comes last, and is reported first.
+	// Blobs that lack a package although their schema needs one are read last and reported first.
 	slices.SortStableFunc(r.Packages, func(x, y PackageDiff) int { return cmp.Compare(x.Name, y.Name) })
 	r.Old, r.New = a.counts, b.counts
 	for name, in := range images {
@@ -72,7 +72,7 @@ func Compare(old, new iter.Seq2[declcfg.Blob, error], o Options) (_ *Report, err
 	return r, nil
 }
 
-// nextPackage is the name of the package that comes next on either side.
+// nextPackage returns the name of the package that is next on either side.
 func nextPackage(a, b *side) (name string, more bool, err error) {
 	x, moreX, err := a.peek()
 	if err != nil {
@@ -88,7 +88,7 @@ func nextPackage(a, b *side) (name string, more bool, err error) {
 	return x, true, nil
 }
 
-// comparePackages is the order in which packages come: by name, those blobs last that have none.
+// comparePackages orders packages by name, blobs without a package last.
 func comparePackages(a, b string) int {
 	if (a == "") != (b == "") {
 		return cmp.Compare(b, a)
@@ -100,7 +100,7 @@ type comparison struct{ only []Section }
 
 func (c comparison) on(s Section) bool { return len(c.only) == 0 || slices.Contains(c.only, s) }
 
-// pair is one name on both sides. The value of a side that does not have it is nil.
+// pair is the value of a name on both sides; nil on a side that lacks it.
 type pair[V any] struct {
 	name     string
 	old, new *V
@@ -116,7 +116,7 @@ func (p pair[V]) change() Change {
 	return Changed
 }
 
-// pairs joins both sides by name, in the order of names.
+// pairs joins both sides by name and sorts by name.
 func pairs[V any](old, new map[string]*V) []pair[V] {
 	names := slices.Collect(maps.Keys(old))
 	for name := range new {
@@ -132,7 +132,7 @@ func pairs[V any](old, new map[string]*V) []pair[V] {
 	return out
 }
 
-// or is the value behind a pointer, or the zero value.
+// or returns the value of a pointer, or the zero value.
 func or[V any](p *V) V {
 	if p == nil {
 		var zero V
@@ -145,7 +145,7 @@ func (c comparison) pkg(p pair[pkg]) (PackageDiff, bool) {
 	d := PackageDiff{Name: p.name, Change: p.change()}
 	a, b := or(p.old), or(p.new)
 	if d.Change == Changed && a.there != b.there {
-		// Its other blobs are on both sides, the package itself is not.
+		// The package exists on both sides by its other blobs, but its olm.package blob only on one.
 		if d.Change = Added; a.there {
 			d.Change = Removed
 		}
@@ -217,7 +217,7 @@ func (c comparison) bundle(p pair[bundle]) (BundleDiff, bool) {
 	return d, len(d.Fields)+len(d.Properties)+len(d.RelatedImages) > 0 || d.Change != Changed && c.on(Bundles)
 }
 
-// pointers makes a map of pointers to the values of another.
+// pointers returns a map of pointers to the values of another map.
 func pointers[V any](m map[string]V) map[string]*V {
 	out := make(map[string]*V, len(m))
 	for k, v := range m {

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// read makes a catalog of its text.
+// read parses a catalog.
 func read(t testing.TB, text string) iter.Seq2[declcfg.Blob, error] {
 	t.Helper()
 	c, err := declcfg.Read(context.Background(), strings.NewReader(text), "catalog.json", declcfg.LoadOptions{})
@@ -57,12 +57,12 @@ const base = `
 {"schema":"custom","package":"p","name":"c","v":1}
 `
 
-// Each edit of a catalog is told in the words of one line, in its section, and in no other.
+// Each edit of a catalog is reported in one line, in its section and in no other.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to string
 		section        diff.Section
-		want           string // all lines, without what is above them
+		want           string // all lines, without the headings
 	}{
 		{"default channel", `"defaultChannel":"stable"`, `"defaultChannel":"fast"`, diff.Packages, "~ default channel stable -> fast"},
 		{"description", `"does things"`, `"does more"`, diff.Packages, "~ description does things -> does more"},
@@ -108,7 +108,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Order, spelling and what is there twice are no differences.
+// Order, notation and duplicates are not differences.
 func TestSame(t *testing.T) {
 	for name, other := range map[string]string{
 		"itself":        base,
@@ -136,7 +136,7 @@ func reversed(s string) string {
 	return out
 }
 
-// A package that is only on one side is told with everything in it.
+// A package that is only on one side is reported with all its content.
 func TestAddedPackage(t *testing.T) {
 	r := compare(t, read(t, ""), read(t, base))
 	if len(r.Packages) != 1 || r.Packages[0].Change != diff.Added || len(r.Packages[0].Channels) != 1 || len(r.Packages[0].Bundles) != 2 {
@@ -151,7 +151,7 @@ func TestAddedPackage(t *testing.T) {
 	}
 }
 
-// The error of a stream is that of the comparison.
+// An error of a stream is the error of the comparison.
 func TestCompareError(t *testing.T) {
 	broken := func(yield func(declcfg.Blob, error) bool) { yield(nil, os.ErrPermission) }
 	for _, pair := range [][2]iter.Seq2[declcfg.Blob, error]{{broken, read(t, base)}, {read(t, base), broken}} {
@@ -161,7 +161,7 @@ func TestCompareError(t *testing.T) {
 	}
 }
 
-// A database and the catalog that is made of it are the same.
+// A database and the catalog made from it are equal.
 func TestDatabaseIsItsCatalog(t *testing.T) {
 	check := func(t *testing.T, all recorded.Collection) {
 		for _, name := range all.Databases(t) {
@@ -185,7 +185,7 @@ func TestDatabaseIsItsCatalog(t *testing.T) {
 				if r := compare(t, db.Blobs(context.Background()), c.Blobs()); !r.Same {
 					t.Errorf("differs:\n%s", text(t, r))
 				}
-				// The comparison is not blind: it sees what is taken away.
+				// A removed bundle is reported, so the comparison above was not empty.
 				if len(c.Bundles) > 0 {
 					bundle := c.Bundles[0]
 					c.Bundles[0].Properties = bundle.Properties[1:]
@@ -200,7 +200,7 @@ func TestDatabaseIsItsCatalog(t *testing.T) {
 	t.Run("all", func(t *testing.T) { check(t, recorded.All(t)) })
 }
 
-// The JSON of a report is a promise to scripts.
+// The JSON form of a report is stable.
 func TestReportJSON(t *testing.T) {
 	edited := strings.NewReplacer(`"replaces":"p.v1",`, ``, `"e.x/r:1"`, `"e.x/r:2"`, `"message":"old"`, `"message":"very old"`, `{"a":1,"b":2}`, `{"a":1}`, `"v":1`, `"v":2`).Replace(base)
 	got, err := json.MarshalIndent(compare(t, read(t, base), read(t, edited)), "", "  ")
@@ -225,7 +225,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// Names never reach a terminal as they are.
+// Control characters in names are cleaned before they reach a terminal.
 func TestTextIsCleaned(t *testing.T) {
 	r := compare(t, read(t, ""), read(t, `{"schema":"olm.package","name":"a\u001b[2Jb\nc","defaultChannel":"x\ny"}`))
 	var b bytes.Buffer

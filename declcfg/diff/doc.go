@@ -5,7 +5,7 @@
 //	                       ├──> Report ──> JSON for scripts, text for people
 //	new blobs ──> reduced ─┘
 //
-// What a catalog means is compared, not how it is written down: the number and format of its files, the order of blobs, of
-// entries, of properties and of keys are no differences. Of every bundle only digests of its larger properties are kept, so
-// that memory does not grow with the manifests. The package reads no files and prints nothing.
+// The meaning of catalogs is compared, not their form: the number and format of files and the order of blobs, entries,
+// properties and keys are no differences. Only digests of large properties are held in memory, so that it does not grow
+// with the manifests. The package reads no files and prints nothing.
 package diff

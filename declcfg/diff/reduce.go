@@ -13,10 +13,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/canon"
 )
 
-// maxValue is up to which size, in bytes, values are kept and shown. Of larger ones the digest is.
+// maxValue is the size in bytes up to which values are kept and shown. Of larger values only the digest is.
 const maxValue = 512
 
-// sides are the catalogs that have something.
+// sides is a set of catalogs: old, new or both.
 type sides uint8
 
 const (
@@ -24,17 +24,18 @@ const (
 	isNew
 )
 
-// side is one of the catalogs, read package by package and reduced to what is compared. What is there twice has two keys.
+// side is one of the catalogs, read package by package and reduced to what is compared. Repeated items get distinct
+// keys.
 type side struct {
 	next func() (declcfg.Blob, error, bool)
 	stop func()
-	blob declcfg.Blob // that was looked at and not taken
+	blob declcfg.Blob // returned by peek and not consumed
 
-	pkg    *pkg             // that is being read; nil while nothing of it was
+	pkg    *pkg             // the current package; nil before its first blob
 	others map[blobKey]bool // of no package
 	counts Counts
 
-	images  map[string]sides // of both
+	images  map[string]sides // of both sides
 	is      sides
 	scratch []byte
 }
@@ -75,7 +76,7 @@ type blobKey struct {
 	value               value
 }
 
-// value is a JSON value in canonical form: its text where it is small, or else its digest and size.
+// value is a JSON value in canonical form: its text if it is small, otherwise its digest and size.
 type value string
 
 func (v value) json() json.RawMessage {
@@ -91,7 +92,7 @@ func newSide(blobs iter.Seq2[declcfg.Blob, error], images map[string]sides, is s
 	return s
 }
 
-// peek is the package of the next blob.
+// peek returns the package of the next blob.
 func (s *side) peek() (pkg string, more bool, err error) {
 	if s.blob == nil {
 		if s.blob, err, more = s.next(); err != nil || !more {
@@ -101,7 +102,7 @@ func (s *side) peek() (pkg string, more bool, err error) {
 	return s.blob.BlobPackage(), true, nil
 }
 
-// take reads a package, if it comes next. Its error is that of the stream, says that a value is not JSON.
+// take reads a package if it is next. Its error is that of the stream, or reports a value that is not JSON.
 func (s *side) take(name string) (*pkg, error) {
 	s.pkg = nil
 	for {
@@ -123,7 +124,7 @@ func (s *side) take(name string) (*pkg, error) {
 	}
 }
 
-// errorOr reads what is left. It returns the error of that if there is one, or else err.
+// errorOr reads the rest of the stream and returns its error, or else err.
 func (s *side) errorOr(err error) error {
 	for {
 		if _, more, mine := s.peek(); mine != nil {
@@ -163,7 +164,7 @@ func (s *side) add(blob declcfg.Blob) error {
 	return nil
 }
 
-// current is the package that is being read.
+// current returns the current package.
 func (s *side) current() *pkg {
 	if s.pkg == nil {
 		s.pkg = &pkg{fields: map[string]string{}, channels: map[string]*channel{}, bundles: map[string]*bundle{},
@@ -172,7 +173,7 @@ func (s *side) current() *pkg {
 	return s.pkg
 }
 
-// use notes that the catalog has an image.
+// use records that the catalog uses an image.
 func (s *side) use(image string) {
 	if image != "" {
 		s.images[image] |= s.is
@@ -247,7 +248,7 @@ func (s *side) addBundle(b *declcfg.Bundle) error {
 	return s.addFields(p, b, b.Unknown)
 }
 
-// addFields keeps the fields of a blob that its schema does not define.
+// addFields adds the fields of a blob that its schema does not define.
 func (s *side) addFields(p *pkg, b declcfg.Blob, fields []declcfg.Field) error {
 	for _, f := range fields {
 		v, err := s.value(f.Value, false)
@@ -271,7 +272,7 @@ func (s *side) properties(all []declcfg.Property) ([]property, error) {
 	return out, nil
 }
 
-// value makes a value canonical. That of a manifest, which has one key, is so as it is.
+// value converts a value to canonical form. A manifest is an object with one key and already canonical.
 func (s *side) value(v json.RawMessage, manifest bool) (value, error) {
 	if len(v) == 0 {
 		return "", nil
@@ -289,10 +290,10 @@ func (s *side) value(v json.RawMessage, manifest bool) (value, error) {
 	return value(strings.TrimSuffix(string(v), "\n")), nil
 }
 
-// repeated are the numbers that the names were given last which a catalog has more than once.
+// repeated has the last number used for each repeated name.
 type repeated map[string]int
 
-// free is a key for a name: the name itself, or where a catalog has it twice the name with a number.
+// free returns an unused key for a name: the name itself, or the name with a number if the catalog repeats it.
 func free[V any](m map[string]V, r repeated, name string) string {
 	key := name
 	for n := max(2, r[name]+1); ; n++ {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Change says how something differs.
+// Change is the kind of a difference.
 type Change string
 
 // The changes.
@@ -16,20 +16,20 @@ const (
 	Changed Change = "changed"
 )
 
-// Section is a part of what is compared.
+// Section is a part of the comparison.
 type Section string
 
 // The sections.
 const (
-	Packages     Section = "packages"     // which packages there are, their default channels, descriptions and icons
-	Channels     Section = "channels"     // which channels there are
-	Heads        Section = "heads"        // the heads of channels that are on both sides
+	Packages     Section = "packages"     // added and removed packages, their default channels, descriptions and icons
+	Channels     Section = "channels"     // added and removed channels
+	Heads        Section = "heads"        // heads of channels that exist on both sides
 	Edges        Section = "edges"        // entries of channels: replaces, skips, skipRange
-	Bundles      Section = "bundles"      // which bundles there are
-	Images       Section = "images"       // images of bundles, and the images that they need
+	Bundles      Section = "bundles"      // added and removed bundles
+	Images       Section = "images"       // images of bundles, and their related images
 	Properties   Section = "properties"   // properties of packages, channels and bundles
 	Deprecations Section = "deprecations" // deprecations
-	Others       Section = "others"       // blobs of other schemas, and fields that no schema knows
+	Others       Section = "others"       // blobs of other schemas, and unknown fields
 )
 
 // Sections returns all sections.
@@ -45,8 +45,8 @@ func ParseSection(name string) (Section, error) {
 	return "", fmt.Errorf("unknown section %q", name)
 }
 
-// Report is what differs between an old catalog and a new one. Everything in it is sorted by name. Its JSON form is a
-// promise to scripts: fields may be added, and none will change.
+// Report lists the differences between an old and a new catalog, sorted by name. Its JSON form is stable: fields may be
+// added, and none will change.
 type Report struct {
 	Same     bool          `json:"same"`
 	Old      Counts        `json:"old"`
@@ -56,7 +56,8 @@ type Report struct {
 	Others   []BlobDiff    `json:"others,omitempty"` // of no package
 }
 
-// Counts is how much a catalog has. Images are those of bundles and those that bundles need, each once.
+// Counts are the numbers of items in a catalog. Images are those of bundles and their related images, without
+// duplicates.
 type Counts struct {
 	Packages int `json:"packages"`
 	Channels int `json:"channels"`
@@ -64,7 +65,7 @@ type Counts struct {
 	Images   int `json:"images"`
 }
 
-// PackageDiff is a package that differs. Everything in a package that was added or removed is so too.
+// PackageDiff is a package that differs. If it was added or removed, all its content is listed as added or removed.
 type PackageDiff struct {
 	Name         string            `json:"name"`
 	Change       Change            `json:"change"`
@@ -76,15 +77,15 @@ type PackageDiff struct {
 	Others       []BlobDiff        `json:"others,omitempty"`
 }
 
-// FieldDiff is a value that differs. A value that is not there is empty.
+// FieldDiff is a value that differs; it is empty on a side that lacks it.
 type FieldDiff struct {
 	Field string `json:"field"`
 	Old   string `json:"old"`
 	New   string `json:"new"`
 }
 
-// ChannelDiff is a channel that differs. The field "head" has the names of all heads, separated by commas, where there is
-// not exactly one.
+// ChannelDiff is a channel that differs. The field "head" has the comma-separated names of all heads if there is not
+// exactly one.
 type ChannelDiff struct {
 	Name       string         `json:"name"`
 	Change     Change         `json:"change"`
@@ -93,8 +94,8 @@ type ChannelDiff struct {
 	Entries    []EntryDiff    `json:"entries,omitempty"`
 }
 
-// EntryDiff is an entry of a channel that differs, with the edges that lead to it. Old is nil where it was added, New where
-// it was removed.
+// EntryDiff is an entry of a channel that differs, with its upgrade edges. Old is nil if it was added, New if it was
+// removed.
 type EntryDiff struct {
 	Name   string `json:"name"`
 	Change Change `json:"change"`
@@ -102,14 +103,14 @@ type EntryDiff struct {
 	New    *Edge  `json:"new,omitempty"`
 }
 
-// Edge is how an entry is upgraded to. Skips are sorted and hold nothing twice.
+// Edge has the upgrade edges that lead to an entry. Skips are sorted, without duplicates.
 type Edge struct {
 	Replaces  string   `json:"replaces,omitempty"`
 	Skips     []string `json:"skips,omitempty"`
 	SkipRange string   `json:"skipRange,omitempty"`
 }
 
-// BundleDiff is a bundle that differs. Version is the new one, or that of a bundle that was removed.
+// BundleDiff is a bundle that differs. Version is the new version, or that of a removed bundle.
 type BundleDiff struct {
 	Name          string         `json:"name"`
 	Change        Change         `json:"change"`
@@ -119,15 +120,15 @@ type BundleDiff struct {
 	RelatedImages []ImageChange  `json:"relatedImages,omitempty"`
 }
 
-// ImageChange is a related image that a bundle has gained or lost.
+// ImageChange is a related image that was added to or removed from a bundle.
 type ImageChange struct {
 	Name   string `json:"name,omitempty"`
 	Image  string `json:"image"`
 	Change Change `json:"change"`
 }
 
-// PropertyDiff is a property that differs. Old and New are its values; a value of more than 512 bytes is an object of
-// "digest" and "size" in place of itself.
+// PropertyDiff is a property that differs. Old and New are its values; a value of more than 512 bytes is replaced by an
+// object with "digest" and "size".
 type PropertyDiff struct {
 	Type   string          `json:"type"`
 	Change Change          `json:"change"`
@@ -135,7 +136,8 @@ type PropertyDiff struct {
 	New    json.RawMessage `json:"new,omitempty"`
 }
 
-// DeprecationDiff is a deprecation that differs. Schema and Name are what is deprecated; Old and New are the messages.
+// DeprecationDiff is a deprecation that differs. Schema and Name identify the deprecated item; Old and New are the
+// messages.
 type DeprecationDiff struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`
@@ -144,8 +146,7 @@ type DeprecationDiff struct {
 	New    string `json:"new,omitempty"`
 }
 
-// BlobDiff is a blob of a schema of which nothing is known, or a field of a blob (Schema, Name) that its schema does not
-// define.
+// BlobDiff is a blob of an unknown schema, or an unknown field of the blob (Schema, Name).
 type BlobDiff struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name,omitempty"`
@@ -153,7 +154,7 @@ type BlobDiff struct {
 	Change Change `json:"change"`
 }
 
-// ImageDiff are the images that one catalog needs and the other does not, over all bundles.
+// ImageDiff lists the images that only one of the catalogs needs, over all bundles.
 type ImageDiff struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// TextOptions say how a report is written for people.
+// TextOptions configure the text of a report.
 type TextOptions struct {
-	// Colour marks what was added, removed and changed with the colours of a terminal.
+	// Colour marks additions, removals and changes with terminal colours.
 	Colour bool
-	// Clean makes text from a catalog safe to show, in one line. Where it is nil the text is shown as it is.
+	// Clean makes text from a catalog safe to print on one line. If it is nil, text is printed unchanged.
 	Clean func(string) string
 }
 
-// WriteText writes a report for people: packages in turn, each line with "+" for what was added, "-" for what was removed,
-// "~" for what has changed. Nothing is written of catalogs that are the same.
+// WriteText writes a report as text: packages in turn, each line with "+" for additions, "-" for removals, "~" for
+// changes. Nothing is written if there are no differences.
 func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	if o.Clean == nil {
 		o.Clean = func(s string) string { return s }
@@ -42,13 +42,13 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	return t.w.Flush()
 }
 
-// text writes lines. An error of the writer stays in it.
+// text writes lines and keeps the first write error.
 type text struct {
 	w *bufio.Writer
 	o TextOptions
 }
 
-// maxShown is how many bytes of a value are shown.
+// maxShown is how many bytes of a value are printed.
 const maxShown = 160
 
 func (t *text) name(s string) string {
@@ -80,7 +80,7 @@ func (t *text) line(depth int, c Change, format string, args ...any) {
 	t.w.WriteString("\n")
 }
 
-// label is what a field is called.
+// label returns the printed name of a field.
 func label(field string) string {
 	if field == "defaultChannel" {
 		return "default channel"
@@ -110,7 +110,7 @@ func (t *text) pkg(p *PackageDiff) {
 	}
 }
 
-// summary counts what a package that was added or removed has.
+// summary counts the content of a package that was added or removed.
 func (p *PackageDiff) summary() string {
 	if p.Change == Changed || len(p.Channels)+len(p.Bundles) == 0 {
 		return ""
@@ -144,7 +144,7 @@ func (t *text) properties(depth int, properties []PropertyDiff) {
 	for i := 0; i < len(properties); i++ {
 		p := properties[i]
 		if large(p.Old) || large(p.New) {
-			// People compare counts, not digests.
+			// Counts are easier to compare than digests.
 			n := 1
 			for i+1 < len(properties) && properties[i+1].Type == p.Type && properties[i+1].Change == p.Change {
 				i, n = i+1, n+1
@@ -167,10 +167,10 @@ func (t *text) properties(depth int, properties []PropertyDiff) {
 	}
 }
 
-// large is true for a value of which only the digest is known.
+// large reports whether only the digest of a value is known.
 func large(v json.RawMessage) bool { return strings.HasPrefix(string(v), `{"digest":"sha256:`) }
 
-// count is a number of things.
+// count formats a number with its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -210,7 +210,7 @@ func (t *text) channel(c *ChannelDiff) {
 	}
 }
 
-// edge describes how an entry is upgraded to.
+// edge prints the upgrade edges of an entry.
 func (t *text) edge(e *Edge) string {
 	var parts []string
 	if e.Replaces != "" {
@@ -241,7 +241,7 @@ func (t *text) list(names []string) string {
 	return strings.Join(shown, " ")
 }
 
-// edges describes what has changed of an entry.
+// edges prints the changed edges of an entry.
 func (t *text) edges(old, new *Edge) {
 	t.fields(3, slices.DeleteFunc([]FieldDiff{{"replaces", old.Replaces, new.Replaces}, {"skipRange", old.SkipRange, new.SkipRange}},
 		func(f FieldDiff) bool { return f.Old == f.New }))

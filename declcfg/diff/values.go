@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// propertyDiffs compares properties without regard to their order. What is only on one side is paired with what is only on
-// the other by type: such a property has changed.
+// propertyDiffs compares properties without regard to their order. An old and a new property of the same type that
+// differ are paired as a change.
 func propertyDiffs(old, new []property) []PropertyDiff {
 	count := make(map[property]int, len(old))
 	for _, p := range old {
@@ -95,8 +95,8 @@ func deprecationDiffs(old, new map[declcfg.Reference]string) []DeprecationDiff {
 	return out
 }
 
-// others compares what no schema knows. A blob or field whose value is only on one side is paired with one of the same name
-// on the other: it has changed.
+// others compares blobs of unknown schemas and unknown fields. Those of the same name with different values are paired
+// as a change.
 func (c comparison) others(old, new map[blobKey]bool) []BlobDiff {
 	if !c.on(Others) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Action is what was done to a part of a catalog.
+// Action is the kind of a change.
 type Action string
 
 // The actions.
@@ -20,7 +20,7 @@ const (
 	Changed Action = "changed"
 )
 
-// Kind names the parts of a catalog that an account is about.
+// Kind is the kind of a changed part of a catalog.
 type Kind string
 
 // The kinds of parts.
@@ -30,7 +30,7 @@ const (
 	KindChannel        Kind = "channel"
 	KindHead           Kind = "head"    // of a channel: From and To are bundles
 	KindBundle         Kind = "bundle"  // From and To are images, if the bundle was changed
-	KindEntry          Kind = "entry"   // a bundle's place in a channel
+	KindEntry          Kind = "entry"   // a bundle in a channel
 	KindReplaces       Kind = "replace" // an edge: Bundle replaces From, then To
 	KindSkip           Kind = "skip"    // an edge: Bundle skips From, then To
 	KindSkipRange      Kind = "skipRange"
@@ -38,7 +38,7 @@ const (
 	KindIcon           Kind = "icon"        // From and To are media types and digests
 )
 
-// Change is one thing that an edit did. What was added has no From, and what was removed no To.
+// Change is one change made by an edit. An addition has no From, a removal no To.
 type Change struct {
 	Action  Action `json:"action"`
 	Kind    Kind   `json:"kind"`
@@ -47,11 +47,11 @@ type Change struct {
 	Bundle  string `json:"bundle,omitempty"`
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`
-	// Why is the rule by which it was done, where there is more to say than that it was asked for.
+	// Why is the reason of the change, unless it is simply what was requested.
 	Why string `json:"why,omitempty"`
 }
 
-// String is the change as a line of text.
+// String formats the change as a line of text.
 func (c Change) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", c.Action, c.Kind)
@@ -75,7 +75,7 @@ func (c Change) String() string {
 	return b.String()
 }
 
-// Fact is a default channel, head or edge of a package that an edit changed, and why it is what it is.
+// Fact explains why a default channel, head or edge of a changed package is what it is.
 type Fact struct {
 	Kind    Kind   `json:"kind"`
 	Package string `json:"package"`
@@ -85,21 +85,22 @@ type Fact struct {
 	Why     string `json:"why"`
 }
 
-// Account is what an edit did.
+// Account describes what an edit did.
 type Account struct {
 	// Changes are sorted by package, channel, kind and bundle.
 	Changes []Change `json:"changes"`
-	// Facts are those of all packages that were changed and are still there, sorted in the same way.
+	// Facts are about all changed packages that still exist, sorted in the same way.
 	Facts []Fact `json:"facts,omitempty"`
-	// Problems are what was left out of a permissive edit, and Notes what is worth knowing of one that was done.
+	// Problems are what a permissive edit left out; Notes are remarks about a successful edit.
 	Problems []Problem `json:"problems,omitempty"`
 	Notes    []Problem `json:"notes,omitempty"`
-	// Origins are what the added bundles want of themselves, and those whose wishes an addition changed, for formats that
-	// store it. In the modes semver and semver-skippatch wishes do not count, and none are reported.
+	// Origins are the declared edges of added bundles, and of those whose declared edges an addition changed, for
+	// formats that store them. In the modes semver and semver-skippatch declared edges do not count and are not
+	// reported.
 	Origins Origins `json:"-"`
 }
 
-// Packages are the names of the packages that were changed, sorted.
+// Packages returns the sorted names of the changed packages.
 func (a *Account) Packages() []string {
 	seen := map[string]bool{}
 	for _, c := range a.Changes {
@@ -108,13 +109,13 @@ func (a *Account) Packages() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// reasonKey names what a reason is about.
+// reasonKey identifies the part that a reason is about.
 type reasonKey struct {
 	kind                   Kind
 	channel, bundle, value string
 }
 
-// reasons are why parts of one package are as they are after an edit, or why they are gone.
+// reasons explain why parts of one package are as they are after an edit, or why they were removed.
 type reasons map[reasonKey]string
 
 func (r reasons) set(kind Kind, channel, bundle, value, why string) {
@@ -124,8 +125,8 @@ func (r reasons) set(kind Kind, channel, bundle, value, why string) {
 // flat is a package as a set of named parts with values.
 type flat map[reasonKey]string
 
-// flatten lists the parts of a package. Edges have their target in the key, so that they are added and removed one by
-// one.
+// flatten lists the parts of a package. The key of an edge contains its target, so that edges are added and removed one
+// by one.
 func flatten(p *part) flat {
 	f := flat{}
 	if p == nil || p.empty() {
@@ -172,8 +173,8 @@ func flatten(p *part) flat {
 	return f
 }
 
-// compare adds to the account what is different between two states of a package, of which either may be nil. Blobs that
-// were replaced by others of the same image are not seen: see [Account.note].
+// compare adds the differences between two states of a package to the account; either may be nil. A blob that was
+// replaced by one with the same image is not detected: see [Account.note].
 func (a *Account) compare(before, after *part, why reasons) {
 	name := ""
 	if before != nil {
@@ -214,7 +215,7 @@ func (a *Account) compare(before, after *part, why reasons) {
 	}
 }
 
-// asBefore is the reason for what an edit has no other reason for.
+// asBefore returns the reason of a part for which an edit has no other reason.
 func asBefore(kind Kind) string {
 	if kind == KindHead {
 		return "no other entry of the channel replaces or skips it"
@@ -222,7 +223,7 @@ func asBefore(kind Kind) string {
 	return "the catalog has it so"
 }
 
-// finish brings the account in order.
+// finish sorts the account.
 func (a *Account) finish() {
 	slices.SortFunc(a.Changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.Kind, y.Kind),

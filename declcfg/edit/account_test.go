@@ -66,7 +66,7 @@ added skipRange p/c/p.v1.2.0: <1.2.0 (its ClusterServiceVersion says so)`
 	}
 }
 
-// TestOriginsAreUsed shows what a file-based catalog does not hold: what a bundle replaced before it was skipped.
+// TestOriginsAreUsed uses information that a file-based catalog lacks: what a bundle replaced before it was skipped.
 func TestOriginsAreUsed(t *testing.T) {
 	from := catalog(t, "p = a", "p/a: 1.0.0, 1.1.0, 1.1.1 >1.0.0 !1.1.0")
 	list := additionsOf(t, "p 1.2.0 >1.1.0 !1.1.1 @a")
@@ -80,7 +80,7 @@ func TestOriginsAreUsed(t *testing.T) {
 	if err != nil || show(got) != "p = a\np/a: 1.0.0, 1.1.0 >1.0.0, 1.1.1, 1.2.0 >1.1.0 !1.1.1" {
 		t.Errorf("got %v\n%s", err, show(got))
 	}
-	// The manifests tell it too, where the catalog has them.
+	// The manifests contain it too, if the catalog has them.
 	for i := range from.Bundles {
 		if b := &from.Bundles[i]; b.Name == "p.v1.1.0" {
 			b.Properties = append(b.Properties, declcfg.NewBundleObject([]byte(`{"kind":"ClusterServiceVersion","spec":{"replaces":"p.v1.0.0"}}`)))

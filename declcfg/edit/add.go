@@ -10,22 +10,22 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Mode is how added bundles find their place in a channel.
+// Mode determines how added bundles are placed in a channel.
 type Mode string
 
 const (
-	// Replaces takes the edges that bundles wish for: replaces and skips of their ClusterServiceVersions.
+	// Replaces uses the edges that bundles declare: replaces and skips of their ClusterServiceVersions.
 	Replaces Mode = "replaces"
-	// SemVer orders the bundles of a channel by version; each replaces the one below.
+	// SemVer orders the bundles of a channel by version; each replaces the next lower one.
 	SemVer Mode = "semver"
-	// SemVerSkipPatch is as SemVer, but a bundle skips those of the same minor version with lower patch numbers.
+	// SemVerSkipPatch is like SemVer, but a bundle skips those of the same minor version with lower patch numbers.
 	SemVerSkipPatch Mode = "semver-skippatch"
 )
 
 // Modes returns the modes.
 func Modes() []Mode { return []Mode{Replaces, SemVer, SemVerSkipPatch} }
 
-// ParseMode returns the mode of that name, in any case of letters.
+// ParseMode returns the mode with that name, ignoring case.
 func ParseMode(name string) (Mode, error) {
 	if m := Mode(strings.ToLower(name)); slices.Contains(Modes(), m) {
 		return m, nil
@@ -34,43 +34,43 @@ func ParseMode(name string) (Mode, error) {
 	return "", fmt.Errorf("Invalid channel update mode: %q is none of %v", name, Modes())
 }
 
-// AddOptions say how bundles are added. The zero value adds in the mode Replaces.
+// AddOptions configure [Add]. The zero value adds in the mode Replaces.
 type AddOptions struct {
 	Mode Mode
-	// OverwriteLatest lets a bundle take the place of one of the same name, if that is not replaced by another. It has an
-	// effect in the mode Replaces only.
+	// OverwriteLatest lets a bundle replace the blob of the same name, if no other bundle replaces that one in the
+	// graph. It has an effect in the mode Replaces only.
 	OverwriteLatest bool
-	// SubstitutesFor lets bundles substitute for others.
+	// SubstitutesFor enables bundles that substitute for others.
 	SubstitutesFor bool
-	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages accepts images that are not pull specs, as [declcfg.ValidateAnyImages] does.
 	AnyImages bool
-	// Permissive adds what can be added, and reports the rest in Account.Problems.
+	// Permissive adds the valid bundles and reports the rest in Account.Problems.
 	Permissive bool
-	// Origins are what is known of the bundles in the catalog beyond their channel entries. They may be nil.
+	// Origins are the declared edges of the catalog's bundles, if known. They may be nil.
 	Origins Origins
-	// Manifests are what is known of bundles of which the catalog has the skeleton only. They may be nil.
+	// Manifests are values from manifests of bundles that the catalog has as skeletons. They may be nil.
 	Manifests Manifests
 }
 
-// Bounds of what one call of [Add] makes, as bundles can multiply channels, chains and skips: far beyond real packages, of
-// which the largest have some thousand edges and some ten channels.
+// Limits of one call of [Add], as bundles can multiply channels, chains and skips. They are far beyond real packages,
+// the largest of which have some thousand edges and some ten channels.
 const (
 	maxChannels = 1000    // of one added bundle
-	maxEdges    = 250_000 // entries and skips of all channels of one package that are computed again
+	maxEdges    = 250_000 // entries and skips in all recomputed channels of one package
 )
 
-// maxRounds is how often a permissive edit of a package is tried again without the bundles that were found wanting.
+// maxRounds is how often a permissive edit of a package is repeated without the bundles that caused problems.
 const maxRounds = 16
 
-// found is a problem with the additions that are to blame; none of them means all of the package.
+// found is a problem with the additions that cause it; without any it concerns the whole package.
 type found struct {
 	Problem
 	culprits []*candidate
-	// soft is set if the edit can be done all the same, permissively.
+	// soft is set if a permissive edit may continue in spite of it.
 	soft bool
 }
 
-// candidate is an addition with what was found out about it.
+// candidate is an addition with derived values.
 type candidate struct {
 	*Addition
 	name, image string
@@ -79,7 +79,7 @@ type candidate struct {
 	version     version
 }
 
-// problem makes a problem of the candidate.
+// problem returns a problem caused by the candidate.
 func (n *candidate) problem(kind error, format string, args ...any) found {
 	return found{
 		Problem:  Problem{Package: n.Bundle.Package, Bundle: n.name, Image: n.image, Kind: kind, Message: fmt.Sprintf(format, args...)},
@@ -87,10 +87,10 @@ func (n *candidate) problem(kind error, format string, args ...any) found {
 	}
 }
 
-// Add adds bundles to a catalog. In the mode Replaces each wants an edge to bundles that are there or are added with it;
-// the order of the additions has no meaning. The rules for heads and default channels are in docs/edit.md.
+// Add adds bundles to a catalog. In the mode Replaces each must have an edge to an existing bundle or to another added
+// one; the order of the additions has no effect. The rules for heads and default channels are in docs/edit.md.
 //
-// Bundles of the catalog that nothing leads to any more are removed from it, as an upgrade graph cannot hold them: the
+// Bundles of the catalog that are no longer reachable are removed, because an upgrade graph cannot contain them: the
 // account reports them.
 func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catalog, *Account, error) {
 	o.Mode = cmp.Or(o.Mode, Replaces)
@@ -122,7 +122,7 @@ func Add(c *declcfg.Catalog, additions []Addition, o AddOptions) (*declcfg.Catal
 	return join(c, edited), a.account, nil
 }
 
-// adder is one call of Add.
+// adder is the state of one call of Add.
 type adder struct {
 	catalog    *declcfg.Catalog
 	options    AddOptions
@@ -192,7 +192,7 @@ func (a *adder) collect(additions []Addition) {
 	}
 }
 
-// clean are names without empty ones, each once.
+// clean returns names without empty ones and duplicates.
 func clean(names []string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -212,11 +212,11 @@ func orNoImage(image string) string {
 	return image
 }
 
-// addPackage edits one package, again without those that are to blame for problems if the edit is permissive.
+// addPackage edits one package. A permissive edit is repeated without the additions that cause problems.
 func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[string]*part) {
 	news := slices.DeleteFunc(slices.Clone(all), func(n *candidate) bool { return a.bad[n] })
 	if len(news) < len(all) && !a.options.Permissive {
-		return // what else is wrong may only come of that
+		return // other problems may be consequences of this one
 	}
 	before := old
 	if old == nil {
@@ -254,7 +254,7 @@ func (a *adder) addPackage(name string, old *part, all []*candidate, edited map[
 	}
 }
 
-// packageEdit is one try to add bundles to a package.
+// packageEdit is one attempt to add bundles to a package.
 type packageEdit struct {
 	*adder
 	old     *part
@@ -263,13 +263,13 @@ type packageEdit struct {
 	why     reasons
 	found   []found
 	origins Origins
-	made    int // edges, see maxEdges
+	made    int // number of edges, see maxEdges
 
-	// byChannel are the news by the channels that they want to be in; nil until wanting is asked.
+	// byChannel has the added bundles by the channels that they declare; nil until wanting is called.
 	byChannel map[string][]*candidate
 }
 
-// tooMany reports that the package gets more edges than it may.
+// tooMany reports that the package would exceed the limit of edges.
 func (e *packageEdit) tooMany(channel string) {
 	e.found = append(e.found, found{culprits: e.wanting(channel), Problem: Problem{Package: e.part.name, Channel: channel, Kind: ErrLimit,
 		Message: fmt.Sprintf("package %s: more than %d entries and skips in the channels that the added bundles change", e.part.name, maxEdges)}})

@@ -11,35 +11,35 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Origin is what a bundle wants of itself. Channels of file-based catalogs keep the edges that came of it, in each
-// channel, and not the wish.
+// Origin has the upgrade edges that a bundle declares for itself. File-based catalogs store only the resulting edges in
+// each channel.
 type Origin struct {
 	Replaces       string
 	Skips          []string
 	SubstitutesFor string
 }
 
-// Name names a bundle in a catalog.
+// Name identifies a bundle in a catalog.
 type Name struct{ Package, Bundle string }
 
-// Origins are what is known of bundles beyond the catalog that they are in, such as the columns of a database.
+// Origins are declared edges of bundles, from sources other than the catalog, such as the columns of a database.
 type Origins map[Name]Origin
 
-// Addition is a bundle that is to be added to a catalog.
+// Addition is a bundle to add to a catalog.
 type Addition struct {
 	// Bundle is the blob, with name, package, image and the olm.package property.
 	Bundle *declcfg.Bundle
-	// Channels are those that the bundle wants to be in. White space around a name does not belong to it.
+	// Channels are the channels that the bundle declares. White space around a name is ignored.
 	Channels []string
-	// DefaultChannel is what the bundle says that its package's should be; empty if it says nothing.
+	// DefaultChannel is the default channel that the bundle declares for its package; empty if none.
 	DefaultChannel string
 	Origin
 	SkipRange string
-	// Icon is for packages that have none yet; it may be nil.
+	// Icon is used for packages without an icon; it may be nil.
 	Icon *declcfg.Icon
 }
 
-// NewAddition makes an addition of a bundle that was read. image is the reference to its image; it may be empty.
+// NewAddition returns the addition of a bundle that was read. image is the reference of its image; it may be empty.
 func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 	blob, err := b.Blob(image)
 	if err != nil {
@@ -56,7 +56,7 @@ func NewAddition(b *bundle.Bundle, image string) (Addition, error) {
 	return a, nil
 }
 
-// newIcon makes an icon of what a ClusterServiceVersion has; nil if it cannot be decoded.
+// newIcon decodes the icon of a ClusterServiceVersion; nil if that is impossible.
 func newIcon(encoded, mediaType string) *declcfg.Icon {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(encoded), ""))
 	if err != nil || len(data) == 0 {
@@ -65,19 +65,19 @@ func newIcon(encoded, mediaType string) *declcfg.Icon {
 	return &declcfg.Icon{Data: data, MediaType: mediaType}
 }
 
-// Manifest is what the manifests of a bundle in a catalog say, as far as additions to its package need it.
+// Manifest has the values from a bundle's manifests that additions to its package need.
 type Manifest struct {
 	Origin
 	Icon *declcfg.Icon
-	// CSV is set if there is a ClusterServiceVersion. Where the catalog has only the metadata of one, nothing but
-	// SubstitutesFor is known.
+	// CSV is set if there is a ClusterServiceVersion. If the catalog has only its metadata, nothing but SubstitutesFor
+	// is known.
 	CSV bool
 }
 
-// Manifests are what is known of bundles whose manifests a catalog lacks, because only its skeleton was read.
+// Manifests are values from manifests that a catalog lacks, because only its skeleton was read.
 type Manifests map[Name]*Manifest
 
-// ReadManifest reads what a bundle in a catalog says of itself; nil if it says nothing.
+// ReadManifest reads the values from a bundle of a catalog; nil if it has none.
 func ReadManifest(b *declcfg.Bundle) *Manifest {
 	csv, err := b.CSV()
 	if err != nil || csv == nil {
@@ -110,7 +110,7 @@ func ReadManifest(b *declcfg.Bundle) *Manifest {
 	return m
 }
 
-// manifest is what is known of a bundle that the catalog has; nil if nothing is.
+// manifest returns the values for a bundle of the catalog; nil if nothing is known.
 func (a *adder) manifest(b *declcfg.Bundle) *Manifest {
 	if m, ok := a.options.Manifests[Name{b.Package, b.Name}]; ok {
 		return m

@@ -19,14 +19,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/testbundles"
 )
 
-// TestRecordedBundles adds all recorded bundles of each package in every mode, in ways of which nothing was recorded: what
-// comes of it is valid, and does not depend on whether they come at once or one by one.
+// TestRecordedBundles adds all recorded bundles of each package in every mode. Nothing was recorded for these: the
+// result must be valid and the same whether they are added at once or one by one.
 func TestRecordedBundles(t *testing.T) {
 	packages := map[string][]edit.Addition{}
 	for _, name := range testbundles.Names(t) {
 		b, err := bundle.Read(context.Background(), os.DirFS(testbundles.Write(t, t.TempDir(), name)), bundle.ReadOptions{})
 		if err != nil {
-			continue // there are broken ones among them
+			continue // some are invalid
 		}
 		a, err := edit.NewAddition(b, registry+"all/"+name)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestRecordedBundles(t *testing.T) {
 				continue
 			}
 			if show(all) != show(one) {
-				// A bundle that is cut off by a later one is gone from a catalog, and its like cannot come back.
+				// A bundle cut off by a later one is gone from the catalog and cannot be added again.
 				t.Logf("%s in mode %s: one by one\n%s\nat once\n%s", list[0].Bundle.Package, mode, show(one), show(all))
 				continue
 			}
@@ -88,7 +88,7 @@ func TestRecordedBundles(t *testing.T) {
 	}
 }
 
-// TestTakenApart takes the bundles of databases out and adds them again, by what their manifests wish for.
+// TestTakenApart removes the bundles of databases and adds them again by their declared edges.
 func TestTakenApart(t *testing.T) {
 	for _, name := range []string{"small", "medium", "constraint", "subs"} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestTakenApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range c.Packages {
-				c.Packages[i].Icon = nil // the additions were given none
+				c.Packages[i].Icon = nil // the additions have no icon
 			}
 			if d := differences(lines(got, false), lines(c, false)); d != "" {
 				t.Error(d)
@@ -140,7 +140,7 @@ func TestTakenApart(t *testing.T) {
 			if len(account.Notes)+len(account.Problems) > 0 {
 				t.Error(account)
 			}
-			// The same again, upon what is there: nothing has changed, for there is nothing that could be added.
+			// Adding them once more fails and changes nothing: all are there.
 			if _, _, err := edit.Add(c, list, edit.AddOptions{SubstitutesFor: true}); !errors.Is(err, edit.ErrImageExists) {
 				t.Errorf("got %.200v", err)
 			}

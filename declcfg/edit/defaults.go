@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// chooseDefault sets the default channel: that which the bundle of the highest version declares, of those that declare
-// one. The highest of the bundles that were there before counts as declaring the former default channel.
+// chooseDefault sets the default channel: the one declared by the bundle with the highest version among those that
+// declare one. The highest of the existing bundles counts as declaring the former default channel.
 func (e *packageEdit) chooseDefault() {
 	p := e.part
 	var best *version
@@ -45,8 +45,8 @@ func (e *packageEdit) chooseDefault() {
 	e.chooseIcon()
 }
 
-// chooseIcon gives the package the icon of the head of its default channel, if the package is new or has had the icon of
-// the former head. Another icon was chosen on purpose.
+// chooseIcon gives the package the icon of the head of its default channel, if the package is new or had the icon of
+// the former head. Any other icon was set on purpose.
 func (e *packageEdit) chooseIcon() {
 	icon, known := e.headIcon(e.part)
 	if !known {
@@ -61,7 +61,7 @@ func (e *packageEdit) chooseIcon() {
 	e.part.pkg.Icon = icon
 }
 
-// headIcon is the icon of the head of the default channel; known is false where the catalog does not say.
+// headIcon returns the icon of the head of the default channel; known is false if the catalog does not contain it.
 func (e *packageEdit) headIcon(p *part) (icon *declcfg.Icon, known bool) {
 	c := p.channels[p.pkg.DefaultChannel]
 	if c == nil {

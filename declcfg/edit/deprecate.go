@@ -6,16 +6,16 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Mark is a deprecation that is to be set: of a bundle or a channel, or of the package if both are empty.
+// Mark is a deprecation to set: of a bundle or a channel, or of the package if both are empty.
 type Mark struct {
 	Package string
 	Channel string
 	Bundle  string
-	// Message says why, and what users should do. Where it is empty, the deprecation is taken back.
+	// Message explains the deprecation and what users should do. If it is empty, the deprecation is removed.
 	Message string
 }
 
-// reference is what the mark is about, as olm.deprecations name it.
+// reference returns the item in the form of olm.deprecations.
 func (m Mark) reference() (declcfg.Reference, bool) {
 	switch {
 	case m.Channel != "" && m.Bundle != "":
@@ -28,8 +28,8 @@ func (m Mark) reference() (declcfg.Reference, bool) {
 	return declcfg.Reference{Schema: declcfg.SchemaPackage}, true
 }
 
-// MarkDeprecated sets and takes back deprecations in the olm.deprecations blobs of a catalog. The upgrade graph stays as
-// it is.
+// MarkDeprecated sets and removes deprecations in the olm.deprecations blobs of a catalog. The upgrade graph does not
+// change.
 func MarkDeprecated(c *declcfg.Catalog, marks []Mark) (*declcfg.Catalog, *Account, error) {
 	names := map[string]bool{}
 	for _, m := range marks {

@@ -13,35 +13,35 @@ import (
 // maxRange bounds the length of a version range in bytes.
 const maxRange = 4096
 
-// Selection is what is kept of a package.
+// Selection is the part of a package to keep.
 type Selection struct {
 	Package string
-	// Channels are those that are kept; none of them means all.
+	// Channels are the channels to keep; empty means all.
 	Channels []ChannelSelection
 	// Versions is a range such as ">=1.2.0 <2.0.0" that applies to all channels; empty for all versions.
 	Versions string
-	// HeadsOnly keeps of each channel only the head of what is in the ranges.
+	// HeadsOnly keeps only the head of each channel, after applying the version ranges.
 	HeadsOnly bool
-	// DefaultChannel is that of the package afterwards. If it is empty, the default channel stays, or is the one whose
-	// head has the highest version, the first by name if there are several.
+	// DefaultChannel is the package's new default channel. If it is empty, the default channel stays or, if that is
+	// removed, becomes the channel whose head has the highest version, the first by name if there are several.
 	DefaultChannel string
 }
 
-// ChannelSelection is what is kept of a channel. Versions is a range; empty for that of the package.
+// ChannelSelection is the part of a channel to keep. Versions is a range; empty means that of the package.
 type ChannelSelection struct{ Name, Versions string }
 
-// FilterOptions say how a catalog is filtered.
+// FilterOptions configure [Filter].
 type FilterOptions struct {
-	// Permissive skips packages and channels that are not there, and reports them in Account.Problems.
+	// Permissive skips missing packages and channels and reports them in Account.Problems.
 	Permissive bool
 }
 
-// Filter keeps of a catalog what is selected. Packages that are not selected go; blobs that belong to no package stay.
+// Filter keeps the selected part of a catalog. Packages that are not selected are removed; blobs of no package stay.
 //
-// In a channel of which bundles go, a bundle that replaced one of them replaces the next one below that is kept, and
-// skips those between, so that installations of these have a way on. If none below is kept, the edge stays and leads out
-// of the catalog, for the same reason. The head is the highest version of the bundles that nothing leads to; it skips
-// whatever cannot be reached from it otherwise.
+// If bundles of a channel are removed, a bundle that replaced one of them replaces the next lower kept bundle and skips
+// those between, so that installed ones can still upgrade. If no lower bundle is kept, the edge stays and leads out of
+// the catalog for the same reason. The head is the highest of the bundles that no other one replaces or skips; it skips
+// everything that is otherwise unreachable from it.
 func Filter(c *declcfg.Catalog, selections []Selection, o FilterOptions) (*declcfg.Catalog, *Account, error) {
 	names := map[string]bool{}
 	for _, s := range selections {
@@ -110,7 +110,7 @@ func (f *filter) report(hard bool, channel string, kind error, format string, ar
 	f.problems = append(f.problems, Problem{Package: f.part.name, Channel: channel, Kind: kind, Message: fmt.Sprintf(format, args...)})
 }
 
-// some are the first of many names.
+// some returns the first of many names.
 func some(names []string) string {
 	const few = 10
 	if len(names) > few {
@@ -208,14 +208,14 @@ func (f *filter) channel(name string, c *channel, in semver.Range) {
 	f.keep(name, c, map[string]bool{f.highest(c.heads()): true})
 }
 
-// keep removes all but some entries of a channel, and joins the ends.
+// keep removes all entries of a channel except the kept ones, and reconnects the chain.
 func (f *filter) keep(name string, c *channel, kept map[string]bool) {
 	if len(kept) == len(c.entries) {
 		return
 	}
 	next := c.lowerKept(kept)
 	entries := make(map[string]declcfg.ChannelEntry, len(kept))
-	claimed := map[string]bool{} // each bundle between two others is skipped once, by the highest that leads to it
+	claimed := map[string]bool{} // each bundle between two others is skipped once, by the highest one above it
 	for _, m := range slices.Backward(f.part.byVersion()) {
 		bundle := m.blob.Name
 		if !kept[bundle] {
@@ -239,8 +239,8 @@ func (f *filter) keep(name string, c *channel, kept map[string]bool) {
 	f.reach(name, c)
 }
 
-// lowerKept finds, for bundles of a channel, the first one along replaces that is kept: the bundle itself if it is. It is
-// empty where the way ends, or goes in a circle.
+// lowerKept returns for each bundle of a channel the first kept one along replaces: the bundle itself if it is kept. It
+// is empty if the chain ends or is a cycle.
 func (c *channel) lowerKept(kept map[string]bool) map[string]string {
 	out := map[string]string{}
 	for start := range c.entries {
@@ -271,14 +271,14 @@ func (c *channel) lowerKept(kept map[string]bool) map[string]string {
 	return out
 }
 
-// reach lets the head of a channel skip what cannot be reached from it.
+// reach makes the head of a channel skip what is otherwise unreachable from it.
 func (f *filter) reach(name string, c *channel) {
 	if len(c.entries) == 0 {
 		return
 	}
 	head := f.highest(c.heads())
 	if head == "" {
-		return // all entries are in cycles, which the check of the package reports
+		return // all entries are in cycles, which validating the package reports
 	}
 	skipped := map[string]bool{}
 	for _, e := range c.entries {
@@ -311,7 +311,7 @@ func (f *filter) reach(name string, c *channel) {
 	f.why.set(KindHead, name, "", head, "it is the highest version of the kept bundles that nothing leads to")
 }
 
-// highest is the bundle with the highest version.
+// highest returns the bundle with the highest version.
 func (f *filter) highest(names []string) string {
 	best := ""
 	for _, name := range names {

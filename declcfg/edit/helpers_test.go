@@ -4,7 +4,7 @@ import "github.com/operator-bindery/bindery/internal/edittest"
 
 const registry = edittest.Registry
 
-// The helpers of package edittest, by short names.
+// Short names for helpers of package edittest.
 var (
 	catalog         = edittest.Catalog
 	show            = edittest.Show

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Level names how far the bundles of a catalog are brought towards the newest form of file-based catalogs. A level
-// stands for all migrations up to its own. The empty Level is LevelNone.
+// Level is a migration level: which conversions to newer forms are applied to the bundles of a catalog. A level
+// includes all migrations up to its own. The empty Level is LevelNone.
 type Level string
 
 // The levels, as opm names them.
@@ -18,13 +18,13 @@ const (
 	LevelCSVMetadata Level = "bundle-object-to-csv-metadata"
 )
 
-// migration is one step on the way to a level.
+// migration is one conversion of a level.
 type migration struct {
 	level Level
 	apply func(*declcfg.Bundle) error
 }
 
-// migrations returns all steps, in the order in which they are taken.
+// migrations returns all conversions in the order in which they are applied.
 func migrations() []migration {
 	return []migration{
 		{LevelNone, func(*declcfg.Bundle) error { return nil }},
@@ -41,13 +41,13 @@ func Levels() []Level {
 	return levels
 }
 
-// LatestLevel is the level that includes all others.
+// LatestLevel returns the level that includes all others.
 func LatestLevel() Level {
 	levels := Levels()
 	return levels[len(levels)-1]
 }
 
-// ParseLevel returns the level of that name. The empty name is LevelNone.
+// ParseLevel returns the level with that name. The empty name is LevelNone.
 func ParseLevel(name string) (Level, error) {
 	if name == "" {
 		return LevelNone, nil
@@ -58,14 +58,14 @@ func ParseLevel(name string) (Level, error) {
 	return "", fmt.Errorf("unknown migration level %q", name)
 }
 
-// Includes reports whether l takes the steps of o.
+// Includes reports whether l includes the conversions of o.
 func (l Level) Includes(o Level) bool {
 	levels := Levels()
 	return max(slices.Index(levels, l), 0) >= slices.Index(levels, o)
 }
 
-// Apply brings a bundle to the level. Applying a level again changes nothing. A bundle that an error is returned for is
-// as it was.
+// Apply migrates a bundle to the level. Applying a level again changes nothing. If it returns an error, the bundle is
+// unchanged.
 func (l Level) Apply(b *declcfg.Bundle) error {
 	if _, err := ParseLevel(string(l)); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (l Level) Apply(b *declcfg.Bundle) error {
 }
 
 // bundleObjectToCSVMetadata replaces the manifests of a bundle by the metadata of its ClusterServiceVersion. A bundle
-// without an image keeps its manifests, because nothing else has them.
+// without an image keeps its manifests, because they exist nowhere else.
 func bundleObjectToCSVMetadata(b *declcfg.Bundle) error {
 	if b.Image == "" || slices.ContainsFunc(b.Properties, hasType(declcfg.PropertyCSVMetadata)) {
 		return nil
@@ -117,7 +117,7 @@ func hasType(typ string) func(declcfg.Property) bool {
 	return func(p declcfg.Property) bool { return p.Type == typ }
 }
 
-// csvMetadata reads what olm.csv.metadata keeps of a ClusterServiceVersion.
+// csvMetadata extracts the metadata for olm.csv.metadata from a ClusterServiceVersion.
 func csvMetadata(object []byte) (*declcfg.CSVMetadata, error) {
 	var csv struct {
 		Metadata struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/cputime"
 )
 
-// longChain are bundles of which each replaces the one before.
+// longChain returns bundles that each replace the previous one.
 func longChain(t testing.TB, n int) []edit.Addition {
 	list := make([]edit.Addition, n)
 	for i := range list {
@@ -23,7 +23,7 @@ func longChain(t testing.TB, n int) []edit.Addition {
 	return list
 }
 
-// Work grows with the size of the input, and not with the square of it.
+// The cost grows linearly with the input.
 func TestLongChainsTakeLinearTime(t *testing.T) {
 	for _, mode := range edit.Modes() {
 		added := func(n int) func() {
@@ -40,7 +40,7 @@ func TestLongChainsTakeLinearTime(t *testing.T) {
 	}
 }
 
-// Bundles that nothing leads to are left out one by one where the edit is permissive, of a channel as long as they are many.
+// A permissive edit leaves unreachable bundles out one by one, or the whole batch of a channel if there are many.
 func TestLooseBundlesTakeLinearTime(t *testing.T) {
 	for what, channel := range map[string]func(i int) string{
 		"in one channel": func(int) string { return "a" },
@@ -142,7 +142,7 @@ func TestLongChains(t *testing.T) {
 	})
 }
 
-// Bundles multiply channels, chains and skips: what comes of it is counted before it is made.
+// Bundles can multiply channels, chains and skips: the limits apply before the result is built.
 func TestAdditionsThatMultiply(t *testing.T) {
 	many := func(n int, format string) []string {
 		out := make([]string, n)

@@ -11,19 +11,18 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// MergeOptions say what becomes of packages that more than one catalog has.
+// MergeOptions determine how packages that several catalogs have are merged.
 type MergeOptions struct {
-	// Replace lets the package of a later catalog take the place of an earlier one as a whole. Without it the two are
-	// joined.
+	// Replace uses the whole package of the later catalog. Without it the packages are joined.
 	Replace bool
 }
 
-// Merge joins catalogs. A package that is in several of them has the channels, entries and bundles of all. Two bundles of
-// one name must be the same, and two entries of one bundle in a channel must not replace different bundles; their skips
-// are joined. What there can be only one of is that of the first catalog that has it: the default channel, the icon and
-// the description. Of two deprecations of the same thing the later message counts.
+// Merge joins catalogs. A package in several of them gets the channels, entries and bundles of all. Two bundles with
+// the same name must be equal, and two entries of one bundle in a channel must not replace different bundles; their
+// skips are joined. Default channel, icon and description are those of the first catalog that has them. Of two
+// deprecations of the same item the later message counts.
 //
-// The account lists what was done to the first catalog.
+// The account describes the changes relative to the first catalog.
 func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Account, error) {
 	out := &declcfg.Catalog{}
 	account := &Account{Origins: Origins{}}
@@ -85,7 +84,7 @@ func Merge(catalogs []*declcfg.Catalog, o MergeOptions) (*declcfg.Catalog, *Acco
 	return out, account, nil
 }
 
-// overwritten reports the bundles that have the same name and image, but another content.
+// overwritten reports bundles with the same name and image but different content.
 func (a *Account) overwritten(before, after *part) {
 	for name, m := range after.bundles {
 		if old := before.bundles[name]; old != nil && old.blob.Image == m.blob.Image && old.blob != m.blob && !sameBundle(old.blob, m.blob) {
@@ -94,7 +93,7 @@ func (a *Account) overwritten(before, after *part) {
 	}
 }
 
-// once leaves out blobs that were there before. Those of a skeleton are of unknown content.
+// once removes blobs that existed before. The content of skeletons is unknown.
 func once(blobs []declcfg.Meta) []declcfg.Meta {
 	seen := map[string]bool{}
 	var out []declcfg.Meta
@@ -164,7 +163,7 @@ func (p *part) merge(q *part) []Problem {
 	return problems
 }
 
-// union appends the properties that are not there yet.
+// union appends the missing properties.
 func union(a, b []declcfg.Property) []declcfg.Property {
 	out := slices.Clone(a)
 	for _, p := range b {
@@ -175,7 +174,7 @@ func union(a, b []declcfg.Property) []declcfg.Property {
 	return out
 }
 
-// sameBundle reports whether two blobs say the same, in whatever order.
+// sameBundle reports whether two blobs are equal apart from order.
 func sameBundle(a, b *declcfg.Bundle) bool {
 	if a.Name != b.Name || a.Package != b.Package || a.Image != b.Image || len(a.Properties) != len(b.Properties) || len(a.RelatedImages) != len(b.RelatedImages) {
 		return false
@@ -205,7 +204,7 @@ func sameProperty(a, b declcfg.Property) bool {
 	return a.Type == b.Type && (bytes.Equal(a.Value, b.Value) || propertyKey(a) == propertyKey(b))
 }
 
-// propertyKey is the same for properties that differ in the order of keys only. Numbers count as they are written.
+// propertyKey is equal for properties that differ only in key order. Numbers are compared as text.
 func propertyKey(p declcfg.Property) string {
 	if p.Type == declcfg.PropertyBundleObject {
 		return p.Type + "\x00" + string(p.Value)

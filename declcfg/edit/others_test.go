@@ -17,7 +17,7 @@ type verbCase struct {
 	want []string
 	kind error
 	text string
-	note string // a part of a note or problem of an edit that succeeds
+	note string // a part of a note or problem of a successful edit
 }
 
 func (c verbCase) run(t *testing.T) {

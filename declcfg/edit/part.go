@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// part is one package of a catalog, taken apart to be edited. It owns what it points to, but for the bundles' blobs.
+// part is one package of a catalog in a form for editing. It owns everything except the bundles' blobs.
 type part struct {
 	name         string
 	pkg          declcfg.Package
@@ -23,19 +23,19 @@ type part struct {
 type channel struct {
 	blob    declcfg.Channel // its Entries are not used
 	entries map[string]declcfg.ChannelEntry
-	order   []string // the entries as they stood in the blob
+	order   []string // the entries in the order of the blob
 }
 
 // member is a bundle of a package.
 type member struct {
 	blob    *declcfg.Bundle
 	version version
-	// tombstone is set for bundles that were deprecated by truncation: upgrade graphs end at them.
+	// tombstone is set for bundles deprecated by truncation: upgrade graphs end at them.
 	tombstone bool
-	added     *candidate // nil for bundles that were there before
+	added     *candidate // nil for bundles that existed before
 }
 
-// empty reports whether nothing is left of the package.
+// empty reports whether the package has no content.
 func (p *part) empty() bool { return len(p.channels) == 0 && len(p.bundles) == 0 }
 
 func newPart(name string) *part {
@@ -65,7 +65,7 @@ func (c *channel) clone() *channel {
 	return &channel{c.blob, maps.Clone(c.entries), c.order}
 }
 
-// heads are the entries that no other entry replaces or skips, by name.
+// heads returns the entries that no other entry replaces or skips, sorted by name.
 func (c *channel) heads() []string {
 	incoming := make(map[string]bool, len(c.entries))
 	for _, e := range c.entries {
@@ -86,7 +86,7 @@ func (c *channel) heads() []string {
 	return heads
 }
 
-// chain are the entries on the way along replaces, from the head on.
+// chain returns the entries on the replaces chain from the head.
 func (c *channel) chain() map[string]bool {
 	chain := map[string]bool{}
 	for _, at := range c.heads() {
@@ -102,8 +102,8 @@ func (c *channel) chain() map[string]bool {
 	return chain
 }
 
-// split takes packages of a catalog apart. The answer has no part for packages that the catalog does not have. Blobs of a
-// name that is there twice, and bundles without a version, make problems.
+// split converts packages of a catalog for editing. The result has no part for missing packages. Repeated names, and
+// bundles without a version, are problems.
 func split(c *declcfg.Catalog, names map[string]bool) (map[string]*part, []Problem) {
 	parts := map[string]*part{}
 	var problems []Problem
@@ -172,8 +172,8 @@ func split(c *declcfg.Catalog, names map[string]bool) (map[string]*part, []Probl
 	return parts, problems
 }
 
-// join puts edited packages in the place of those that a catalog has. Blobs stay where they were; new ones come last. A
-// nil part takes the package out of the catalog, with everything in it.
+// join replaces packages of a catalog by edited ones. Blobs keep their positions; new ones are appended. A nil part
+// removes the package with all its content.
 func join(c *declcfg.Catalog, parts map[string]*part) *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	done := map[*channel]bool{}
@@ -245,7 +245,8 @@ func join(c *declcfg.Catalog, parts map[string]*part) *declcfg.Catalog {
 	return out
 }
 
-// join makes the blob of a channel. Entries stay in their order; new ones follow, from the lowest version to the highest.
+// join builds the blob of a channel. Entries keep their order; new ones are appended from the lowest version to the
+// highest.
 func (c *channel) join(p *part) declcfg.Channel {
 	b := c.blob
 	b.Entries = make([]declcfg.ChannelEntry, 0, len(c.entries))
@@ -275,12 +276,12 @@ func (c *channel) join(p *part) declcfg.Channel {
 	return b
 }
 
-// catalog makes a catalog of the part alone.
+// catalog returns a catalog of the part alone.
 func (p *part) catalog() *declcfg.Catalog {
 	return join(&declcfg.Catalog{}, map[string]*part{p.name: p})
 }
 
-// byVersion are the bundles from the lowest version to the highest, then by name.
+// byVersion returns the bundles sorted by version, then by name.
 func (p *part) byVersion() []*member {
 	out := slices.Collect(maps.Values(p.bundles))
 	sortByVersion(out)
@@ -293,8 +294,8 @@ func sortByVersion(list []*member) {
 	})
 }
 
-// tidy removes the bundles that are in no channel any more, channels without entries, and deprecations of what is gone.
-// It reports the removed bundles.
+// tidy removes bundles in no channel, channels without entries, and deprecations of removed items. It returns the
+// removed bundles.
 func (p *part) tidy() (stranded []string) {
 	used := map[string]bool{}
 	for name, c := range p.channels {
@@ -318,7 +319,7 @@ func (p *part) tidy() (stranded []string) {
 	return stranded
 }
 
-// undeprecate removes deprecations.
+// undeprecate removes the deprecations for which gone returns true.
 func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 	var out []declcfg.Deprecations
 	for _, d := range p.deprecations {
@@ -331,7 +332,7 @@ func (p *part) undeprecate(gone func(declcfg.Reference) bool) {
 	p.deprecations = out
 }
 
-// check validates the part, with anyImages without the rule that images are pull specs.
+// check validates the part; with anyImages images need not be pull specs.
 func (p *part) check(anyImages bool) []Problem {
 	valid := declcfg.Validate
 	if anyImages {

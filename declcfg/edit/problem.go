@@ -11,35 +11,35 @@ import (
 
 // The kinds of problems, for [errors.Is].
 var (
-	// ErrImageExists is about a bundle whose image is in the catalog already.
+	// ErrImageExists is returned for a bundle whose image is already in the catalog.
 	ErrImageExists = errors.New("bundle image already added")
-	// ErrVersionExists is about a bundle whose package has one of its name already.
+	// ErrVersionExists is returned for a bundle whose name already exists in its package.
 	ErrVersionExists = errors.New("package and version already added")
-	// ErrOverwrite is about a bundle that may not be overwritten.
+	// ErrOverwrite is returned for a bundle that may not be overwritten.
 	ErrOverwrite = errors.New("bundle cannot be overwritten")
-	// ErrNotFound is about a package, channel or bundle that is not in the catalog.
+	// ErrNotFound is returned for a package, channel or bundle that is not in the catalog.
 	ErrNotFound = errors.New("not found")
-	// ErrDefaultChannel is about packages without a default channel, and edits that would take it away.
+	// ErrDefaultChannel is returned for packages without a default channel, and for edits that would remove it.
 	ErrDefaultChannel = errors.New("no default channel")
-	// ErrAlpha is about features that have to be asked for.
+	// ErrAlpha is returned for features that must be enabled.
 	ErrAlpha = errors.New("alpha feature is not enabled")
-	// ErrGraph is about upgrade edges: cycles, bundles that nothing leads to, channels without one head.
+	// ErrGraph is returned for invalid upgrade graphs: cycles, unreachable bundles, channels without exactly one head.
 	ErrGraph = errors.New("invalid upgrade graph")
-	// ErrInvalid is about bundles and catalogs that break the rules of their format.
+	// ErrInvalid is returned for bundles and catalogs that break the rules of their format.
 	ErrInvalid = fault.ErrInvalid
-	// ErrConflict is about two catalogs that do not go together.
+	// ErrConflict is returned for two catalogs that cannot be merged.
 	ErrConflict = errors.New("conflict")
-	// ErrLimit is about input that is larger than any real one.
+	// ErrLimit is returned for input that exceeds a limit.
 	ErrLimit = fault.ErrLimit
 )
 
-// Problem is one reason why an edit, or a part of it, cannot be done. Fields that do not apply are empty.
+// Problem is one reason why an edit, or a part of it, is impossible. Fields that do not apply are empty.
 type Problem struct {
 	Package string `json:"package,omitempty"`
 	Channel string `json:"channel,omitempty"`
 	Bundle  string `json:"bundle,omitempty"`
 	Image   string `json:"image,omitempty"`
-	// Message holds the stable text that opm gives for the problem, if opm knows it.
+	// Message contains opm's text for the problem, if opm has one.
 	Message string `json:"message"`
 	// Kind is one of the Err variables of this package.
 	Kind error `json:"-"`
@@ -50,11 +50,10 @@ func (p *Problem) Error() string { return p.Message }
 // Unwrap returns the kind of the problem.
 func (p *Problem) Unwrap() error { return p.Kind }
 
-// Error is every problem that kept an edit from being done, in the order of the input. It is, by [errors.Is], each of
-// their kinds.
+// Error has every problem that prevented an edit, in the order of the input. [errors.Is] matches each of their kinds.
 type Error struct{ Problems []Problem }
 
-// Error returns the problems, one a line.
+// Error returns the problems, one per line.
 func (e *Error) Error() string { return strings.Join(e.messages(), "\n") }
 
 // OpmMessage returns the problems as opm prints them: several are a list in brackets.
@@ -66,10 +65,10 @@ func (e *Error) OpmMessage() string {
 	return "[" + strings.Join(m, ", ") + "]"
 }
 
-// maxMessages bounds the messages of an error.
+// maxMessages is the maximum number of messages in an error.
 const maxMessages = 100
 
-// messages are the messages, each once: the first ones, and how many more there are.
+// messages returns the first distinct messages and the number of others.
 func (e *Error) messages() []string {
 	seen := map[string]bool{}
 	var out []string
@@ -94,8 +93,8 @@ func (e *Error) Unwrap() []error {
 	return out
 }
 
-// ExitStatus is the exit status that opm has for the error: 2 if an image was added already, 3 if a package and version
-// was, and 1 otherwise.
+// ExitStatus returns opm's exit status for the error: 2 if an image was already added, 3 if a package and version was,
+// and 1 otherwise.
 func (e *Error) ExitStatus() int {
 	is := func(kind error) bool {
 		return slices.ContainsFunc(e.Problems, func(p Problem) bool { return errors.Is(p.Kind, kind) })
@@ -109,7 +108,7 @@ func (e *Error) ExitStatus() int {
 	return 1
 }
 
-// asError is the error for a list of problems; nil for none.
+// asError returns the error for a list of problems; nil for an empty list.
 func asError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil

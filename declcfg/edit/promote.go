@@ -7,17 +7,17 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Promotion puts a bundle that a package has into another of its channels, which may be new.
+// Promotion adds an existing bundle to another channel of its package, which may be new.
 type Promotion struct {
 	Package, Bundle, Channel string
 	// Default makes the channel the default channel of the package.
 	Default bool
 }
 
-// Promote puts bundles on top of channels, in the order given. A bundle takes its edges from its entry in another channel,
-// the default channel first. On the way down from there along replaces, it replaces the first bundle that its new channel
-// has, and skips those before; if there is none, it replaces the head of the channel. It must be of a higher version than
-// the head. In a new channel the bundle keeps its edges, which then lead out of the channel.
+// Promote adds bundles as heads of channels, in the given order. A bundle takes its edges from its entry in another
+// channel, the default channel first. Following replaces from there, it replaces the first bundle that is in the new
+// channel and skips those before it; if there is none, it replaces the head of the channel. Its version must be higher
+// than the head's. In a new channel the bundle keeps its edges, which then lead out of the channel.
 func Promote(c *declcfg.Catalog, promotions []Promotion) (*declcfg.Catalog, *Account, error) {
 	names := map[string]bool{}
 	for _, m := range promotions {
@@ -94,7 +94,7 @@ func (m Promotion) apply(p *part, why reasons) *Problem {
 	return nil
 }
 
-// entryOf is the entry of a bundle in the first channel where it has edges, or is at all.
+// entryOf returns the entry of a bundle in the first channel where it has edges, or else where it exists.
 func (p *part) entryOf(bundle string) (declcfg.ChannelEntry, *channel) {
 	found, from := declcfg.ChannelEntry{Name: bundle}, (*channel)(nil)
 	for _, name := range p.channelsDefaultFirst() {
@@ -112,7 +112,7 @@ func (p *part) entryOf(bundle string) (declcfg.ChannelEntry, *channel) {
 	return found, from
 }
 
-// onTop are the edges of an entry of another channel when it becomes the head of c.
+// onTop returns the edges of an entry of another channel when it becomes the head of c.
 func (c *channel) onTop(e declcfg.ChannelEntry, from *channel, head string) (replaces string, skips []string) {
 	skips = slices.Clone(e.Skips)
 	seen := map[string]bool{}

@@ -48,7 +48,8 @@ func TestPropertiesOfAdd(t *testing.T) {
 			for _, a := range list { // in version order
 				one = mustAdd(t, one, []edit.Addition{a}, o)
 			}
-			// A default channel that a bundle with a lower version declared does not last where a channel is missing yet.
+			// When adding one by one, a default channel declared by a lower version is lost if its channel does not
+			// exist yet.
 			if show(one) != show(all) {
 				t.Fatalf("seed %d, %s: one by one\n%s\n\nat once\n%s", seed, mode, show(one), show(all))
 			}
@@ -73,8 +74,8 @@ func TestPropertiesOfAdd(t *testing.T) {
 	}
 }
 
-// TestPropertiesOfEdits checks that every edit of random catalogs gives a valid one, tells all that it did, and does
-// nothing when it is done again.
+// TestPropertiesOfEdits checks for random catalogs that every edit gives a valid one, reports all changes, and does
+// nothing when repeated.
 func TestPropertiesOfEdits(t *testing.T) {
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -129,7 +130,7 @@ func TestPropertiesOfEdits(t *testing.T) {
 	}
 }
 
-// TestHostileAdditions gives random nonsense: it is refused or added, in bounded time, and never leaves an invalid catalog.
+// TestHostileAdditions adds random invalid data: it is refused or added, in bounded time, and the catalog stays valid.
 func TestHostileAdditions(t *testing.T) {
 	accepted := 0
 	for seed := range uint64(5 * rounds) {

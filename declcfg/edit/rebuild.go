@@ -11,15 +11,15 @@ import (
 // rebuild computes the entries of channels again.
 type rebuild struct {
 	*packageEdit
-	wishes map[string]Origin // of the added bundles
-	known  map[string]Origin // of others, outside of the channel that they are wanted in
+	wishes map[string]Origin // declared edges of the added bundles
+	known  map[string]Origin // edges of others, from outside of the channel
 	leads  map[*channel]*incoming
 }
 
-// channel computes a channel again; nil if it is gone.
+// channel computes a channel again; nil if it is removed.
 func (b *rebuild) channel(name string) *channel {
 	if b.made > maxEdges {
-		return nil // an earlier channel has reported that
+		return nil // reported for an earlier channel
 	}
 	c := b.part.channels[name]
 	if c == nil {
@@ -66,7 +66,7 @@ func (b *rebuild) channel(name string) *channel {
 			continue
 		}
 		if old, ok := c.entries[s]; ok && !chain[s] {
-			out.entries[s] = old // it was skipped before, and its author wanted its edges
+			out.entries[s] = old // it was skipped before, and its author declared its edges
 			continue
 		}
 		if old, ok := c.entries[s]; ok && old.Replaces != "" {
@@ -89,7 +89,7 @@ func (e *packageEdit) added(name string) *candidate {
 	return nil
 }
 
-// cycle reports that the chain of a channel comes back to where it was.
+// cycle reports that the chain of a channel is a cycle.
 func (b *rebuild) cycle(channel string, c *channel, at, next string) {
 	f := found{Problem: Problem{Package: b.part.name, Channel: channel, Bundle: at, Kind: ErrGraph,
 		Message: fmt.Sprintf("Cycle detected, %s replaces %s", at, next)}}
@@ -101,8 +101,8 @@ func (b *rebuild) cycle(channel string, c *channel, at, next string) {
 	b.found = append(b.found, f)
 }
 
-// head chooses the head of a channel: the highest version of its former head and of the added bundles that want to be in
-// it. Where a channel has no one head, all its bundles are looked at.
+// head chooses the head of a channel: the highest version of its former head and of the added bundles that declare the
+// channel. If a channel does not have exactly one head, all its bundles are considered.
 func (b *rebuild) head(name string, c *channel) (string, bool) {
 	heads := c.heads()
 	if len(heads) != 1 {
@@ -146,7 +146,7 @@ func (b *rebuild) head(name string, c *channel) (string, bool) {
 	return best.blob.Name, true
 }
 
-// wanting are the added bundles that want to be in a channel.
+// wanting returns the added bundles that declare a channel.
 func (e *packageEdit) wanting(channel string) []*candidate {
 	if e.byChannel == nil {
 		e.byChannel = map[string][]*candidate{}
@@ -159,7 +159,7 @@ func (e *packageEdit) wanting(channel string) []*candidate {
 	return slices.Clip(e.byChannel[channel])
 }
 
-// edges are those that a bundle has in a channel.
+// edges returns the edges of a bundle in a channel.
 func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
 	if b.part.bundles[bundle].tombstone {
 		return Origin{}
@@ -181,7 +181,7 @@ func (b *rebuild) edges(name string, c *channel, bundle string) Origin {
 	return w
 }
 
-// whyEdges gives a reason for edges that have none yet.
+// whyEdges adds a reason for edges that have none yet.
 func (e *packageEdit) whyEdges(channel, bundle string, w Origin, why string) {
 	set := func(kind Kind, value string) {
 		if e.why[reasonKey{kind, channel, bundle, value}] == "" {
@@ -198,7 +198,7 @@ func (e *packageEdit) whyEdges(channel, bundle string, w Origin, why string) {
 	}
 }
 
-// incoming are the bundles that the entries of a channel lead to.
+// incoming are the bundles that the entries of a channel replace and skip.
 type incoming struct{ replaced, skipped map[string]bool }
 
 // onlySkipped reports whether the entries of the channel lead to a bundle by skips alone.
@@ -217,9 +217,9 @@ func (b *rebuild) onlySkipped(c *channel, bundle string) bool {
 	return in.skipped[bundle] && !in.replaced[bundle]
 }
 
-// elsewhere finds the edges of a bundle that has none in a channel, or is not in it: those of its entry in another
-// channel, the default channel first; else what is known of the bundle beyond the catalog; else what its manifests name,
-// if the catalog has them. The last two only if the replaced bundle is there.
+// elsewhere finds edges for a bundle that has none in a channel or is not in it: those of its entry in another channel,
+// the default channel first; else its declared edges; else those in its manifests, if the catalog has them. The last
+// two count only if the replaced bundle exists.
 func (b *rebuild) elsewhere(bundle string) Origin {
 	isEnd := false
 	for _, name := range b.part.channelsDefaultFirst() {
@@ -259,7 +259,7 @@ func (p *part) channelsDefaultFirst() []string {
 	return names
 }
 
-// skipRange is that of an added bundle, or of its entry in the channel or in another.
+// skipRange returns that of an added bundle, or of its entry in the channel or in another.
 func (b *rebuild) skipRange(name string, c *channel, bundle string) string {
 	if m := b.part.bundles[bundle]; m.added != nil {
 		b.why.set(KindSkipRange, name, bundle, m.added.SkipRange, whyCSV)

@@ -7,13 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// RemoveOptions say how packages are removed.
+// RemoveOptions configure [Remove].
 type RemoveOptions struct {
-	// Permissive skips packages that the catalog does not have, and reports them in Account.Problems.
+	// Permissive skips missing packages and reports them in Account.Problems.
 	Permissive bool
 }
 
-// Remove takes packages out of a catalog, with everything that belongs to them.
+// Remove removes packages from a catalog with all their content.
 func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Catalog, *Account, error) {
 	there := packagesOf(c)
 	names := map[string]bool{}
@@ -36,8 +36,8 @@ func Remove(c *declcfg.Catalog, packages []string, o RemoveOptions) (*declcfg.Ca
 	return out, account, nil
 }
 
-// Prune takes all packages out of a catalog but those that are named. Blobs that belong to no package stay. A name that
-// the catalog does not have is no error: Account.Notes reports it.
+// Prune removes all packages except the named ones. Blobs of no package stay. A missing name is not an error:
+// Account.Notes reports it.
 func Prune(c *declcfg.Catalog, keep []string) (*declcfg.Catalog, *Account, error) {
 	names := packagesOf(c)
 	var notes []Problem
@@ -59,8 +59,8 @@ func Prune(c *declcfg.Catalog, keep []string) (*declcfg.Catalog, *Account, error
 	return out, account, nil
 }
 
-// PruneStranded takes the bundles out of a catalog that are in no channel. File-based catalogs with such bundles are
-// invalid; databases have them after a failed or pruning add.
+// PruneStranded removes the bundles that are in no channel. File-based catalogs with such bundles are invalid;
+// databases have them after a failed or pruning add.
 func PruneStranded(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 	used := map[Name]bool{}
 	for i := range c.Channels {
@@ -93,7 +93,7 @@ func PruneStranded(c *declcfg.Catalog) (*declcfg.Catalog, *Account, error) {
 	return &out, account, nil
 }
 
-// packagesOf are the packages that any blob of the catalog belongs to.
+// packagesOf returns the packages that any blob of the catalog belongs to.
 func packagesOf(c *declcfg.Catalog) map[string]bool {
 	names := map[string]bool{}
 	for b := range c.Blobs() {
@@ -103,14 +103,14 @@ func packagesOf(c *declcfg.Catalog) map[string]bool {
 	return names
 }
 
-// without takes whole packages out of a catalog.
+// without removes whole packages from a catalog.
 func without(c *declcfg.Catalog, names map[string]bool) (*declcfg.Catalog, *Account) {
 	account := &Account{Origins: Origins{}}
 	removed := account.remove(c, names)
 	gone := map[string]*part{}
 	for name := range names {
 		gone[name] = nil
-		if !removed[name] { // a broken package may have nothing but its name
+		if !removed[name] { // an invalid package may have nothing but its name
 			account.Changes = append(account.Changes, Change{Action: Removed, Kind: KindPackage, Package: name})
 		}
 	}
@@ -118,11 +118,11 @@ func without(c *declcfg.Catalog, names map[string]bool) (*declcfg.Catalog, *Acco
 	return join(c, gone), account
 }
 
-// removeParts is in how many parts the packages are looked at that are removed together, so that not all of them are in memory in
-// the form that an account is made of.
+// removeParts is the number of portions in which removed packages are converted for the account, so that not all of
+// them are in memory in that form.
 const removeParts = 16
 
-// remove adds to the account that packages go as a whole. It returns those that are worth reporting.
+// remove adds the removal of whole packages to the account. It returns those that are worth reporting.
 func (a *Account) remove(c *declcfg.Catalog, names map[string]bool) map[string]bool {
 	var gone []string
 	for name, is := range names {
@@ -147,21 +147,21 @@ func (a *Account) remove(c *declcfg.Catalog, names map[string]bool) map[string]b
 	return told
 }
 
-// changesOf is how many changes an account has at most if packages go.
+// changesOf returns the maximum number of changes in an account if packages are removed.
 func changesOf(c *declcfg.Catalog, names map[string]bool) int {
 	n := 0
 	for i := range c.Packages {
 		if names[c.Packages[i].Name] {
-			n += 3 // itself, its default channel, its icon
+			n += 3 // the package, its default channel, its icon
 		}
 	}
 	for i := range c.Channels {
 		if !names[c.Channels[i].Package] {
 			continue
 		}
-		n += 2 // itself and its head
+		n += 2 // the channel and its head
 		for _, e := range c.Channels[i].Entries {
-			n += 3 + len(e.Skips) // itself, what it replaces, the range that it skips
+			n += 3 + len(e.Skips) // the entry, its replaces, its skipRange
 		}
 	}
 	for i := range c.Bundles {

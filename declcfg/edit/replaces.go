@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Reasons that accounts give for edges.
+// Reasons for edges in accounts.
 const (
 	whyCSV    = "its ClusterServiceVersion says so"
 	whyPlain  = "it is only skipped in this channel, and so keeps no edges of its own"
@@ -16,8 +16,8 @@ const (
 	whyPruned = "nothing leads to it from the head of the channel"
 )
 
-// addReplaces adds bundles by the edges that they wish for. Channels that no added bundle wants to be in or is mentioned
-// in stay as they are; the others are computed again from their heads.
+// addReplaces adds bundles by their declared edges. Channels that no added bundle declares or is mentioned in do not
+// change; the others are computed again from their heads.
 func (e *packageEdit) addReplaces() {
 	p := e.part
 	touched := map[string]bool{}
@@ -75,7 +75,7 @@ func (e *packageEdit) addReplaces() {
 	}
 }
 
-// removeOverwritten takes a bundle out of its channels, so that another can come in its place.
+// removeOverwritten removes a bundle from its channels, so that another can replace it.
 func (e *packageEdit) removeOverwritten(name string, touched map[string]bool) {
 	for channel, c := range e.part.channels {
 		if _, ok := c.entries[name]; ok {
@@ -91,7 +91,7 @@ func (e *packageEdit) removeOverwritten(name string, touched map[string]bool) {
 	delete(e.part.bundles, name)
 }
 
-// maximum checks that no two bundles have the highest version, one of which is added.
+// maximum checks that no two bundles share the highest version if one of them is added.
 func (e *packageEdit) maximum() {
 	all := e.part.byVersion()
 	top := all[len(all)-1]
@@ -112,7 +112,7 @@ func (e *packageEdit) maximum() {
 	}
 }
 
-// reachable checks that the added bundles are in the channels that they want to be in.
+// reachable checks that the added bundles are in the channels that they declare.
 func (e *packageEdit) reachable() {
 	heads := map[string]string{} // by channel, of those that lack an added bundle
 	for _, n := range e.news {
@@ -149,7 +149,7 @@ func (e *packageEdit) reachable() {
 	}
 }
 
-// removeStranded removes what is in no channel any more.
+// removeStranded removes bundles that are in no channel any more.
 func (e *packageEdit) removeStranded() {
 	for _, name := range e.part.tidy() {
 		e.why.set(KindBundle, "", name, "", "it is in no channel any more")

@@ -3,7 +3,7 @@ package edit
 // sane checks the additions against the catalog and each other.
 func (a *adder) sane(parts map[string]*part) {
 	overwritten := map[string]*candidate{}
-	images := map[Name]int{} // how many bundles of a package have an image
+	images := map[Name]int{} // number of bundles of a package with an image
 	leads := map[string]map[string]place{}
 	for name, p := range parts {
 		for _, m := range p.bundles {
@@ -57,7 +57,7 @@ func (a *adder) sane(parts map[string]*part) {
 // place is an entry of a channel.
 type place struct{ channel, bundle string }
 
-// leadingTo finds, for every bundle that another replaces or skips, the first such.
+// leadingTo returns for every bundle that others replace or skip the first of these.
 func (p *part) leadingTo() map[string]place {
 	out := map[string]place{}
 	for _, channel := range sorted(p.channels) {

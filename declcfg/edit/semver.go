@@ -8,11 +8,11 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// maxPatches bounds the bundles of a channel that one bundle skips for being lower patches. Each skips all before it, so
-// that the work is the square of it.
+// maxPatches is the maximum number of bundles of a channel that one bundle skips as lower patches. Each skips all
+// before it, so that the cost is quadratic.
 const maxPatches = 2000
 
-// addSemVer adds bundles by version, from the lowest to the highest, whatever edges they wish for.
+// addSemVer adds bundles by version, from the lowest to the highest, ignoring their declared edges.
 func (e *packageEdit) addSemVer() {
 	news := slices.Clone(e.news)
 	slices.SortStableFunc(news, func(x, y *candidate) int { return cmp.Or(x.version.rank(y.version), cmp.Compare(x.name, y.name)) })
@@ -22,7 +22,7 @@ func (e *packageEdit) addSemVer() {
 	}
 	for _, n := range news {
 		if e.made > maxEdges+maxPatches*maxPatches/2 {
-			break // the last one has reported that
+			break // reported with the previous one
 		}
 		e.insert(n, ladders)
 	}
@@ -34,12 +34,12 @@ func (e *packageEdit) addSemVer() {
 	e.valid()
 }
 
-// ladder is a channel with its bundles in the order of their versions.
+// ladder is a channel with its bundles sorted by version.
 type ladder struct {
 	*channel
 	steps   []*member
 	skipped map[string]bool
-	above   map[string][]string // what replaces a bundle, or did so earlier
+	above   map[string][]string // the bundles that replace a bundle, or once did
 }
 
 func newLadder(c *channel, p *part) *ladder {
@@ -56,7 +56,7 @@ func newLadder(c *channel, p *part) *ladder {
 	return l
 }
 
-// know takes note of the edges of an entry.
+// know records the edges of an entry.
 func (l *ladder) know(entry declcfg.ChannelEntry) {
 	if entry.Replaces != "" {
 		l.above[entry.Replaces] = append(l.above[entry.Replaces], entry.Name)
@@ -71,12 +71,12 @@ func (l *ladder) set(entry declcfg.ChannelEntry) {
 	l.know(entry)
 }
 
-// find returns the place of a version, and whether a bundle has it.
+// find returns the position of a version, and whether a bundle has it.
 func (l *ladder) find(v version) (int, bool) {
 	return slices.BinarySearchFunc(l.steps, v, func(m *member, v version) int { return m.version.plain(v) })
 }
 
-// insert adds one bundle to all channels that it wants to be in, or to none.
+// insert adds one bundle to all channels that it declares, or to none.
 func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 	p := e.part
 	for _, name := range n.channels {
@@ -104,7 +104,7 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 			ladders[name] = newLadder(p.channels[name], p)
 		}
 		e.insertIn(m, name, ladders[name])
-		// A patch skips those below it until a higher one does so.
+		// A patch skips those below it until a higher one does.
 		if e.made += 1 + len(ladders[name].entries[n.name].Skips); e.made > maxEdges+maxPatches*maxPatches/2 {
 			e.tooMany(name)
 			return
@@ -113,8 +113,8 @@ func (e *packageEdit) insert(n *candidate, ladders map[string]*ladder) {
 	e.defaultOf(n)
 }
 
-// insertIn puts a bundle between those of the next lower and the next higher version in a channel. Bundles that are only
-// skipped are no neighbours.
+// insertIn inserts a bundle between those of the next lower and the next higher version in a channel. Bundles that are
+// only skipped do not count as neighbours.
 func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 	at, _ := l.find(n.version)
 	entry := declcfg.ChannelEntry{Name: n.blob.Name, SkipRange: n.added.SkipRange}
@@ -151,7 +151,7 @@ func (e *packageEdit) insertIn(n *member, name string, l *ladder) {
 	l.set(entry)
 }
 
-// putBelow lets the next higher bundle replace the added one, which is the head if there is none.
+// putBelow makes the next higher bundle replace the added one; if there is none, the added one is the head.
 func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
 	for at < len(l.steps) && l.skipped[l.steps[at].blob.Name] {
 		at++
@@ -172,12 +172,13 @@ func (e *packageEdit) putBelow(n *member, name string, l *ladder, at int) {
 
 func sameMinor(a, b version) bool { return a.Major == b.Major && a.Minor == b.Minor }
 
-// isPatch reports whether a is of the same minor version as b, with a lower patch number.
+// isPatch reports whether a has the same minor version as b and a lower patch number.
 func isPatch(a, b version) bool {
 	return sameMinor(a, b) && a.Patch < b.Patch
 }
 
-// skipOver takes bundles out of the chain of a channel: whatever replaced one of them replaces what it replaced.
+// skipOver removes bundles from the chain of a channel: a bundle that replaced one of them replaces what that one
+// replaced.
 func (e *packageEdit) skipOver(name string, l *ladder, out map[string]bool) {
 	for _, skipped := range sorted(out) {
 		for _, at := range l.above[skipped] {
@@ -200,8 +201,8 @@ func (e *packageEdit) skipOver(name string, l *ladder, out map[string]bool) {
 	}
 }
 
-// defaultOf sets the default channel: the one that the added bundle declares, if the package has it; else the one that
-// the package has; else the first of the bundle's channels.
+// defaultOf sets the default channel: the one that the added bundle declares, if the package has it; else the current
+// one; else the first of the bundle's channels.
 func (e *packageEdit) defaultOf(n *candidate) {
 	p := e.part
 	first := slices.Min(n.channels)

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// maxSubstitutes bounds the bundles that substitute for one bundle. Each skips all before it, so that the edges are the
-// square of it.
+// maxSubstitutes is the maximum number of bundles that substitute for one bundle. Each skips all before it, so that the
+// number of edges is quadratic.
 const maxSubstitutes = 1000
 
-// line is a bundle with those that substitute for it, from the bundle itself to the last of its substitutes. The bundle
-// itself need not be in the package.
+// line is a bundle with its substitutes, from the bundle itself to the last of them. The bundle itself need not be in
+// the package.
 type line struct {
 	names []string
 	added bool // one of them is being added
 }
 
-// substitute puts the bundles that substitute for others in their places, in the wishes of added bundles and in the
-// channels that there are:
+// substitute applies substitutions to the declared edges of added bundles and to existing channels:
 //
-//   - bundles that substitute for the same one are in line by version, behind what they say they substitute for;
+//   - bundles that substitute for the same one form a line sorted by version, each after the one it declares to
+//     substitute for;
 //   - a substitute skips every bundle before it in the line;
-//   - what replaces a bundle of the line, and is not in it, replaces the last one;
-//   - what skips a bundle of the line skips all behind it as well.
+//   - a bundle outside of the line that replaces one of the line replaces the last one;
+//   - a bundle that skips one of the line also skips all after it.
 //
-// Edges of bundles that were there change only along lines to which a bundle is added.
+// Edges of existing bundles change only for lines to which a bundle is added.
 func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bool) {
 	targets := e.targets(wishes)
 	lines := e.lines(targets)
@@ -63,7 +63,7 @@ func (e *packageEdit) substitute(wishes map[string]Origin, touched map[string]bo
 	}
 }
 
-// targets are what bundles substitute for.
+// targets returns what bundles substitute for.
 func (e *packageEdit) targets(wishes map[string]Origin) map[string]string {
 	out := map[string]string{}
 	for name, m := range e.part.bundles {
@@ -81,7 +81,7 @@ func (e *packageEdit) targets(wishes map[string]Origin) map[string]string {
 	return out
 }
 
-// lines puts substitutes in line.
+// lines groups bundles with their substitutes.
 func (e *packageEdit) lines(targets map[string]string) []*line {
 	roots := map[string]string{}
 	members := map[string][]string{} // by root
@@ -131,8 +131,8 @@ func (e *packageEdit) cyclic(cycle []string) {
 	e.found = append(e.found, f)
 }
 
-// inLine orders the substitutes of one bundle: again and again the lowest version of those whose own target is in the
-// line already.
+// inLine orders the substitutes of one bundle: repeatedly the lowest version of those whose target is already in the
+// line.
 func (e *packageEdit) inLine(root string, names []string, targets map[string]string) *line {
 	children := map[string][]string{}
 	for _, name := range names {
@@ -163,19 +163,19 @@ func (e *packageEdit) inLine(root string, names []string, targets map[string]str
 		}
 		name := ready[lowest]
 		ready = append(slices.Delete(ready, lowest, lowest+1), children[name]...)
-		delete(children, name) // cycles come here no second time
+		delete(children, name) // a cycle cannot come here again
 		l.names = append(l.names, name)
 		l.added = l.added || e.added(name) != nil
 	}
 	return l
 }
 
-// redirect changes the edges of a bundle for the lines that they lead to. Edges of bundles that were there change only for
+// redirect changes the edges of a bundle for the lines that they lead to. Edges of existing bundles change only for
 // lines that something is added to.
 func (e *packageEdit) redirect(name, replaces string, skips []string, at map[string]*line, wishes map[string]Origin, wasThere bool) (string, []string) {
 	own := at[name]
 	active := func(l *line) bool { return l != nil && (!wasThere || l.added) }
-	// A substitute that replaces one of its own line means what that one replaced.
+	// A substitute that replaces one of its own line gets what that one replaced.
 	for seen := 0; replaces != "" && own != nil && at[replaces] == own && active(own) && seen < len(own.names); seen++ {
 		if next, ok := wishes[replaces]; ok {
 			replaces = next.Replaces
@@ -227,7 +227,7 @@ func (e *packageEdit) redirect(name, replaces string, skips []string, at map[str
 	return replaces, out
 }
 
-// firstReplaced is what a bundle replaces in the first channel where it replaces something.
+// firstReplaced returns what a bundle replaces in the first channel where it replaces something.
 func (e *packageEdit) firstReplaced(name string) string {
 	for _, channel := range e.part.channelsDefaultFirst() {
 		if r := e.part.channels[channel].entries[name].Replaces; r != "" {
@@ -237,7 +237,7 @@ func (e *packageEdit) firstReplaced(name string) string {
 	return ""
 }
 
-// versionOf is the version of a bundle; the zero version if it is not in the package.
+// versionOf returns the version of a bundle; the zero version if it is not in the package.
 func (e *packageEdit) versionOf(name string) version {
 	if m := e.part.bundles[name]; m != nil {
 		return m.version

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// withAnnotation gives the bundles of a catalog the metadata from which it is known what they substitute for.
+// withAnnotation adds the metadata with substitutesFor to bundles of a catalog.
 func withAnnotation(t *testing.T, c *declcfg.Catalog, substitutes map[string]string) *declcfg.Catalog {
 	t.Helper()
 	for i := range c.Bundles {

@@ -8,24 +8,24 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// TruncateOptions say how graphs are truncated.
+// TruncateOptions configure [DeprecateTruncate].
 type TruncateOptions struct {
-	// AllowPackageRemoval removes a package if the heads of all its channels are to be deprecated.
+	// AllowPackageRemoval removes a package if the heads of all its channels are deprecated.
 	AllowPackageRemoval bool
-	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages accepts images that are not pull specs, as [declcfg.ValidateAnyImages] does.
 	AnyImages bool
-	// Permissive skips bundles that the catalog does not have, and reports them in Account.Problems.
+	// Permissive skips missing bundles and reports them in Account.Problems.
 	Permissive bool
 }
 
-// DeprecateTruncate deprecates bundles and cuts off what is below them in their channels, as opm's deprecatetruncate
-// does. Bundles are named by image, or as PACKAGE/NAME, and taken in this order; one that an earlier one has cut off is
-// passed over.
+// DeprecateTruncate deprecates bundles and removes everything below them in their channels, as opm's deprecatetruncate
+// does. Bundles are named by image or as PACKAGE/NAME and processed in this order; one that has already been cut off is
+// skipped.
 //
-// What a bundle replaces or skips, and so on, is its tail. In each channel that the bundle is in, its tail goes; in other
-// channels it stays. Bundles that are in no channel any more are removed. The deprecated bundle keeps no edges; it gets
-// the property olm.deprecated, by which later additions know that graphs end there, and an entry in olm.deprecations.
-// Channels of which it is the head are removed, and with the last of them the bundle.
+// The tail of a bundle is everything that it replaces or skips, recursively. In each channel of the bundle its tail is
+// removed; in other channels it stays. Bundles that are in no channel any more are removed. The deprecated bundle loses
+// its edges; it gets the property olm.deprecated, by which later additions recognise the end of the graph, and an entry
+// in olm.deprecations. Channels of which it is the head are removed, and the bundle with the last of them.
 func DeprecateTruncate(c *declcfg.Catalog, bundles []string, o TruncateOptions) (*declcfg.Catalog, *Account, error) {
 	targets, problems := find(c, bundles)
 	account := &Account{Origins: Origins{}}
@@ -108,8 +108,8 @@ func find(c *declcfg.Catalog, bundles []string) ([]Name, []Problem) {
 		Message: fmt.Sprintf("target bundlepaths for deprecation missing from registry: [%s]", strings.Join(missing, " "))}}
 }
 
-// removeAllHeads takes out the packages of which the head of the default channel is to be deprecated: then all heads have
-// to be.
+// removeAllHeads removes the packages of which the head of the default channel is deprecated: all heads must be
+// deprecated then.
 func removeAllHeads(before, after map[string]*part, targets []Name) []Problem {
 	listed := map[Name]bool{}
 	for _, t := range targets {
@@ -190,7 +190,7 @@ func imageOrName(b *declcfg.Bundle) string {
 	return b.Image
 }
 
-// below are the entries of a channel that a bundle leads to, by any way.
+// below returns the entries of a channel that a bundle leads to, directly or indirectly.
 func (c *channel) below(name string) map[string]bool {
 	out := map[string]bool{}
 	queue := []string{name}

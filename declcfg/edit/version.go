@@ -9,7 +9,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// version is what orders bundles: the version, then the release.
+// version orders bundles: by version, then by release.
 type version struct {
 	semver.Version
 	release declcfg.Release
@@ -33,12 +33,12 @@ func (v version) String() string {
 	return declcfg.VersionRelease{Version: v.Version, Release: v.release}.String()
 }
 
-// plain compares by precedence and release. Build metadata does not count.
+// plain compares by precedence and release, ignoring build metadata.
 func (v version) plain(o version) int {
 	return cmp.Or(v.Version.Compare(o.Version), v.release.Compare(o.release))
 }
 
-// withBuild compares by precedence and release, and then build metadata as if it were a pre-release, of which none is the
+// withBuild compares by precedence and release, then by build metadata as if it were a pre-release, with none as the
 // lowest. Numeric identifiers with leading zeros cannot be compared.
 func (v version) withBuild(o version) (int, error) {
 	if c := v.plain(o); c != 0 {
@@ -55,7 +55,7 @@ func (v version) withBuild(o version) (int, error) {
 	return a.Compare(b), nil
 }
 
-// rank compares with build metadata, as text where it cannot be compared otherwise: for orders that have no meaning.
+// rank compares with build metadata, as text if necessary: for orders without a meaning.
 func (v version) rank(o version) int {
 	c, err := v.withBuild(o)
 	if err != nil {

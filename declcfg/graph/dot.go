@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// WriteDOT writes the upgrade graphs of a catalog in the language of Graphviz: a cluster for each package and in it one for
-// each channel, with edges from the older bundle to the newer one; of skipRanges those of heads. The catalog need not be valid. More edges than
-// [DefaultMaxEdges] are a [declcfg.ErrLimit].
+// WriteDOT writes the upgrade graphs of a catalog in Graphviz's language: a cluster for each package with a cluster for
+// each of its channels, and edges from the older bundle to the newer one; skipRanges are drawn for heads only. The
+// catalog need not be valid. More edges than [DefaultMaxEdges] are a [declcfg.ErrLimit].
 func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
@@ -93,7 +93,8 @@ func (d *dot) lane(i int, l *lane) error {
 				return err
 			}
 		}
-		// All ranges together would have an edge for nearly every pair of bundles: programs that lay them out would not end.
+		// All ranges together would have an edge for nearly every pair of bundles, and layout programs would take
+		// forever.
 		if !n.head || n.entry.SkipRange == "" {
 			continue
 		}
@@ -106,7 +107,7 @@ func (d *dot) lane(i int, l *lane) error {
 	return nil
 }
 
-// dotLooks are the attributes that show what a node is.
+// dotLooks returns the attributes for the state of a node.
 func (n *node) dotLooks() string {
 	var styles []string
 	looks := ""
@@ -126,7 +127,7 @@ func (n *node) dotLooks() string {
 	return looks
 }
 
-// dotText makes a quoted string of a text that is visible. Backslashes are doubled: in labels they begin escapes.
+// dotText quotes a visible text. Backslashes are doubled: in labels they begin escapes.
 func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }

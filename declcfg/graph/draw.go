@@ -42,8 +42,7 @@ func (p *picture) sheet(d *layout, width float64) error {
 	return nil
 }
 
-// bands sets the rows of one minor version off from those of the next, and gives every row a line from its last node to
-// its text.
+// bands marks the rows of every other minor version and draws a line in each row from its last node to its text.
 func (p *picture) bands(d *layout, width float64) {
 	shaded, from := false, 0
 	for i := 1; i <= len(d.rows); i++ {
@@ -63,7 +62,7 @@ func (p *picture) bands(d *layout, width float64) {
 	}
 }
 
-// group is the minor version of a row.
+// group returns the minor version of a row.
 func (r *row) group() string {
 	if !r.versioned {
 		return ""
@@ -71,7 +70,7 @@ func (r *row) group() string {
 	return fmt.Sprintf("%d.%d", r.version.Version.Major, r.version.Version.Minor)
 }
 
-// label writes the name of a channel above its lane or, slanted the other way, below.
+// label writes the name of a channel above its lane or, with the opposite slant, below.
 func (p *picture) label(d *layout, b *laneBox, below bool) {
 	y, turn, anchor := d.labelsAt, -45, "start"
 	if below {
@@ -105,7 +104,7 @@ func (p *picture) lane(d *layout, b *laneBox) {
 	p.printf("</g>\n")
 }
 
-// reach is how far a node reaches from its middle.
+// reach returns the distance from the centre of a node to its edge.
 func (n *node) reach() float64 {
 	if n.head {
 		return headRadius + 1
@@ -113,7 +112,7 @@ func (n *node) reach() float64 {
 	return nodeRadius + 1
 }
 
-// edge draws what an entry replaces: a line with its tip at the newer bundle.
+// edge draws a replaces edge: a line with its arrowhead at the newer bundle.
 func (p *picture) edge(d *layout, b *laneBox, e edge) {
 	y1, y2 := d.rowAt(e.from.row), d.rowAt(e.to.row)
 	r1, r2 := e.from.reach(), e.to.reach()
@@ -129,8 +128,8 @@ func (p *picture) edge(d *layout, b *laneBox, e edge) {
 	p.printf(`<path class="tip" d="M%s,%sl-7,-4v8z"/>`, num(b.x-r1), num(y1))
 }
 
-// turns is the part of a path that leads along a track from one row to another, with round corners. side is how far the
-// corners begin from the track.
+// turns returns the part of a path along a track from one row to another, with round corners. side is the distance from
+// the track at which corners begin.
 func turns(track, side, from, to float64) string {
 	step := 4.0
 	if to < from {
@@ -140,9 +139,9 @@ func turns(track, side, from, to float64) string {
 	return fmt.Sprintf("Q%s,%s %s,%sV%sQ%s,%s %s,%s", x, num(from), x, num(from+step), num(to-step), x, num(to), num(track+side), num(to))
 }
 
-// rail draws what an entry skips: a line beside the nodes, with its tip at the entry and a dot for each of the others. A
-// bundle that several entries skip is tied to the outermost line only, across the dots of the others: ties over one another
-// would make a mess of dashes.
+// rail draws what an entry skips: a line next to the nodes, with its arrowhead at the entry and a dot for each skipped
+// bundle. A bundle that several entries skip is connected to the outermost line only, across the dots of the others, as
+// overlapping connections would be illegible.
 func (p *picture) rail(d *layout, b *laneBox, r *rail) {
 	class := "skips"
 	if r.byRange {
@@ -173,7 +172,7 @@ func (p *picture) rail(d *layout, b *laneBox, r *rail) {
 	p.printf(`<path class="tip" d="M%s,%sl7,-4v8z"/></g>`+"\n", num(b.x+reach), num(y))
 }
 
-// ends are the attributes by which a script finds the ends of a line.
+// ends returns the attributes by which a script finds the ends of a line.
 func (p *picture) ends(from *node, to ...*node) string {
 	if !p.marked {
 		return ""
@@ -186,7 +185,7 @@ func (p *picture) ends(from *node, to ...*node) string {
 	return b.String() + `"`
 }
 
-// rowMark is the attribute by which a script finds what belongs to a row.
+// rowMark returns the attribute by which a script finds the elements of a row.
 func (p *picture) rowMark(r *row) string {
 	if !p.marked {
 		return ""
@@ -201,8 +200,8 @@ func (p *picture) node(x, y float64, n *node) {
 	p.printf("<title>%s</title></g>\n", escape(n.title()))
 }
 
-// shape draws a node: round, square for what is deprecated, a diamond for what is not in the channel; full, or hollow for
-// what is skipped; with a ring around a head.
+// shape draws a node: round, square if deprecated, a diamond if not in the channel; filled, or hollow if skipped; with
+// a ring if it is a head.
 func (p *picture) shape(x, y float64, absent, head, skipped, deprecated bool) {
 	const r = nodeRadius
 	class := "dot"

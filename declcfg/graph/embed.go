@@ -7,13 +7,13 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Stylesheet gives the pictures of [WritePictures] their looks, in light and dark colour schemes.
+// Stylesheet is the CSS for the drawings of [WritePictures], for light and dark colour schemes.
 const Stylesheet = stylesheet
 
-// HoverScript, which is optional, lets people follow the lines of [WritePictures] with the pointer.
+// HoverScript is an optional script that highlights the lines of [WritePictures] under the pointer.
 const HoverScript = hoverScript
 
-// WritePictures draws the upgrade graphs of a catalog for a page of HTML that has [Stylesheet]: an svg element for each
+// WritePictures draws the upgrade graphs of a catalog for an HTML page with [Stylesheet]: an svg element for each
 // package, without the package's name, description, style and legend. All names are escaped.
 func WritePictures(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
@@ -41,7 +41,7 @@ func (p *picture) inline(s *sheet) error {
 	return nil
 }
 
-// WriteLegend draws what the signs of pictures mean, as [WritePictures] draws.
+// WriteLegend draws the legend for the drawings of [WritePictures].
 func WriteLegend(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := picture{w: out}
@@ -55,6 +55,6 @@ func (p *picture) legendElement() {
 	p.printf("</svg>\n")
 }
 
-// Visible returns s with everything that is not printable as a Go escape: control characters, newlines among them, invalid
-// UTF-8, and the characters that reverse the direction of reading.
+// Visible returns s with everything unprintable as a Go escape: control characters including newlines, invalid UTF-8,
+// and characters that reverse the reading direction.
 func Visible(s string) string { return visible(s) }

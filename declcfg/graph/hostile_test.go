@@ -13,14 +13,14 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// hostileNames would break a format if it did not escape them.
+// hostileNames would break a format that did not escape them.
 var hostileNames = []string{
 	"plain", "", " ", "a\nb", "a\r\n\"b", `q"uote`, `back\slash`, `\`, `\"`, "'", "`x`", "<script>alert(1)</script>", "</title></svg>", "]]>", "-->",
 	"a & b", "&amp;", "#35;", "%s%d%!", "a--b", "-", "end", "[x]", `["x"]`, "x;y", "x|y", "{}", "ünïcode-名前", "\u202edesrever", "\x00\x1b[2J", "\xff\xfe",
 	"\ufffe\uffff", "a\tb", strings.Repeat("long", 1024), "../../etc", "${x}", "\\N\\G\\l", "*/", "%%", "javascript:alert(1)", "\U0001F600",
 }
 
-// hostile is a catalog in which every name, version range and message is hostile.
+// hostile returns a catalog in which every name, version range and message is hostile.
 func hostile() *declcfg.Catalog {
 	c := &declcfg.Catalog{}
 	for i, name := range hostileNames {
@@ -64,7 +64,7 @@ func draw(t testing.TB, format string, c *declcfg.Catalog, o Options) string {
 	return b.String()
 }
 
-// elements reads XML to its end and counts the elements of each name, and returns what text they hold.
+// elements parses XML, counts the elements by name, and returns their text.
 func elements(t testing.TB, doc string, html bool) (map[string]int, string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(doc))
@@ -131,7 +131,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// checkDOT reads the statements of DOT: quoted strings and plain words in lines of few forms.
+// checkDOT checks that DOT has only quoted strings and plain words in lines of a few forms.
 func checkDOT(t *testing.T, doc string) {
 	t.Helper()
 	quoted := `"(?:[^"\\\n]|\\.)*"`
@@ -155,7 +155,7 @@ func checkDOT(t *testing.T, doc string) {
 	}
 }
 
-// checkMermaid reads the lines of a drawing: there are only those forms.
+// checkMermaid checks that the lines of a drawing have only the expected forms.
 func checkMermaid(t *testing.T, doc string) {
 	t.Helper()
 	const id = `[\p{L}\p{Nd}._+/:*'!$?_-]+`

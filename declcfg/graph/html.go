@@ -11,9 +11,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// WriteHTML draws the upgrade graphs of a catalog as one page: a table of contents, and for every package its picture, as
-// [WriteSVG] draws it, and its edges as a table. The page needs nothing from outside and forbids itself to load anything.
-// It can be read without scripts; with them, packages can be filtered and upgrades be followed with the pointer.
+// WriteHTML draws the upgrade graphs of a catalog as one HTML page: a table of contents, and for every package its
+// drawing, as [WriteSVG] draws it, and its edges as a table. The page needs no other files, and its policy forbids
+// loading any. It can be read without scripts; with them, packages can be filtered and upgrade paths highlighted.
 func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func WriteHTML(w io.Writer, c *declcfg.Catalog, o Options) error {
 // page writes a page of HTML.
 type page struct{ picture }
 
-// sourceHash is how a content security policy names an inline style or script.
+// sourceHash returns the hash by which a content security policy allows an inline style or script.
 func sourceHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -56,7 +56,7 @@ func (p *page) head(title string) {
 	p.printf("<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%[1]s</h1>\n", escape(title), style)
 }
 
-// contents is the table of contents, where there is more than one package.
+// contents writes the table of contents if there is more than one package.
 func (p *page) contents(sheets []*sheet) {
 	channels, bundles := 0, 0
 	for _, s := range sheets {
@@ -82,7 +82,7 @@ func (p *page) contents(sheets []*sheet) {
 	p.printf("</ul>\n</nav>\n")
 }
 
-// anchor is the identifier of a package's section: its name, if that is one that can stand in an address.
+// anchor returns the id of a package's section: its name, if that is valid in a URL.
 func anchor(i int, s *sheet) string {
 	if s.name == "" || len(s.name) > 63 || strings.Trim(s.name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return fmt.Sprintf("section_%d", i)
@@ -108,7 +108,7 @@ func (p *page) section(i int, s *sheet) error {
 	return nil
 }
 
-// table has the edges of a package in full.
+// table writes all edges of a package.
 func (p *page) table(s *sheet) error {
 	if len(s.lanes) == 0 {
 		return nil
@@ -145,7 +145,7 @@ func (p *page) table(s *sheet) error {
 	return nil
 }
 
-// visibleLines is a text of several lines, each made visible.
+// visibleLines makes each line of a text visible.
 func visibleLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i := range lines {

@@ -1,6 +1,6 @@
 package graph
 
-// The measures of a picture, in pixels.
+// The measures of a drawing, in pixels.
 const (
 	margin       = 20
 	rowHeight    = 24
@@ -9,17 +9,17 @@ const (
 	nodeRadius   = 5
 	headRadius   = 8
 	laneGap      = 14
-	charWidth    = 7.95 // of the 13 pixel monospaced font, with something to spare
-	wordWidth    = 7    // an average letter of the 12 pixel proportional font, likewise
+	charWidth    = 7.95 // of the 13 pixel monospaced font, with a margin
+	wordWidth    = 7    // average of a letter in the 12 pixel proportional font, with a margin
 	legendHeight = 74
-	minWidth     = 820 // that of the legend
-	// levelWidth is up to which width of all lanes the names of channels are level; beyond, they are slanted.
+	minWidth     = 820 // the width of the legend
+	// levelWidth is the width of all lanes up to which channel names are horizontal; beyond it they are slanted.
 	levelWidth = 620
-	// repeatRows is from how many rows on the names of channels are repeated below the lanes.
+	// repeatRows is the number of rows from which channel names are repeated below the lanes.
 	repeatRows = 30
 )
 
-// layout is where everything of a sheet is.
+// layout has the positions of a sheet's parts.
 type layout struct {
 	*sheet
 	left, top  float64
@@ -28,8 +28,8 @@ type layout struct {
 	slanted    bool
 	labelsAt   float64 // the base line of channel names
 	rowsAt     float64 // the top of the first row
-	versionsAt float64 // where versions end that stand before the lanes; 0 if they do not
-	textAt     float64 // where the words of rows begin
+	versionsAt float64 // right edge of versions in front of the lanes; 0 if there are none
+	textAt     float64 // left edge of the rows' text
 	words      [][]word
 	said       []note
 	width      float64
@@ -37,19 +37,19 @@ type layout struct {
 	bottom     float64
 }
 
-// laneBox is where a lane is: its nodes at x, the tracks beside them.
+// laneBox is the position of a lane: its nodes at x, the tracks on both sides.
 type laneBox struct {
 	*lane
 	x float64
 }
 
-// word is a piece of a row's text.
+// word is a part of a row's text.
 type word struct {
 	text, class string
-	gap         bool // some room before it
+	gap         bool // preceded by a gap
 }
 
-// newLayout lays out a sheet from a place on; a bare one is without the name and summary of its package.
+// newLayout lays out a sheet from a position; a bare one omits the name and summary of its package.
 func newLayout(s *sheet, left, top float64, bare bool) layout {
 	for _, l := range s.lanes {
 		l.measure()
@@ -102,7 +102,7 @@ func (d *layout) longestLabel() float64 {
 	return longest
 }
 
-// label is what a lane is called above it.
+// label returns the text above the lane.
 func (l *lane) label() string {
 	if l.isDefault {
 		return "★ " + shown(l.name, maxName/2)
@@ -112,7 +112,7 @@ func (l *lane) label() string {
 
 func labelWidth(l *lane) float64 { return float64(columns(l.label())) * charWidth }
 
-// placeLanes puts the lanes side by side: wide enough for their names where that leaves the picture small.
+// placeLanes places the lanes side by side, wide enough for their names if the drawing stays small.
 func (d *layout) placeLanes() {
 	level := 0.0
 	for _, l := range d.sheet.lanes {
@@ -121,7 +121,7 @@ func (d *layout) placeLanes() {
 	d.slanted = level > levelWidth && len(d.sheet.lanes) > 1
 	x := d.left
 	if d.slanted {
-		// The names are far from the first lanes.
+		// Names that are far from the lanes' beginning need no width.
 		longest := 0
 		for _, r := range d.rows {
 			longest = max(longest, columns(r.tag()))
@@ -140,10 +140,10 @@ func (d *layout) placeLanes() {
 	d.textAt = x + 12
 }
 
-// labelRoom is what the level name of a lane needs on each side of the nodes' centres.
+// labelRoom returns the width that the horizontal name of a lane needs on each side of the nodes' centres.
 func labelRoom(l *lane) float64 { return (labelWidth(l) + laneGap) / 2 }
 
-// room is what a lane needs on one side of its nodes' centres for so many tracks.
+// room returns the width that a lane needs on one side of its nodes' centres for some tracks.
 func room(tracks int) float64 {
 	if tracks == 0 {
 		return headRadius + laneGap/2
@@ -151,15 +151,15 @@ func room(tracks int) float64 {
 	return headRadius + 4 + float64(tracks)*trackWidth + laneGap/2
 }
 
-// leftTrack is where a track on the left is; tracks count from 1.
+// leftTrack returns the position of a track on the left; tracks count from 1.
 func (b *laneBox) leftTrack(track int) float64 { return b.x - headRadius - float64(track)*trackWidth }
 
-// rightTrack is where a track on the right is; tracks count from 0.
+// rightTrack returns the position of a track on the right; tracks count from 0.
 func (b *laneBox) rightTrack(track int) float64 {
 	return b.x + headRadius + float64(track+1)*trackWidth
 }
 
-// rowAt is the middle of a row.
+// rowAt returns the centre of a row.
 func (d *layout) rowAt(r *row) float64 {
 	return d.rowsAt + float64(r.index)*rowHeight + rowHeight/2
 }

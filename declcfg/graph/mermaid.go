@@ -14,32 +14,32 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// DefaultMaxEdges is how many edges are drawn where the options do not say it. A skipRange has an edge from every bundle in
-// it, so that their number can be the square of that of the bundles.
+// DefaultMaxEdges is the default limit of drawn edges. A skipRange has an edge from every bundle in it, so that the
+// number of edges can be quadratic.
 const DefaultMaxEdges = 1 << 20
 
-// MermaidOptions say what is drawn as mermaid. The zero value draws everything, byte for byte as opm draws it.
+// MermaidOptions configure [WriteMermaid]. The zero value draws everything, with the same bytes as opm.
 type MermaidOptions struct {
-	// Package is the only package to draw; all where empty.
+	// Package is the only package to draw; empty means all.
 	Package string
-	// MinimumEdge names the bundle below which nothing is drawn, and whose package is the only one then.
+	// MinimumEdge names the lowest bundle to draw; only its package is drawn then.
 	MinimumEdge string
-	// V0Semantics marks what OLM v0 does not follow: bundles that are skipped, further skips of them, and all other
-	// edges to them.
+	// V0Semantics marks edges that OLM v0 does not follow: skipped bundles, further skips of them, and all other edges
+	// to them.
 	V0Semantics bool
-	// Repair puts right what opm draws wrongly where there are several packages: a deprecation counts in its own package
-	// only, every deprecated package is marked, and marked edges are those of the text and not those of another order.
+	// Repair corrects opm's errors with several packages: a deprecation counts in its own package only, every
+	// deprecated package is marked, and edges are marked by their order in the text.
 	Repair bool
-	// MaxEdges bounds the edges; [DefaultMaxEdges] where 0.
+	// MaxEdges is the maximum number of edges; 0 means [DefaultMaxEdges].
 	MaxEdges int
 	// Warn is called for what cannot be drawn.
 	Warn func(message string)
 }
 
-// WriteMermaid draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested subgraphs,
-// channels by name, their entries from the newest version to the oldest, each followed by the edges that lead to it.
-// Names that would break the drawing are shown escaped. The catalog need not be valid, but every bundle must have a
-// version. What was written before an error is incomplete. More edges than the limit are a [declcfg.ErrLimit].
+// WriteMermaid draws the channels of a catalog as a mermaid flow chart: packages and their channels as nested
+// subgraphs, channels by name, their entries from the newest version to the oldest, each followed by the edges that
+// lead to it. Names that would break the syntax are escaped. The catalog need not be valid, but every bundle must have
+// a version. After an error the output is incomplete. More edges than the limit are a [declcfg.ErrLimit].
 func WriteMermaid(w io.Writer, c *declcfg.Catalog, o MermaidOptions) error {
 	m, err := newMermaid(c, o)
 	if err != nil {
@@ -52,7 +52,7 @@ func WriteMermaid(w io.Writer, c *declcfg.Catalog, o MermaidOptions) error {
 	return out.Flush()
 }
 
-// The looks of what is marked.
+// The styles of marked elements.
 const (
 	mermaidHead = `graph LR
   classDef deprecated fill:#E8960F
@@ -64,21 +64,21 @@ const (
 	skippedLinkStyle       = "stroke:#FF0000,stroke-width:3px,stroke-dasharray:5;"
 )
 
-// mermaid is a drawing in the making.
+// mermaid is the state of a drawing.
 type mermaid struct {
 	MermaidOptions
-	versions map[string]semver.Version // by bundle; the zero version stands for bundles that are not there
+	versions map[string]semver.Version // by bundle; the zero version for missing bundles
 	marked   marks
-	channels []*mermaidChannel // in the order of their names, as opm counts them
+	channels []*mermaidChannel // sorted by name, as opm counts them
 	edges    int
 
-	// What comes after the subgraphs.
+	// Written after the subgraphs.
 	packages   []string
 	channelIDs []string
 	nodes      map[string][]string // by class
 }
 
-// mermaidChannel is a channel with those of its entries that are drawn.
+// mermaidChannel is a channel with its drawn entries.
 type mermaidChannel struct {
 	*declcfg.Channel
 	entries      []declcfg.ChannelEntry
@@ -86,10 +86,10 @@ type mermaidChannel struct {
 	skippedLinks []int
 }
 
-// marks are the deprecated names, by package in a repaired drawing.
+// marks are the deprecated names; in a repaired drawing they are separate for each package.
 type marks struct{ packages, channels, bundles map[[2]string]bool }
 
-// scope is the first part of the key of [marks].
+// scope returns the first part of the key of [marks].
 func (m *mermaid) scope(pkg string) string {
 	if m.Repair {
 		return pkg
@@ -126,8 +126,7 @@ func newMermaid(c *declcfg.Catalog, o MermaidOptions) (*mermaid, error) {
 	return m, m.choose(c)
 }
 
-// bundleVersion is the version of a bundle without regard to its release, as opm draws it, with opm's words for what is
-// wrong.
+// bundleVersion returns the version of a bundle without its release, as opm draws it, with opm's error messages.
 func bundleVersion(b *declcfg.Bundle) (semver.Version, error) {
 	if err := b.CheckProperties(); err != nil {
 		return semver.Version{}, err
@@ -143,7 +142,7 @@ func bundleVersion(b *declcfg.Bundle) (semver.Version, error) {
 	return v, nil
 }
 
-// choose finds the channels and entries that are drawn.
+// choose determines the channels and entries to draw.
 func (m *mermaid) choose(c *declcfg.Catalog) error {
 	all := make([]*declcfg.Channel, len(c.Channels))
 	for i := range c.Channels {
@@ -154,8 +153,8 @@ func (m *mermaid) choose(c *declcfg.Catalog) error {
 			return 2*strings.Compare(a.Package, b.Package) + strings.Compare(a.Name, b.Name)
 		})
 	} else {
-		// Channels of several packages have the same name. The order in which opm has them, which shows in the numbers of
-		// links, is that in which this unstable sort leaves them.
+		// Channels of several packages may have the same name. The order of these in opm, which affects the numbers of
+		// links, is the result of this unstable sort.
 		sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	}
 	floor, err := m.floor(all)
@@ -179,7 +178,7 @@ func (m *mermaid) write(w *bufio.Writer) error {
 			return err
 		}
 	}
-	io.WriteString(w, mermaidHead) // an error of w stays, and is that of the last write
+	io.WriteString(w, mermaidHead) // an error of w is kept and returned by the last write
 	byPackage := slices.Clone(m.channels)
 	slices.SortStableFunc(byPackage, func(a, b *mermaidChannel) int { return strings.Compare(a.Package, b.Package) })
 	m.edges = 0
@@ -226,8 +225,8 @@ func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
 		}
 		err := m.edgesOf(ch, e, func(from, label string, skips bool) error {
 			if m.V0Semantics {
-				// The first skip of a bundle is an upgrade from it and stays as it is. Other edges count for nothing
-				// where they lead to a bundle that is skipped.
+				// The first skip of a bundle is an upgrade from it and is not marked. Other edges to a skipped bundle
+				// are.
 				if skips && skipped[from] || !skips && skipped[e.Name] {
 					ch.skippedLinks = append(ch.skippedLinks, link)
 				}
@@ -247,8 +246,7 @@ func (m *mermaid) channel(w *bufio.Writer, ch *mermaidChannel) error {
 	return err
 }
 
-// newestFirst sorts entries by decreasing version. Of those with the same version opm's order is that in which this
-// unstable sort leaves them.
+// newestFirst sorts entries by decreasing version. For equal versions opm's order is the result of this unstable sort.
 func (m *mermaid) newestFirst(entries []declcfg.ChannelEntry) []*declcfg.ChannelEntry {
 	sorted := make([]*declcfg.ChannelEntry, len(entries))
 	for i := range entries {
@@ -259,7 +257,7 @@ func (m *mermaid) newestFirst(entries []declcfg.ChannelEntry) []*declcfg.Channel
 }
 
 // edgesOf calls fn for the edges that lead to an entry: skips, then skipRange, then replaces. skips is true for the
-// first.
+// first group.
 func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry, fn func(from, label string, skips bool) error) error {
 	edge := func(from, label string, skips bool) error {
 		if m.edges++; m.edges > m.MaxEdges {
@@ -290,7 +288,7 @@ func (m *mermaid) edgesOf(ch *mermaidChannel, e *declcfg.ChannelEntry, fn func(f
 	return nil
 }
 
-// warnOfRange warns of a skipRange that cannot be drawn.
+// warnOfRange warns about a skipRange that cannot be drawn.
 func (m *mermaid) warnOfRange(ch *mermaidChannel, e *declcfg.ChannelEntry) {
 	if m.Warn == nil || e.SkipRange == "" {
 		return
@@ -300,7 +298,7 @@ func (m *mermaid) warnOfRange(ch *mermaidChannel, e *declcfg.ChannelEntry) {
 	}
 }
 
-// countLinks finds the number of the first link of every channel. opm numbers links in the order of the channels' names,
+// countLinks determines the number of the first link of every channel. opm numbers links in the order of channel names,
 // mermaid in that of the text.
 func (m *mermaid) countLinks() error {
 	for _, ch := range m.channels {

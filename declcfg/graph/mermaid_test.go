@@ -17,7 +17,7 @@ import (
 	"github.com/operator-bindery/bindery/sqlite"
 )
 
-// mermaidOf is the drawing of a catalog.
+// mermaidOf returns the drawing of a catalog.
 func mermaidOf(t testing.TB, c *declcfg.Catalog, o MermaidOptions) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,7 +54,7 @@ func fromDir(t testing.TB, dir string) (*declcfg.Catalog, error) {
 	return declcfg.Load(context.Background(), os.DirFS(dir), declcfg.LoadOptions{Skeleton: true})
 }
 
-// sameDrawing compares with what opm wrote. The class lines come from a Go map in opm and have no order.
+// sameDrawing compares with opm's output. The class lines come from a Go map in opm and have no order.
 func sameDrawing(t *testing.T, got, want string) {
 	t.Helper()
 	sorted := func(s string) []string {
@@ -79,8 +79,8 @@ func sameDrawing(t *testing.T, got, want string) {
 
 var linkNumbers = regexp.MustCompile(`(?m)^linkStyle [0-9,]+`)
 
-// countOnly replaces the numbers of marked links by how many there are: opm numbers links in the order in which it happens
-// to read the files of a directory, where several packages have channels of one name.
+// countOnly replaces the numbers of marked links by their count: if several packages have channels with the same name,
+// opm's numbers depend on the order in which it happens to read files.
 func countOnly(drawing string) string {
 	return linkNumbers.ReplaceAllStringFunc(drawing, func(s string) string {
 		return fmt.Sprintf("linkStyle of %d", strings.Count(s, ",")+1)
@@ -129,10 +129,10 @@ func TestMermaidOfCatalogs(t *testing.T) {
 		for _, entry := range entries {
 			name := entry.Name()
 			if name == "ok-bom" || name == "bad-empty-dir" {
-				continue // refused, as by every command; not kept by the collection
+				continue // refused by every command and not in the collection
 			}
 			t.Run(name, func(t *testing.T) {
-				// Nothing is recorded where opm fails.
+				// Nothing is recorded if opm fails.
 				want, err := os.ReadFile(filepath.Join(golden, name, "graph.mmd"))
 				if err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
@@ -190,7 +190,7 @@ func TestMermaidLimit(t *testing.T) {
 	}
 }
 
-// A repaired drawing numbers links as mermaid does, in the order of the text, and keeps deprecations to their packages.
+// A repaired drawing numbers links in the order of the text, as mermaid does, and keeps deprecations in their packages.
 func TestMermaidRepair(t *testing.T) {
 	c := &declcfg.Catalog{}
 	for _, pkg := range []string{"a", "b"} {
@@ -220,7 +220,7 @@ func TestMermaidRepair(t *testing.T) {
 	}
 }
 
-// Edges other than skips count for nothing in OLM v0 where they lead to a bundle that is skipped, as opm marks them.
+// As in opm, edges other than skips to a skipped bundle are marked with OLM v0 semantics.
 func TestV0SemanticsOfEdgesToSkippedBundles(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "foo"}},

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// floor is the bundle below which nothing is drawn. A nil floor lets everything through.
+// floor is the lowest bundle to draw. A nil floor draws everything.
 type floor struct {
 	bundle   string
 	version  semver.Version
@@ -16,7 +16,7 @@ type floor struct {
 	versions map[string]semver.Version
 }
 
-// floor finds the floor, and which package it is in: that of the first channel with such an entry.
+// floor finds the bundle and its package: that of the first channel with such an entry.
 func (m *mermaid) floor(channels []*declcfg.Channel) (*floor, error) {
 	if m.MinimumEdge == "" {
 		return nil, nil
@@ -37,8 +37,8 @@ func (m *mermaid) floor(channels []*declcfg.Channel) (*floor, error) {
 	return f, nil
 }
 
-// filter returns the entries of a channel that are not below the floor, without the edges that come from below. The floor
-// itself has none.
+// filter returns the entries of a channel that are not below the floor, without edges from below. The floor's own entry
+// has no edges.
 func (f *floor) filter(ch *declcfg.Channel) []declcfg.ChannelEntry {
 	switch {
 	case f == nil:

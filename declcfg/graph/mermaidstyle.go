@@ -9,12 +9,12 @@ import (
 	"unicode"
 )
 
-// styles writes the looks of what is deprecated or skipped.
+// styles writes the styles of deprecated and skipped elements.
 func (m *mermaid) styles(w *bufio.Writer) error {
 	for _, ch := range m.channels {
 		if m.marked.packages[[2]string{"", ch.Package}] {
 			if !m.Repair {
-				m.packages = m.packages[:0] // opm remembers the last one only
+				m.packages = m.packages[:0] // opm keeps the last one only
 			}
 			if !slices.Contains(m.packages, ch.Package) {
 				m.packages = append(m.packages, ch.Package)
@@ -49,8 +49,8 @@ func (m *mermaid) styles(w *bufio.Writer) error {
 	return nil
 }
 
-// id is [mermaidID], with something in place of an empty name: two dashes after one another would be an edge. opm leaves
-// them.
+// id is [mermaidID] with a replacement for an empty name: two consecutive dashes would be an edge. opm does not replace
+// it.
 func (m *mermaid) id(name string) string {
 	if name == "" && m.Repair {
 		return "_"
@@ -58,8 +58,8 @@ func (m *mermaid) id(name string) string {
 	return mermaidID(name)
 }
 
-// mermaidID makes a name a part of an identifier. Characters that would end the identifier become their number; a name
-// as people give them stays as it is.
+// mermaidID makes a name usable in an identifier. Characters that would end the identifier become their number;
+// ordinary names do not change.
 func mermaidID(name string) string {
 	for i, r := range name {
 		if !plainInID(name, i, r) {
@@ -69,8 +69,8 @@ func mermaidID(name string) string {
 	return name
 }
 
-// plainInID is true for a character that may stand in an identifier. A dash with another one, or a dot, after it would be
-// read as the beginning of an edge; the parts of an identifier are joined by dashes.
+// plainInID reports whether a character may be in an identifier. A dash followed by another one or a dot would be read
+// as an edge; the parts of an identifier are joined by dashes.
 func plainInID(name string, i int, r rune) bool {
 	switch {
 	case r == '-':
@@ -95,7 +95,7 @@ func escapeID(name string) string {
 	return b.String()
 }
 
-// mermaidLabel makes a quoted text of a name. Characters that are syntax within the quotes become mermaid's entities.
+// mermaidLabel quotes a name. Characters with a meaning inside the quotes become mermaid's entities.
 func mermaidLabel(name string) string {
 	name = visible(name)
 	if !strings.ContainsAny(name, "\"#&`<") {
@@ -115,7 +115,7 @@ func mermaidLabel(name string) string {
 	return b.String()
 }
 
-// opensTag is true for what makes a tag of a "<" before it. That of a version range stays as it is.
+// opensTag reports whether a "<" before the character would begin a tag. That of a version range does not.
 func opensTag(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("/!?", c) >= 0
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How much is described in words. The whole is in the titles of nodes and in the tables of the page.
+// How much is described in text. The titles of nodes and the tables of the page have everything.
 const (
 	maxName    = 72 // characters of a name
 	maxMessage = 90 // characters of a message or a version range
@@ -15,13 +15,13 @@ const (
 	maxTitled  = 24 // names of a list in a title
 )
 
-// note is a remark in words. What matters most is strong.
+// note is a remark; a strong one is emphasised.
 type note struct {
 	text   string
 	strong bool
 }
 
-// notes says of a bundle what its nodes and lines do not.
+// notes returns remarks about a bundle that its nodes and lines do not show.
 func (r *row) notes() []note {
 	var out []note
 	strong := func(format string, args ...any) { out = append(out, note{fmt.Sprintf(format, args...), true}) }
@@ -63,7 +63,7 @@ func (r *row) notes() []note {
 	return out
 }
 
-// deprecated says so, with at most so many characters of the message.
+// deprecated returns the text for a deprecation, with at most most characters of the message.
 func deprecated(message string, most int) string {
 	if message = clip(flat(message), most); message != "" {
 		return "deprecated: " + message
@@ -71,8 +71,8 @@ func deprecated(message string, most int) string {
 	return "deprecated"
 }
 
-// perLane describes every node of a row. What holds in all channels of the bundle is described once, what holds in
-// some of them with their names.
+// perLane describes every node of a row. What is the same in all channels of the bundle is described once, the rest
+// with the channels' names.
 func (r *row) perLane(say func(*node) string, strong bool) []note {
 	var order []string
 	lanes := map[string][]string{}
@@ -99,7 +99,7 @@ func (r *row) perLane(say func(*node) string, strong bool) []note {
 	return out
 }
 
-// skipList lists the bundles that an entry skips, by their versions where they have one.
+// skipList lists the bundles that an entry skips, by version if they have one.
 func (n *node) skipList(most int) string {
 	var names []string
 	for _, to := range n.skips {
@@ -115,7 +115,7 @@ func (n *node) skipList(most int) string {
 	return text
 }
 
-// short is the version of a bundle, or its name where it has none.
+// short returns the version of a bundle, or its name if it has none.
 func (r *row) short() string {
 	if r.versioned {
 		return r.version.String()
@@ -123,7 +123,7 @@ func (r *row) short() string {
 	return r.name
 }
 
-// list joins names with commas, and counts those after the first few.
+// list joins the first names with commas and counts the others.
 func list(names []string, most int) string {
 	rest := ""
 	if len(names) > most+1 {
@@ -137,7 +137,7 @@ func list(names []string, most int) string {
 	return strings.Join(out, ", ") + rest
 }
 
-// remarks says of a package what is not in its picture, and what is wrong with it.
+// remarks lists what is not in the drawing of a package, and what is wrong with it.
 func (s *sheet) remarks() []note {
 	var out []note
 	add := func(strong bool, format string, args ...any) {
@@ -167,7 +167,7 @@ func (s *sheet) remarks() []note {
 	return out
 }
 
-// summary counts what a package has.
+// summary counts the content of a package.
 func (s *sheet) summary() string {
 	text := count(len(s.lanes), "channel") + ", " + count(s.bundles(), "bundle")
 	if s.pkg != nil && s.pkg.DefaultChannel != "" {
@@ -196,7 +196,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// describe says in words what the picture of a package shows, for those who do not see it.
+// describe describes the drawing of a package in words, for screen readers.
 func (s *sheet) describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Package %s: %s.", shown(s.name, maxName), s.summary())
@@ -220,7 +220,7 @@ func (s *sheet) describe() string {
 	return b.String()
 }
 
-// title is what is shown of a node when it is pointed at.
+// title returns the tooltip of a node.
 func (n *node) title() string {
 	lines := []string{"channel " + shown(n.lane.name, maxName), shown(n.row.name, maxName)}
 	if n.head {

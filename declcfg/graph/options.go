@@ -7,17 +7,17 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Options say what is drawn as SVG, HTML or DOT. The zero value draws the whole catalog.
+// Options configure SVG, HTML and DOT drawings. The zero value draws the whole catalog.
 type Options struct {
-	// Package is the only package to draw; all where empty.
+	// Package is the only package to draw; empty means all.
 	Package string
-	// Channels are the only channels to draw; all where empty.
+	// Channels are the only channels to draw; empty means all.
 	Channels []string
 }
 
-// Select returns the part of a catalog that the options choose: the package, and of its blobs the channels and the
-// bundles that are in them, or in no channel at all. It shares memory with the catalog, which it leaves as it is. A
-// package or channel that is not there is an error.
+// Select returns the part of a catalog that the options choose: the package, the channels, and the bundles in these
+// channels or in no channel at all. It shares memory with the catalog, which does not change. A missing package or
+// channel is an error.
 func (o Options) Select(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 	if o.Package == "" && len(o.Channels) == 0 {
 		return c, nil
@@ -83,7 +83,7 @@ func (o Options) Select(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 		return nil, errors.Join(missing...)
 	}
 	if len(o.Channels) > 0 {
-		// Packages without any of the channels would be empty pictures.
+		// Packages without any of the channels would be empty drawings.
 		out.Packages = slices.DeleteFunc(out.Packages, func(p declcfg.Package) bool { return !packages[p.Name] })
 	}
 	return out, nil

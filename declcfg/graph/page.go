@@ -1,6 +1,6 @@
 package graph
 
-// pageStyle is the looks of a page around its pictures.
+// pageStyle is the CSS of a page around its drawings.
 const pageStyle = `:root{color-scheme:light dark;--ground:#fff;--text:#1f2328;--faint:#59636e;--edge:#d8dee4;--link:#0058a3;--alert:#9a3412}
 @media (prefers-color-scheme:dark){:root{--ground:#0d1117;--text:#e6edf3;--faint:#9aa4af;--edge:#2b333c;--link:#79b8ff;--alert:#fdba74}}
 body{margin:0 auto;padding:1.5rem;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
@@ -30,7 +30,7 @@ td:last-child{min-width:18rem}
 @media print{nav,details{display:none}section{break-inside:avoid}}
 `
 
-// script lets packages be filtered and lines be followed. Nothing on the page needs it.
+// script filters packages and highlights lines. The page works without it.
 const script = "\"use strict\";\n" + hoverScript + filterScript
 
 const hoverScript = `for (const svg of document.querySelectorAll("svg.upgrades")) {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares with a file of the project.
+// golden compares with a golden file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -46,7 +46,7 @@ func mini(t testing.TB) *declcfg.Catalog {
 	return c
 }
 
-// Pictures of known catalogs are, to the byte, those that somebody has looked at.
+// Drawings of known catalogs equal the reviewed golden files byte for byte.
 func TestGoldenPictures(t *testing.T) {
 	golden(t, "kairos.svg", draw(t, "svg", mini(t), Options{Package: "kairos-operator"}))
 	golden(t, "kairos.dot", draw(t, "dot", mini(t), Options{Package: "kairos-operator"}))
@@ -59,7 +59,7 @@ func TestGoldenPictures(t *testing.T) {
 	golden(t, "deprecations.mmd", draw(t, "mermaid", deprecated, Options{}))
 }
 
-// The order of blobs and of entries does not show.
+// The order of blobs and of entries does not affect a drawing.
 func TestDrawingIsAFunctionOfTheCatalog(t *testing.T) {
 	c := mini(t)
 	want := map[string]string{}
@@ -78,7 +78,7 @@ func TestDrawingIsAFunctionOfTheCatalog(t *testing.T) {
 			}
 		}
 		for format, drawing := range want {
-			// The table of the page has skips as they are written.
+			// The table of the page lists skips in their original order.
 			if got := draw(t, format, c, Options{}); tables.ReplaceAllString(got, "") != tables.ReplaceAllString(drawing, "") {
 				t.Errorf("%s differs", format)
 			}
@@ -88,7 +88,7 @@ func TestDrawingIsAFunctionOfTheCatalog(t *testing.T) {
 
 var tables = regexp.MustCompile(`(?s)<table>.*?</table>`)
 
-// The policy of a page names its style and its script; everything else is forbidden by it.
+// The policy of a page allows its style and its script by hash and nothing else.
 func TestPagePolicy(t *testing.T) {
 	page := draw(t, "html", mini(t), Options{})
 	for _, tag := range []string{"style", "script"} {
@@ -108,7 +108,7 @@ func TestPagePolicy(t *testing.T) {
 	}
 }
 
-// Nothing lies outside of the picture, and the texts of a lane's head do not run into each other.
+// No element is outside of the drawing, and the labels of lanes do not overlap.
 func TestPictureHoldsEverything(t *testing.T) {
 	for _, c := range []*declcfg.Catalog{mini(t), hostile(), many(40, 60), many(3, 300)} {
 		for _, s := range newSheets(c, nil) {
@@ -133,7 +133,7 @@ func TestPictureHoldsEverything(t *testing.T) {
 	}
 }
 
-// many is a package of many channels and bundles, with edges of every kind.
+// many is a package of many channels and bundles with edges of every kind.
 func many(channels, bundles int) *declcfg.Catalog {
 	c := &declcfg.Catalog{Packages: []declcfg.Package{{Name: "many", DefaultChannel: "channel-0"}}}
 	name := func(i int) string { return fmt.Sprintf("many.v1.%d.%d", i/10, i%10) }
@@ -175,7 +175,7 @@ func TestLongChannel(t *testing.T) {
 	}
 }
 
-// What is wrong with a graph is in its picture.
+// Errors of a graph are visible in its drawing.
 func TestPictureShowsWhatIsWrong(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "none"}},
@@ -255,8 +255,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A bundle that is replaced and skipped in the channel that is drawn, and has an entry in another one, is in the
-// catalog. It does not count among the bundles of the drawn channel.
+// A bundle that is replaced and skipped in the drawn channel, and has an entry only in another one, is drawn as
+// existing. It does not count as a bundle of the drawn channel.
 func TestBundlesOfOtherChannels(t *testing.T) {
 	c := &declcfg.Catalog{
 		Packages: []declcfg.Package{{Name: "p", DefaultChannel: "new"}},

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// sheet is one package as it is drawn: bundles are rows, the newest first; channels are lanes, side by side.
+// sheet is the drawing of one package: bundles are rows, the newest first; channels are lanes, side by side.
 type sheet struct {
 	name        string
 	pkg         *declcfg.Package // nil if the catalog has no such blob
@@ -17,23 +17,23 @@ type sheet struct {
 	byName      map[string]*row
 	laneOf      map[string]*lane
 	partial     bool             // not all channels are drawn
-	away        map[string]*away // the bundles that are in channels which are not drawn, and in no other
+	away        map[string]*away // the bundles that are only in channels that are not drawn
 }
 
-// away is a bundle that no drawn channel has an entry for.
+// away is a bundle without an entry in a drawn channel.
 type away struct {
 	bundle   *declcfg.Bundle
-	channels []string // that have one
+	channels []string // the channels with an entry
 }
 
-// row is a bundle, or a name that channels use for one that is not there.
+// row is a bundle, or a missing bundle that channels name.
 type row struct {
 	name        string
-	bundle      *declcfg.Bundle // nil if the catalog has none of that name
+	bundle      *declcfg.Bundle // nil if it is missing in the catalog
 	version     declcfg.VersionRelease
 	versioned   bool
 	deprecation *string
-	elsewhere   []string // the channels that have an entry for it, if none of those that are drawn has
+	elsewhere   []string // the channels with an entry for it, if no drawn one has
 	index       int
 	nodes       []*node // in the order of the lanes
 }
@@ -44,28 +44,28 @@ type lane struct {
 	index       int
 	isDefault   bool
 	deprecation *string
-	nodes       []*node // from the top
+	nodes       []*node // from top to bottom
 	heads       int
 	byRow       map[*row]*node
 
 	geometry
 }
 
-// node is where a bundle stands in a channel.
+// node is a bundle in a channel.
 type node struct {
 	lane  *lane
 	row   *row
-	entry *declcfg.ChannelEntry // nil where the bundle is only named by another entry of the channel
+	entry *declcfg.ChannelEntry // nil if only another entry of the channel names the bundle
 	head  bool
-	// skipped is true if an entry of the channel skips the bundle.
+	// skipped is set if an entry of the channel skips the bundle.
 	skipped bool
-	// replaces is the bundle that is replaced; nil if there is none.
+	// replaces is the replaced bundle; nil if there is none.
 	replaces *node
-	skips    []*node // from the top, each once
-	absent   int     // how many of the skipped bundles are not in the catalog
+	skips    []*node // from top to bottom, without duplicates
+	absent   int     // number of skipped bundles missing in the catalog
 }
 
-// sheets makes the sheets of what the options choose.
+// sheets builds the sheets of the selected part.
 func (o Options) sheets(c *declcfg.Catalog) ([]*sheet, error) {
 	chosen, err := o.Select(c)
 	if err != nil {
@@ -81,7 +81,7 @@ func (o Options) sheets(c *declcfg.Catalog) ([]*sheet, error) {
 	return all, nil
 }
 
-// awayFrom finds by package the bundles of a catalog that are in channels, and in none of a part of the catalog.
+// awayFrom returns by package the bundles of a catalog that are in channels, but in none of a part of the catalog.
 func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
 	here := map[[2]string]bool{}
 	for i := range part.Channels {
@@ -111,9 +111,9 @@ func awayFrom(part, c *declcfg.Catalog) map[string]map[string]*away {
 	return out
 }
 
-// newSheets makes the sheets of a catalog, by name. It takes catalogs that are not valid: who looks at a drawing may
-// be looking for what is wrong. Of what is there twice the first is drawn. away are bundles by package that c lacks,
-// and that its channels may name.
+// newSheets builds the sheets of a catalog, sorted by name. It accepts invalid catalogs, as drawings help to find
+// errors. Of repeated items the first is drawn. away are bundles by package that c lacks and that its channels may
+// name.
 func newSheets(c *declcfg.Catalog, away map[string]map[string]*away) []*sheet {
 	p := planner{sheets: map[string]*sheet{}, away: away}
 	for i := range c.Packages {
@@ -157,7 +157,7 @@ func (p *planner) sheet(name string) *sheet {
 	return s
 }
 
-// row returns the row of a name and makes it where it is missing.
+// row returns the row of a name and creates it if needed.
 func (s *sheet) row(name string) *row {
 	r := s.byName[name]
 	if r == nil {
@@ -186,7 +186,7 @@ func (r *row) setBundle(b *declcfg.Bundle) {
 	}
 }
 
-// addChannel makes a lane with its entries, but not their edges. It returns nil for a channel that is there already.
+// addChannel creates a lane with its entries, without their edges. It returns nil for a repeated channel.
 func (p *planner) addChannel(ch *declcfg.Channel) *lane {
 	s := p.sheet(ch.Package)
 	if s.laneOf[ch.Name] != nil {
@@ -204,7 +204,7 @@ func (p *planner) addChannel(ch *declcfg.Channel) *lane {
 	return l
 }
 
-// node returns the node of a row and makes it where it is missing.
+// node returns the node of a row and creates it if needed.
 func (l *lane) node(r *row) *node {
 	n := l.byRow[r]
 	if n == nil {
@@ -215,8 +215,8 @@ func (l *lane) node(r *row) *node {
 	return n
 }
 
-// link makes the edges of a lane. A bundle that is replaced but not in the channel gets a node; one that is only skipped
-// does so if the catalog has it.
+// link creates the edges of a lane. A replaced bundle that is not in the channel gets a node; a skipped one gets a node
+// only if the catalog has it.
 func (l *lane) link(s *sheet) {
 	incoming := map[*node]bool{}
 	entries := slices.Clone(l.nodes)
@@ -274,9 +274,9 @@ func (p *planner) deprecate(all []declcfg.Deprecations) {
 	}
 }
 
-// order brings rows and lanes into the order in which they are drawn. Rows go from the newest version to the oldest, and
-// bundles that are not there come last. The default channel is the first lane; the others follow by their newest bundle,
-// so that the lanes begin like stairs.
+// order sorts rows and lanes for drawing. Rows go from the newest version to the oldest, missing bundles last. The
+// default channel is the first lane; the others are sorted by their newest bundle, so that the tops of the lanes form
+// stairs.
 func (s *sheet) order() {
 	slices.SortFunc(s.rows, func(a, b *row) int {
 		return cmp.Or(

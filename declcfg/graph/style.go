@@ -1,11 +1,10 @@
 package graph
 
-// hues is how many colours lanes have, in turn. They are those of Okabe and Ito, which people with any kind of colour
-// vision tell apart; that a line belongs to a lane shows in its place as well.
+// hues is the number of colours of lanes, used in turn. They are those of Okabe and Ito, which people with any kind of
+// colour vision can distinguish; a line's lane is also visible by its position.
 const hues = 6
 
-// stylesheet gives pictures their looks. Everything in it is below the class "upgrades", so that a page has room for its
-// own.
+// stylesheet is the CSS of drawings. All rules are below the class "upgrades", so that pages can have their own.
 const stylesheet = `.upgrades{--bg:#fff;--ink:#1f2328;--soft:#59636e;--line:#d8dee4;--band:#f6f8fa;--warn:#9a3412;--h0:#0072b2;--h1:#c2410c;--h2:#00795a;--h3:#a8437f;--h4:#8a6100;--h5:#3d7ea6}
 @media (prefers-color-scheme:dark){.upgrades{--bg:#0d1117;--ink:#e6edf3;--soft:#9aa4af;--line:#2b333c;--band:#151b23;--warn:#fdba74;--h0:#58a6ff;--h1:#ff8c5a;--h2:#2fcf9f;--h3:#e68cc0;--h4:#e3b341;--h5:#7cc7ee}}
 .upgrades .bg{fill:var(--bg)}

@@ -9,9 +9,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// WriteSVG draws the upgrade graphs of a catalog as one SVG picture, package below package: bundles from the newest to the
-// oldest, channels as lanes, upgrades going upwards. The picture follows the colour scheme of the viewer, carries its
-// content as a description, and needs nothing from outside. The catalog need not be valid.
+// WriteSVG draws the upgrade graphs of a catalog as one SVG image, one package below another: bundles from the newest
+// to the oldest, channels as lanes, upgrades going upwards. The drawing follows the viewer's colour scheme, contains a
+// description in words, and needs no other files. The catalog need not be valid.
 func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
@@ -49,7 +49,7 @@ func WriteSVG(w io.Writer, c *declcfg.Catalog, o Options) error {
 	return out.Flush()
 }
 
-// title is what the drawing is called.
+// title returns the title of the drawing.
 func title(sheets []*sheet) string {
 	if len(sheets) == 1 {
 		return "Upgrade graph of " + shown(sheets[0].name, maxName)
@@ -57,32 +57,32 @@ func title(sheets []*sheet) string {
 	return "Upgrade graphs"
 }
 
-// picture writes SVG. Errors of the writer stay in it.
+// picture writes SVG and keeps the first write error.
 type picture struct {
 	w *bufio.Writer
-	// marked gives what can be pointed at the attributes by which a script finds it.
+	// marked adds attributes by which a script finds elements.
 	marked bool
 }
 
 func (p *picture) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
 
-// open begins a picture.
+// open begins a drawing.
 func (p *picture) open(width, height float64, title, describe string) {
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="upgrades" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img">`+"\n", num(width), num(height))
 	p.printf("<title>%s</title>\n<desc>%s</desc>\n", escape(title), escape(describe))
 }
 
-// text writes one line of text, which must be visible already.
+// text writes one line of visible text.
 func (p *picture) text(x, y float64, class, s string) {
 	p.printf(`<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, num(x), num(y), escape(s))
 }
 
-// num is a coordinate with at most one decimal.
+// num formats a coordinate with at most one decimal.
 func num(f float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0")
 }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
-// escape makes text of XML and HTML of what is visible already.
+// escape escapes visible text for XML and HTML.
 func escape(s string) string { return escaper.Replace(s) }

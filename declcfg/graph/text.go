@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// visible returns s with everything that is not printable as a Go escape: control characters, invalid UTF-8, and the
-// characters that reverse the direction of reading.
+// visible returns s with everything unprintable as a Go escape: control characters, invalid UTF-8, and characters that
+// reverse the reading direction.
 func visible(s string) string {
 	clean := utf8.ValidString(s)
 	for _, r := range s {
@@ -21,7 +21,7 @@ func visible(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// shown is a name as people see it, with at most n characters; one in which there is nothing to see is in quotes.
+// shown returns the displayed form of a name with at most n characters; a name without visible characters is quoted.
 func shown(name string, n int) string {
 	if strings.TrimSpace(name) == "" {
 		return clip(strconv.Quote(name), n)
@@ -29,10 +29,10 @@ func shown(name string, n int) string {
 	return clip(visible(name), n)
 }
 
-// flat is a text of several lines in one.
+// flat joins the lines of a text.
 func flat(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }
 
-// clip returns s with at most n characters: the middle gives way to an ellipsis.
+// clip returns s with at most n characters: an ellipsis replaces the middle.
 func clip(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -42,7 +42,7 @@ func clip(s string, n int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
 }
 
-// columns is how many columns of a monospaced font a text takes.
+// columns returns the width of a text in columns of a monospaced font.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -57,13 +57,13 @@ func columns(s string) int {
 	return n
 }
 
-// wide is true for characters that take two columns, with some that do not: what counts is that texts have room.
+// wide reports whether a character may take two columns; it errs towards two, so that texts do not overlap.
 func wide(r rune) bool {
 	return r <= 0x115f || r >= 0x2e80 && r <= 0xd7ff || r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f ||
 		r >= 0xff00 && r <= 0xff60 || r >= 0x1f300
 }
 
-// naturally compares names so that a number in them counts as a number: v1.9 comes before v1.10.
+// naturally compares names with numbers in them by value: v1.9 comes before v1.10.
 func naturally(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -92,7 +92,7 @@ func naturally(a, b string) int {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number splits s behind the digits that it begins with, which are returned without leading zeros.
+// number splits off the leading digits of s, without leading zeros.
 func number(s string) (digits, rest string) {
 	i := 0
 	for i < len(s) && digit(s[i]) {

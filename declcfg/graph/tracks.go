@@ -10,41 +10,41 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Beside the nodes of a lane run tracks: on its left what is replaced past other bundles, on its right the rails of skips
-// and skipRanges. A lane has at most so many of them; what finds none is not drawn as a line and only described in words, but
-// for replaces, which share the last track.
+// Tracks run parallel to the nodes of a lane: on its left for replaces that pass other bundles, on its right for the
+// rails of skips and skipRanges. Their number is limited; a rail without a free track is only described in words, a
+// replaces shares the last track.
 const (
 	maxLeftTracks  = 8
 	maxRightTracks = 8
 )
 
-// maxRangeChecks bounds how often the skipRanges of one lane are compared with its bundles.
+// maxRangeChecks is the maximum number of comparisons of one lane's skipRanges with its bundles.
 const maxRangeChecks = 4 << 20
 
-// geometry is what a lane consists of, in rows and tracks.
+// geometry has the lines of a lane in terms of rows and tracks.
 type geometry struct {
 	edges       []edge
 	rails       []rail
-	left, right int // how many tracks there are
-	outside     int // how many rails found no track
+	left, right int // number of tracks
+	outside     int // number of rails without a track
 }
 
-// edge is a replaces. Track 0 is the straight way; the others are on the left, from the inside out.
+// edge is a replaces edge. Track 0 is a straight line; the others are on the left, counted outwards.
 type edge struct {
 	from, to *node // from is the newer one
 	track    int
 }
 
-// rail is what an entry skips: a line on the right of the nodes, with a dot beside each of the skipped ones.
+// rail represents what an entry skips: a line on the right of the nodes, with a dot for each skipped bundle.
 type rail struct {
 	from    *node
-	to      []*node // from the top
-	tied    []bool  // which of them are tied to this rail: of all that skip a bundle, the outermost is
-	byRange bool    // a skipRange
-	track   int     // from 0, from the inside out
+	to      []*node // from top to bottom
+	tied    []bool  // which of them this rail is connected to: the outermost rail of a bundle is
+	byRange bool    // from a skipRange
+	track   int     // from 0, counted outwards
 }
 
-// span is the first and last row of a rail.
+// span returns the first and last row of a rail.
 func (r *rail) span() (int, int) {
 	first, last := r.to[0].row.index, r.to[len(r.to)-1].row.index
 	return min(first, r.from.row.index), max(last, r.from.row.index)
@@ -56,7 +56,7 @@ func (l *lane) measure() {
 	l.placeRails()
 }
 
-// placeEdges finds the ways of replaces: straight where no other node is between, or else past them.
+// placeEdges routes replaces edges: straight if no other node is between, else on a track.
 func (l *lane) placeEdges() {
 	at := make(map[*node]int, len(l.nodes))
 	for i, n := range l.nodes {
@@ -80,13 +80,13 @@ func (l *lane) placeEdges() {
 	var tracks trackSet
 	for _, e := range bypasses {
 		first, last := span(e)
-		e.track = 1 + min(tracks.place(first, last-1), maxLeftTracks-1) // where one ends the next may begin
+		e.track = 1 + min(tracks.place(first, last-1), maxLeftTracks-1) // a track can be reused from the row where an edge ends
 		l.left = max(l.left, e.track)
 	}
 }
 
-// placeRails finds tracks for what is skipped. Where there are not enough, heads come first and then newer bundles: what
-// can be upgraded to today matters most.
+// placeRails assigns tracks to skips. If there are not enough, heads come first and then newer bundles, as current
+// upgrades matter most.
 func (l *lane) placeRails() {
 	candidates := l.candidates()
 	slices.SortStableFunc(candidates, func(a, b *rail) int { return compareBool(b.from.head, a.from.head) })
@@ -121,7 +121,7 @@ func (l *lane) placeRails() {
 	}
 }
 
-// candidates are the rails that a lane would have with room for all of them, from the top.
+// candidates returns the rails of a lane without regard to the number of tracks, from top to bottom.
 func (l *lane) candidates() []*rail {
 	var out []*rail
 	checks := 0
@@ -140,7 +140,7 @@ func (l *lane) candidates() []*rail {
 	return out
 }
 
-// inRange are the other bundles of a lane that are in an entry's skipRange.
+// inRange returns the other bundles of a lane in an entry's skipRange.
 func (l *lane) inRange(n *node) []*node {
 	within, err := semver.ParseRange(n.entry.SkipRange)
 	if err != nil {
@@ -155,7 +155,7 @@ func (l *lane) inRange(n *node) []*node {
 	return to
 }
 
-// shortestFirst sorts what spans rows so that the shorter ones come inside.
+// shortestFirst sorts items by the number of rows they span, so that shorter ones get inner tracks.
 func shortestFirst[T any](all []T, span func(T) (int, int)) {
 	slices.SortStableFunc(all, func(a, b T) int {
 		a1, a2 := span(a)
@@ -164,14 +164,14 @@ func shortestFirst[T any](all []T, span func(T) (int, int)) {
 	})
 }
 
-// trackSet is what is taken of tracks: the spans of each, which do not meet, from the top. The last one that there can be
-// takes whatever comes.
+// trackSet has the occupied spans of each track, which do not overlap, from top to bottom. Spans on the last possible
+// track may overlap.
 type trackSet [][][2]int
 
-// lastTrack is the last one, from 0.
+// lastTrack is the last track, counted from 0.
 const lastTrack = 4 * maxRightTracks
 
-// free returns the first track that is free from one row to another.
+// free returns the first track that is free between two rows.
 func (t trackSet) free(first, last int) int {
 	for i, taken := range t[:min(len(t), lastTrack)] {
 		if at := reaching(taken, first); at == len(taken) || taken[at][0] > last {
@@ -181,12 +181,12 @@ func (t trackSet) free(first, last int) int {
 	return min(len(t), lastTrack)
 }
 
-// reaching is the index of the first span that does not end above a row.
+// reaching returns the index of the first span that does not end above a row.
 func reaching(spans [][2]int, row int) int {
 	return sort.Search(len(spans), func(i int) bool { return spans[i][1] >= row })
 }
 
-// place takes the first free track.
+// place occupies the first free track.
 func (t *trackSet) place(first, last int) int {
 	i := t.free(first, last)
 	if i == len(*t) {
@@ -198,7 +198,7 @@ func (t *trackSet) place(first, last int) int {
 	return i
 }
 
-// invalidRange is true for a skipRange that no version can be in.
+// invalidRange reports whether no version can be in a skipRange.
 func invalidRange(e *declcfg.ChannelEntry) bool {
 	if e == nil || e.SkipRange == "" {
 		return false

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// words is the text of a row: the name with the version in it, the channels of which the bundle is the head, the notes.
+// words returns the text of a row: the name with its version emphasised, the channels of which the bundle is the head,
+// the notes.
 func (r *row) words() []word {
 	out := r.nameWords()
 	first := true
@@ -38,7 +39,7 @@ func (r *row) words() []word {
 	return out
 }
 
-// nameWords is the name of a bundle with its version set off, which stands behind the name where it is not in it.
+// nameWords returns the name of a bundle with its version emphasised; a version that is not in the name follows it.
 func (r *row) nameWords() []word {
 	name := shown(r.name, maxName)
 	class := "b"
@@ -62,7 +63,7 @@ func (r *row) nameWords() []word {
 	return out
 }
 
-// tag is what a row is called in front of many lanes: its version.
+// tag returns the label of a row in front of many lanes: its version.
 func (r *row) tag() string {
 	if !r.versioned {
 		return ""

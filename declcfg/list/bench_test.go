@@ -9,10 +9,10 @@ import (
 	"github.com/operator-bindery/bindery/internal/heaptest"
 )
 
-// The curve of the time over the number of packages: ns/package must not grow.
+// The time grows linearly with the number of packages: ns/package must not grow.
 func BenchmarkPackages(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000, 8000} {
-		dir := b.TempDir() // a MapFS takes time in proportion to its size for each file
+		dir := b.TempDir() // opening a file of a MapFS takes time proportional to its size
 		if err := os.CopyFS(dir, heaptest.Many(n, 1)); err != nil {
 			b.Fatal(err)
 		}

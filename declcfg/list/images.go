@@ -9,11 +9,11 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// ImageOptions say which images are listed. The zero value lists all.
+// ImageOptions select the images to list. The zero value lists all.
 type ImageOptions struct {
-	// Package is the only package whose images are listed; all where empty.
+	// Package is the only package whose images are listed; empty means all.
 	Package string
-	// Channels are the only channels whose bundles count; all where empty.
+	// Channels are the only channels whose bundles count; empty means all.
 	Channels []string
 	// HeadsOnly counts only the bundles at the heads of channels.
 	HeadsOnly bool
@@ -21,11 +21,11 @@ type ImageOptions struct {
 
 // The kinds of images.
 const (
-	BundleImage  = "bundle"  // the image of a bundle itself
+	BundleImage  = "bundle"  // a bundle's own image
 	RelatedImage = "related" // an image that a bundle needs at run time
 )
 
-// Image is one image that a catalog needs, with everything that needs it. All slices are sorted and hold nothing twice.
+// Image is one image that a catalog needs, with the items that need it. All slices are sorted, without duplicates.
 type Image struct {
 	Image    string       `json:"image"`
 	Kinds    []string     `json:"kinds"`
@@ -34,20 +34,20 @@ type Image struct {
 	Bundles  []BundleRef  `json:"bundles"`
 }
 
-// ChannelRef names a channel.
+// ChannelRef identifies a channel.
 type ChannelRef struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 }
 
-// BundleRef names a bundle.
+// BundleRef identifies a bundle.
 type BundleRef struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 }
 
-// Images lists the images of bundles, and those that the bundles say they need, each once and sorted. A bundle without an
-// image has its manifests in the catalog and only needs others.
+// Images lists the images of bundles and their related images, sorted and without duplicates. A bundle without an image
+// has its manifests in the catalog and contributes only related images.
 func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 	packages, err := l.of(o.Package)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *Listing) Images(o ImageOptions) ([]Image, error) {
 	return uses.images(), nil
 }
 
-// imageUses collects what needs each image.
+// imageUses collects the users of each image.
 type imageUses map[string]*imageUse
 
 type imageUse struct {
@@ -93,7 +93,7 @@ type imageUse struct {
 	bundles         []BundleRef
 }
 
-// add adds the images of an entry. Entries come in the order of their channels.
+// add adds the images of an entry. Entries come sorted by channel.
 func (u imageUses) add(e *entry) {
 	channel, bundle := ChannelRef{e.Package, e.Channel}, BundleRef{e.Package, e.Name}
 	use := func(image string) *imageUse {
@@ -114,7 +114,7 @@ func (u imageUses) add(e *entry) {
 		use(e.Image).bundle = true
 	}
 	for _, r := range e.related {
-		// opm's related images have that of the bundle among them.
+		// opm's related images include the bundle's own.
 		if r != e.Image && r != "" {
 			use(r).related = true
 		}
@@ -146,7 +146,7 @@ func (u imageUses) images() []Image {
 	return out
 }
 
-// ImageGroup is what one package, channel or bundle needs. Channel or Bundle is empty where the group is not of one.
+// ImageGroup has the images of one package, channel or bundle. Channel and Bundle are empty if they do not apply.
 type ImageGroup struct {
 	Package string   `json:"package"`
 	Channel string   `json:"channel,omitempty"`
@@ -156,15 +156,15 @@ type ImageGroup struct {
 
 type groupKey struct{ Package, Channel, Bundle string }
 
-// The ways in which [GroupImages] groups.
+// The keys of [GroupImages].
 const (
 	ByPackage = "package"
 	ByChannel = "channel"
 	ByBundle  = "bundle"
 )
 
-// GroupImages groups images by what needs them: one of [ByPackage], [ByChannel], [ByBundle]. An image is in every group
-// that needs it. Groups are sorted, and so are the images of each.
+// GroupImages groups images by the items that need them: [ByPackage], [ByChannel] or [ByBundle]. An image is in every
+// group that needs it. Groups and their images are sorted.
 func GroupImages(rows []Image, by string) ([]ImageGroup, error) {
 	groups := map[groupKey][]string{}
 	for _, r := range rows {
@@ -197,7 +197,7 @@ func GroupImages(rows []Image, by string) ([]ImageGroup, error) {
 	return out, nil
 }
 
-// ImageTable is the table of grouped images: one row for each image of each group.
+// ImageTable returns the table of grouped images: one row per image and group.
 func ImageTable(groups []ImageGroup, by string) Table {
 	t := Table{Header: []string{"PACKAGE", "IMAGE"}}
 	switch by {

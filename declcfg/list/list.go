@@ -1,7 +1,7 @@
-// Package list makes tables of what a catalog holds: its packages, channels and bundles.
+// Package list builds tables of the packages, channels, bundles and images of a catalog.
 //
-// A catalog must be valid to be listed. It is read package by package, and of each bundle only what a table shows is kept,
-// so that memory does not grow with the manifests in it.
+// The catalog must be valid. It is read package by package, and of each bundle only the values in the tables are kept,
+// so that memory does not grow with the manifests.
 package list
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Listing is a catalog of which tables can be made. It is safe for concurrent use.
+// Listing is a catalog for which tables can be built. It is safe for concurrent use.
 type Listing struct {
-	packages []pkg // by name
+	packages []pkg // sorted by name
 }
 
-// pkg is what tables show of a package.
+// pkg has the table values of a package.
 type pkg struct {
 	Package
-	channels []channel // by name
+	channels []channel // sorted by name
 }
 
-// channel is what tables show of a channel.
+// channel has the table values of a channel.
 type channel struct {
 	name, head string
 	entries    []entry // by name
@@ -69,7 +69,7 @@ func (l *Listing) Packages() []Package {
 	return rows
 }
 
-// Channels lists the channels of one package, or of all where pkg is empty, by package and name.
+// Channels lists the channels of one package, or of all if pkg is empty, sorted by package and name.
 func (l *Listing) Channels(pkg string) ([]Channel, error) {
 	packages, err := l.of(pkg)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *Listing) Channels(pkg string) ([]Channel, error) {
 	return rows, nil
 }
 
-// Bundles lists the entries of the channels of one package, or of all where pkg is empty, by package, channel and name.
+// Bundles lists the channel entries of one package, or of all if pkg is empty, sorted by package, channel and name.
 func (l *Listing) Bundles(pkg string) ([]Bundle, error) {
 	packages, err := l.of(pkg)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *Listing) Bundles(pkg string) ([]Bundle, error) {
 	return rows, nil
 }
 
-// of are the packages that a name chooses, all where it is empty.
+// of returns the package with a name, or all if the name is empty.
 func (l *Listing) of(name string) ([]pkg, error) {
 	if name == "" {
 		return l.packages, nil
@@ -116,13 +116,13 @@ func (l *Listing) of(name string) ([]pkg, error) {
 	return nil, e
 }
 
-// Table is rows of cells under a header.
+// Table has rows of cells and a header.
 type Table struct {
 	Header []string
 	Rows   [][]string
 }
 
-// PackageTable is the table of packages.
+// PackageTable returns the table of packages.
 func PackageTable(rows []Package) Table {
 	t := Table{Header: []string{"NAME", "DISPLAY NAME", "DEFAULT CHANNEL"}}
 	for _, r := range rows {
@@ -131,7 +131,7 @@ func PackageTable(rows []Package) Table {
 	return t
 }
 
-// ChannelTable is the table of channels.
+// ChannelTable returns the table of channels.
 func ChannelTable(rows []Channel) Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "HEAD"}}
 	for _, r := range rows {
@@ -140,7 +140,7 @@ func ChannelTable(rows []Channel) Table {
 	return t
 }
 
-// BundleTable is the table of bundles.
+// BundleTable returns the table of bundles.
 func BundleTable(rows []Bundle) Table {
 	t := Table{Header: []string{"PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"}}
 	for _, r := range rows {
@@ -149,7 +149,7 @@ func BundleTable(rows []Bundle) Table {
 	return t
 }
 
-// Write writes the table with columns two spaces apart. clean makes the text of each cell safe to show.
+// Write writes the table with columns two spaces apart. clean makes the text of each cell safe to print.
 func (t Table) Write(w io.Writer, clean func(string) string) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(cells []string) error {

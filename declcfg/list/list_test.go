@@ -102,7 +102,7 @@ func TestSmallDatabase(t *testing.T) {
 	}
 }
 
-// Every recorded database and catalog lists as opm listed it, or is refused where opm refused it.
+// Every recorded database and catalog is listed as by opm, or refused if opm refused it.
 func TestRecordedAnswers(t *testing.T) {
 	oracle := string(recorded.All(t))
 	dirs, err := filepath.Glob(oracle + "/golden/*")
@@ -124,7 +124,7 @@ func TestRecordedAnswers(t *testing.T) {
 			}
 			l, err := loadRef(t, path)
 			if !ok || want == "" {
-				// opm spoils databases of old schemas while it migrates them in place; here they are only read.
+				// opm damages databases of old schemas by migrating them in place; here they are only read.
 				old := strings.HasPrefix(name, "schema-") || strings.HasPrefix(name, "down-")
 				if err == nil && !old {
 					t.Errorf("opm refused it, and here it lists as\n%s", text(t, PackageTable(l.Packages())))

@@ -8,11 +8,11 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Load reads a catalog, in the order of [declcfg.Catalog.Blobs], and validates it. Its error is that of the stream, or a
+// Load reads a catalog in the order of [declcfg.Catalog.Blobs] and validates it. Its error is that of the stream, or a
 // *[declcfg.ValidationError].
 func Load(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) { return loadListing(blobs, false) }
 
-// LoadPackages is [Load] for [Listing.Packages] alone, which is all that the listing can do. Only this needs the manifests of
+// LoadPackages is [Load] for listings that are used for [Listing.Packages] only. Only that needs the manifests of
 // bundles.
 func LoadPackages(blobs iter.Seq2[declcfg.Blob, error]) (*Listing, error) {
 	return loadListing(blobs, true)
@@ -31,7 +31,7 @@ func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*List
 	if err := l.finish(); err != nil {
 		return nil, err
 	}
-	// Whether a package is valid depends on no other one, so that all problems are among those of the invalid packages.
+	// The validity of a package does not depend on others: the problems of the invalid packages are all problems.
 	if err := declcfg.Validate(&l.invalid); err != nil {
 		return nil, err
 	}
@@ -43,13 +43,13 @@ type loader struct {
 	packagesOnly bool
 
 	packages []pkg
-	invalid  declcfg.Catalog // all packages that are
+	invalid  declcfg.Catalog // all invalid packages
 
-	name    string // of the package that is being read
+	name    string // of the current package
 	part    *declcfg.Catalog
 	heads   map[string]bool   // of its default channel
-	display map[string]string // by bundle
-	names   map[string]string // of images, each once
+	display map[string]string // display names by bundle
+	names   map[string]string // of images, without duplicates
 }
 
 func (l *loader) add(blob declcfg.Blob) error {
@@ -78,7 +78,8 @@ func (l *loader) add(blob declcfg.Blob) error {
 	return nil
 }
 
-// defaultHeads are the names of the heads of a package's default channel: their display name is that of the package.
+// defaultHeads returns the names of the heads of a package's default channel: their display name is that of the
+// package.
 func defaultHeads(c *declcfg.Catalog) map[string]bool {
 	heads := map[string]bool{}
 	for i := range c.Packages {
@@ -94,7 +95,7 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 	return heads
 }
 
-// finish keeps what tables show of the package that has been read.
+// finish stores the table values of the current package.
 func (l *loader) finish() error {
 	c := l.part
 	g, err := declcfg.ValidGraph(c)
@@ -150,8 +151,8 @@ func (l *loader) intern(s string) string {
 	return s
 }
 
-// displayName is the name for people of a bundle's operator: from its ClusterServiceVersion, or else from the metadata
-// that stands for it; empty where there is none or it cannot be read.
+// displayName returns the display name in a bundle's ClusterServiceVersion or else in its metadata; empty if there is
+// none or it cannot be read.
 func displayName(b *declcfg.Bundle) string {
 	if csv, err := b.CSV(); err == nil && csv != nil {
 		var v struct {

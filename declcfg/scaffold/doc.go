@@ -1,5 +1,5 @@
-// Package scaffold makes the files that a catalog author starts from: the olm.package blob of a new package and the
-// Dockerfile with which other tools turn a catalog directory into an image.
+// Package scaffold generates files for new catalogs: the olm.package blob of a new package, and the Dockerfile with
+// which other tools build an image from a catalog directory.
 //
-// It never reads a catalog and never builds anything.
+// It reads no catalogs and builds nothing.
 package scaffold

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
-// DefaultImage is the base and builder image of a Dockerfile where the user names none.
+// DefaultImage is the default base and builder image of a Dockerfile.
 const DefaultImage = "quay.io/operator-framework/opm:latest"
 
 // configsLabel names the path of the catalog in a catalog image.
@@ -29,7 +29,7 @@ type Dockerfile struct {
 	Labels       map[string]string // further labels of the image
 }
 
-// Text returns the Dockerfile, in the line structure of opm's.
+// Text returns the Dockerfile with opm's line structure.
 func (d Dockerfile) Text() (string, error) {
 	switch {
 	case d.BaseImage == "":
@@ -71,7 +71,7 @@ func (d Dockerfile) Text() (string, error) {
 	return b.String() + further, nil
 }
 
-// labelLines are the instructions for further labels, by their keys.
+// labelLines returns the instructions for additional labels, sorted by key.
 func labelLines(labels map[string]string) (string, error) {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -83,12 +83,12 @@ func labelLines(labels map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// quoteLabel puts s into double quotes; a builder reads a backslash before a quote, a backslash and a dollar sign.
+// quoteLabel quotes s: builders interpret a backslash before a quote, a backslash or a dollar sign.
 func quoteLabel(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
 }
 
-// ParseLabels reads labels of the form key=value; of labels with the same key the last wins.
+// ParseLabels parses labels of the form key=value; the last of several with the same key counts.
 func ParseLabels(labels []string) (map[string]string, error) {
 	out := make(map[string]string, len(labels))
 	for _, l := range labels {
@@ -101,8 +101,8 @@ func ParseLabels(labels []string) (map[string]string, error) {
 	return out, nil
 }
 
-// WriteDockerfile writes the Dockerfile of the catalog directory dir beside it, as <dir>.Dockerfile, and returns its
-// path. d.Dir is set to the directory's own name. A file that exists is not replaced: the error is then [fs.ErrExist].
+// WriteDockerfile writes the Dockerfile of the catalog directory dir next to it, as <dir>.Dockerfile, and returns its
+// path. d.Dir is set to the directory's name. An existing file is not replaced: the error is then [fs.ErrExist].
 func WriteDockerfile(dir string, d Dockerfile) (string, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

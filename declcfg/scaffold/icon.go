@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// signatures are the first bytes of pictures.
+// signatures are the first bytes of image formats.
 var signatures = []struct{ mediaType, bytes string }{
 	{"image/png", "\x89PNG\r\n\x1a\n"},
 	{"image/jpeg", "\xff\xd8\xff"},
@@ -22,8 +22,8 @@ var signatures = []struct{ mediaType, bytes string }{
 	{"image/vnd.adobe.photoshop", "8BPS"},
 }
 
-// ImageType is the media type of a picture, recognised by its first bytes, or for SVG by its first XML element; empty if data is
-// not a picture of a known type. The rest of the picture is not looked at.
+// ImageType returns the media type of a picture, recognised by its first bytes, or for SVG by its first XML element;
+// empty if the type is unknown. The rest of the data is not checked.
 func ImageType(data []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(data, []byte(s.bytes)) {
@@ -57,7 +57,7 @@ func isBrand(data []byte, brands ...string) bool {
 	return false
 }
 
-// isSVG reads XML up to the first element and looks whether that is svg.
+// isSVG reports whether the first XML element is svg.
 func isSVG(data []byte) bool {
 	d := xml.NewDecoder(io.LimitReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), 64<<10))
 	d.Strict = false

@@ -12,15 +12,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/dockerfile"
 )
 
-// DatabaseFile is where the Dockerfile of an index database expects the database, relative to the build context, and where
-// the image has it, below its root.
+// DatabaseFile is the path of the database: relative to the build context in the Dockerfile, and relative to the root
+// in the image.
 const DatabaseFile = "database/index.db"
 
 // databaseLabel names the path of the database in an index image.
 const databaseLabel = "operators.operatorframework.io.index.database.v1"
 
-// DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile], byte for byte as opm writes it. The
-// binary image is the one that serves. Further labels of the image follow that of the index.
+// DatabaseDockerfile returns the Dockerfile of an index database at [DatabaseFile] with the same bytes as opm's. The
+// binary image is the one that serves. Additional labels follow that of the index.
 func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, error) {
 	if err := dockerfile.CheckImage("binary image", binaryImage); err != nil {
 		return "", err
@@ -33,10 +33,10 @@ func DatabaseDockerfile(binaryImage string, labels map[string]string) (string, e
 		binaryImage, databaseLabel, DatabaseFile, further, DatabaseFile, DatabaseFile, DatabaseFile), nil
 }
 
-// ErrNotGenerated is about a file that is in the place of a Dockerfile and is no Dockerfile of an index.
+// ErrNotGenerated is returned for an existing file that is not the Dockerfile of an index.
 var ErrNotGenerated = errors.New("is not a Dockerfile of an index, and is not replaced")
 
-// CheckDockerfile returns the error with which [ReplaceDockerfile] would fail at once, if any.
+// CheckDockerfile returns the error with which [ReplaceDockerfile] would fail immediately, if any.
 func CheckDockerfile(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +62,8 @@ func CheckDockerfile(path string) error {
 	return atomicfs.CheckFile(path)
 }
 
-// ReplaceDockerfile writes a Dockerfile of an index, in place of one that was there: a file that has neither of the labels
-// of indexes in it is left alone.
+// ReplaceDockerfile writes a Dockerfile of an index and replaces an existing one: a file without an index label is not
+// replaced.
 func ReplaceDockerfile(path, text string) error {
 	if err := CheckDockerfile(path); err != nil {
 		return err

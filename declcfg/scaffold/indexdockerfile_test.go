@@ -36,7 +36,7 @@ func TestDatabaseDockerfile(t *testing.T) {
 	}
 }
 
-// A file is replaced if it is a Dockerfile of an index, and nothing else is.
+// Only a file that is a Dockerfile of an index is replaced.
 func TestReplaceDockerfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "index.Dockerfile")

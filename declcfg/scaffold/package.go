@@ -10,11 +10,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// MaxFileSize is the greatest size, in bytes, of a description or icon file. A package that is larger does not fit into
-// one message of the catalog's API, whose clients take 4 MiB.
+// MaxFileSize is the maximum size in bytes of a description or icon file. A larger package would not fit into one
+// message of the catalog's API, whose clients accept 4 MiB.
 const MaxFileSize = 4 << 20
 
-// LimitError is a file that is larger than a limit.
+// LimitError reports a file that exceeds a limit.
 type LimitError struct {
 	Path        string
 	Size, Limit int64
@@ -30,13 +30,13 @@ func (e *LimitError) ErrorClass() fault.Class { return fault.Limit }
 // PackageOptions are the optional parts of a package.
 type PackageOptions struct {
 	DefaultChannel  string
-	DescriptionFile string // path of a text file, usually Markdown; its text is taken as it is
+	DescriptionFile string // path of a text file, usually Markdown; its text is used unchanged
 	IconFile        string // path of a picture
 }
 
-// Package returns the olm.package blob of a new package. The name is not judged: validating a catalog does that.
+// Package returns the olm.package blob of a new package. The name is not checked: validating a catalog does that.
 //
-// Errors name the file that could not be read, or say that the icon is not a picture.
+// Errors name the file that could not be read, or report that the icon is not a picture.
 func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 	p := &declcfg.Package{Name: name, DefaultChannel: o.DefaultChannel}
 	if o.DescriptionFile != "" {
@@ -63,7 +63,7 @@ func Package(name string, o PackageOptions) (*declcfg.Package, error) {
 	return p, nil
 }
 
-// readFile reads a regular file; what says in errors which one it is.
+// readFile reads a regular file; what describes it in errors.
 func readFile(what, path string) ([]byte, error) {
 	// O_NONBLOCK: opening a FIFO must not wait for a writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// basic is a template of the type Basic.
+// basic is a template of type Basic.
 type basic struct {
 	catalog *declcfg.Catalog // without its bundles
 	bundles []imageRef
@@ -52,7 +52,7 @@ func isBundle(n node) bool {
 
 const unexpectedFields = "unexpected fields present in basic template bundle"
 
-// bundleTemplate reads a bundle of a basic template, which has a schema and an image and no more.
+// bundleTemplate reads a bundle of a basic template, which has only a schema and an image.
 func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 	before := len(p.problems)
 	ref := imageRef{path: n.path}
@@ -91,7 +91,7 @@ func (p *parser) bundleTemplate(n node) (imageRef, bool) {
 
 func (b *basic) images() []imageRef { return b.bundles }
 
-// assemble puts the rendered bundles in the places of their templates.
+// assemble replaces the templates of bundles by the rendered bundles.
 func (b *basic) assemble(r *run) *declcfg.Catalog {
 	c := copyOf(b.catalog)
 	for _, ref := range b.bundles {

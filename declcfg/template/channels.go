@@ -8,23 +8,23 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// created is a channel at the time when its first bundle, the lowest, made it necessary.
+// created is a generated channel with its first bundle, the lowest.
 type created struct {
 	archetype archetype
 	kind      channelKind
-	channel   int // index
+	channel   int // index of the channel
 	lowest    versioned
 	highest   versioned
 }
 
-// head is the default channel and the image of its highest bundle.
+// head is a channel head: the default channel and the image of its highest bundle.
 type head struct{ channel, image string }
 
-// channels makes the channels of all archetypes. The versions of each archetype are in ascending order.
+// channels generates the channels of all archetypes. The versions of each archetype are in ascending order.
 //
-// In an archetype, upgrades lead from minor version to minor version of one major version: the highest bundle of each
-// replaces the highest one of the minor version before, and skips everything else below it. Nothing leads to the other
-// bundles, and nothing crosses major versions or archetypes. Channels of minor versions so have edges that begin in
+// In an archetype, upgrades lead from minor version to minor version within a major version: the highest bundle of each
+// minor version replaces the highest one of the previous minor version, and skips everything else below it. No edges
+// lead to other bundles or cross major versions or archetypes. So channels of minor versions have edges that begin in
 // other channels.
 func (t *semverTemplate) channels(pkg string, lists [archetypes][]versioned) ([]declcfg.Channel, head) {
 	var channels []declcfg.Channel
@@ -59,8 +59,8 @@ func (t *semverTemplate) channels(pkg string, lists [archetypes][]versioned) ([]
 	return channels, chosen
 }
 
-// compare orders two channels by how well they serve as the default: that of the higher archetype, then of the higher lowest
-// version, then of the preferred kind.
+// compare orders two channels as candidates for the default channel: by archetype, then by their lowest version, then
+// by the preferred kind.
 func (t *semverTemplate) compare(x, y created) int {
 	preferred := func(c created) int {
 		if c.kind == t.preference {
@@ -76,11 +76,11 @@ func (t *semverTemplate) compare(x, y created) int {
 	)
 }
 
-// link makes the entries of one archetype's bundles, which are in ascending order.
+// link returns the entries of one archetype's bundles, which are in ascending order.
 func link(list []versioned) []declcfg.ChannelEntry {
 	entries := make([]declcfg.ChannelEntry, len(list))
 	var lower []string // names of the bundles of the major version so far
-	previous := ""     // the highest bundle of the minor version before
+	previous := ""     // the highest bundle of the previous minor version
 	for i, v := range list {
 		entries[i].Name = v.name
 		if i > 0 && list[i-1].version.Major != v.version.Major {

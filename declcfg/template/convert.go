@@ -14,19 +14,19 @@ import (
 	"github.com/operator-bindery/bindery/internal/yamlout"
 )
 
-// ConvertOptions say how a catalog becomes a template.
+// ConvertOptions configure [Convert].
 type ConvertOptions struct {
 	// Type is Basic or Substitutes.
 	Type   Type
 	Format declcfg.Format
-	// Warn, unless nil, is called for what rendering the template will not restore.
+	// Warn, unless nil, is called for content that rendering the template will not restore.
 	Warn func(declcfg.Position, string)
 }
 
-// Convert writes a template from which a catalog can be rendered again: a basic template has an image in place of each
-// bundle, a substitutes template has all blobs and an empty list of substitutions. Blobs are in the order of
-// [declcfg.Catalog.Blobs]. What the template would lose is refused by an *[Error] with every problem: bundles without
-// an image in a basic template, and blobs that no package holds. Nothing is written then.
+// Convert writes a template that renders to the catalog: a basic template has an image in place of each bundle, a
+// substitutes template has all blobs and an empty list of substitutions. Blobs are in the order of
+// [declcfg.Catalog.Blobs]. Content that the template cannot represent is an *[Error] with every problem, and nothing is
+// written: bundles without an image in a basic template, and blobs that belong to no package.
 func Convert(w io.Writer, c *declcfg.Catalog, o ConvertOptions) error {
 	if o.Type != Basic && o.Type != Substitutes {
 		return fmt.Errorf("a catalog cannot be converted to a template of type %q, only to one of %v", o.Type, []Type{Basic, Substitutes})
@@ -75,7 +75,7 @@ func formatted(doc []byte, f declcfg.Format) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// convertible checks that a template can hold all of a catalog.
+// convertible checks that a template can represent the whole catalog.
 func convertible(c *declcfg.Catalog, o ConvertOptions) error {
 	e := &Error{}
 	refuse := func(at declcfg.Position, format string, args ...any) {

@@ -29,7 +29,7 @@ func convert(t testing.TB, c *declcfg.Catalog, typ template.Type, format declcfg
 	return out.String()
 }
 
-// opm writes one more line at the end of YAML.
+// opm writes an additional line at the end of YAML.
 func TestRecordedConversions(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/fbc/mini/ecr-secret-operator/catalog.yaml")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestConvertJSON(t *testing.T) {
 	}
 }
 
-// What a template would lose is refused, and nothing is written.
+// A catalog that a template cannot represent is refused, and nothing is written.
 func TestConvertLosesNothing(t *testing.T) {
 	text := "schema: olm.package\nname: a\n---\nschema: olm.bundle\npackage: a\nname: x\n---\nschema: olm.bundle\npackage: a\nname: w\nimage: i/w\nnote: n\n---\nschema: olm.channel\nname: lost\n" +
 		"---\nschema: olm.package\n---\nschema: olm.bundle\nname: z\nimage: i/z\n---\nschema: olm.deprecations\n"
@@ -108,7 +108,7 @@ func TestConvertLosesNothing(t *testing.T) {
 	if len(warned) != 1 || warned[0] != `c.yaml:8: bundle "w" has fields that its image will not bring back: note` {
 		t.Errorf("warned %q", warned)
 	}
-	// A substitutes template holds a bundle without an image.
+	// A substitutes template can contain a bundle without an image.
 	if err := template.Convert(&out, load(t, []byte(text[:strings.Index(text, "---\nschema: olm.channel")])), template.ConvertOptions{Type: template.Substitutes, Format: declcfg.FormatYAML}); err != nil {
 		t.Error(err)
 	}

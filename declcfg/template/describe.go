@@ -8,8 +8,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// describe gives a package the description and the first icon of a bundle's ClusterServiceVersion. What is missing there
-// is missing in the package; warn is called for what cannot be read.
+// describe gives a package the description and first icon of a bundle's ClusterServiceVersion, if it has them; warn is
+// called for undecodable parts.
 func describe(pkg *declcfg.Package, b declcfg.Bundle, warn func(declcfg.Position, string)) {
 	tell := func(what string, err error) {
 		if warn != nil {

@@ -1,15 +1,15 @@
-// Package template reads catalog templates and makes catalogs of them. A template is one YAML or JSON document from
+// Package template parses catalog templates and renders them to catalogs. A template is one YAML or JSON document from
 // which most of a catalog is derived:
 //
 //   - basic (olm.template.basic) is a catalog in which bundles are given by their images;
-//   - semver (olm.semver) is lists of images, of whose versions the channels and their edges are made;
-//   - substitutes (olm.template.substitutes) is a catalog with bundles that take the place of others.
+//   - semver (olm.semver) has lists of images; channels and edges are derived from their versions;
+//   - substitutes (olm.template.substitutes) is a catalog with bundles that replace others.
 //
-// A template passes through two steps, each of which reports every problem at once, with its line:
+// A template is processed in two steps, each of which reports all problems together with their lines:
 //
 //	file ── Parse ──> Template ── Render ──> declcfg.Catalog
 //	                                │
 //	                                └─ RenderFunc, for each image once, several at a time
 //
-// [Convert] goes the other way. The package reads no images itself and touches neither files nor the network.
+// [Convert] does the opposite. The package reads no images itself and accesses neither files nor the network.
 package template

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// blobs reads the items of a template's list "entries" as blobs. Items without text are left out. The line of a blob's
-// position is its index in the list plus one, see [substitutionAt].
+// blobs decodes the items of a template's list "entries". Items without text are omitted. The line of a blob's position
+// is its index in the list plus one, see [substitutionAt].
 func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	var all bytes.Buffer
 	starts := make([]int, len(items))
@@ -28,7 +28,7 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	if !ok {
 		return nil
 	}
-	// A reader ends with the first blob that it cannot read. For the problems of others it begins again behind that.
+	// A reader stops at the first undecodable blob. To find the problems of others it continues after it.
 	for from := 0; from < len(items) && len(p.problems) < maxProblems; ok = false {
 		c, err := declcfg.Read(context.Background(), bytes.NewReader(all.Bytes()[starts[from]:]), "", declcfg.LoadOptions{
 			Limits: declcfg.Limits{MaxDocument: p.options.Limits.MaxSize, MaxDepth: p.options.Limits.MaxDepth}, Jobs: 1,
@@ -56,12 +56,11 @@ func (p *parser) blobs(opm string, items []node) *declcfg.Catalog {
 	return nil
 }
 
-// substitutionAt is the position of a substitution's bundle, until [report.catalogProblems] finds its line: entries count
-// from 1 upwards, substitutions from -1 downwards. It keeps the lines of thousands of blobs from being looked up for
-// nothing.
+// substitutionAt is the position of a substitution's bundle until [report.catalogProblems] determines its line: entries
+// count from 1 upwards, substitutions from -1 downwards. It avoids determining the lines of thousands of valid blobs.
 func substitutionAt(i int) declcfg.Position { return declcfg.Position{Line: -i - 1} }
 
-// catalogProblems reports what is wrong with a catalog whose blobs are entries and substitutions.
+// catalogProblems reports the problems of a catalog whose blobs are entries and substitutions.
 func (r *report) catalogProblems(entries, substitutions []any, opm string, err error) {
 	var invalid *declcfg.ValidationError
 	if !errors.As(err, &invalid) {
@@ -82,7 +81,7 @@ func (r *report) catalogProblems(entries, substitutions []any, opm string, err e
 	}
 }
 
-// where names the node of the graph that a problem is about, unless its message does.
+// where names the part of the graph that a problem is about, unless its message does.
 func where(p *declcfg.Problem) string {
 	switch {
 	case p.Rule != declcfg.RuleGraph && p.Rule != declcfg.RuleSkipRange && p.Rule != declcfg.RuleEmpty && p.Rule != declcfg.RuleDefaultChannel:

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
-// Whatever is read ends in a template that renders or in problems with their lines, and a catalog that was rendered can
-// be written, converted and rendered again.
+// Any input gives a template that can be rendered, or problems with lines; and a rendered catalog can be written,
+// converted and rendered again.
 func FuzzTemplate(f *testing.F) {
 	files, err := filepath.Glob("../../testdata/templates/templates/*.yaml")
 	if err != nil {
@@ -46,7 +46,7 @@ func FuzzTemplate(f *testing.F) {
 			if !errors.As(err, &problems) {
 				continue // a bundle of the template that cannot be migrated
 			}
-			lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 2 // YAML has several line breaks, and may name the line after the end
+			lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 2 // YAML has several line breaks, and may report the line after the end
 			if problems.OpmMessage() == "" || len(problems.Problems) == 0 {
 				t.Errorf("no message in %v", err)
 			}
@@ -59,19 +59,19 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// again converts a catalog to a basic template and renders that, with the same compatibility: a schema that is all but
-// one of OLM's own is a mistake in a template, and opm takes it.
+// again converts a catalog to a basic template and renders that with the same compatibility: a schema that is almost
+// one of OLM's is an error in a template, but opm accepts it.
 func again(t *testing.T, c *declcfg.Catalog, compat bool) {
 	var doc bytes.Buffer
 	if template.Convert(&doc, c, template.ConvertOptions{Type: template.Basic, Format: declcfg.FormatYAML}) != nil {
-		return // something that a template cannot hold
+		return // content that a template cannot represent
 	}
 	tmpl, err := template.Parse(t.Context(), bytes.NewReader(doc.Bytes()), template.ParseOptions{Name: "again", Compat: compat})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, doc.Bytes())
 	}
 	if _, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render, Compat: compat}); err != nil {
-		// The image of a bundle that was in the template as a whole need not be one that renders.
+		// A complete bundle in a template may have an image that cannot be rendered.
 		var problems *template.Error
 		if !errors.As(err, &problems) {
 			t.Fatalf("%v\n%s", err, doc.Bytes())

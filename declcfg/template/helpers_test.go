@@ -14,16 +14,16 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
-// registry renders images of the form HOST/PACKAGE:vVERSION: the bundle PACKAGE.vVERSION of that package and version,
-// "_" standing for the "+" that a tag cannot have. It counts.
+// registry renders images HOST/PACKAGE:vVERSION to the bundle PACKAGE.vVERSION of that package and version, with "_" in
+// place of "+", which a tag cannot contain. It counts calls.
 type registry struct {
 	csv func(name string) string // the ClusterServiceVersion of a bundle; none if nil
 
 	mu           sync.Mutex
 	calls        map[string]int
 	active, most int
-	entered      chan struct{} // is told of each that waits
-	wait         chan struct{} // rendering waits for its end, unless nil
+	entered      chan struct{} // receives a value from each waiting call
+	wait         chan struct{} // rendering waits until it is closed, unless nil
 }
 
 func (r *registry) render(ctx context.Context, image string) (*declcfg.Catalog, error) {
@@ -81,7 +81,7 @@ func render(t testing.TB, text string) (*declcfg.Catalog, error) {
 	return parse(t, text).Render(t.Context(), template.RenderOptions{Render: (&registry{}).render})
 }
 
-// graph writes channels as text: a line for each, and one for each of their entries.
+// graph formats channels: one line per channel and one per entry.
 func graph(c *declcfg.Catalog) string {
 	var b strings.Builder
 	for _, p := range c.Packages {
@@ -106,7 +106,7 @@ func graph(c *declcfg.Catalog) string {
 	return b.String()
 }
 
-// wantProblems compares the problems of an error, each as LINE: MESSAGE; a message may be the start of one.
+// wantProblems compares the problems of an error, each as LINE: MESSAGE; a message may be a prefix.
 func wantProblems(t *testing.T, err error, want ...string) {
 	t.Helper()
 	var e *template.Error
@@ -122,7 +122,7 @@ func wantProblems(t *testing.T, err error, want ...string) {
 	}
 }
 
-// semverText is a semver template as JSON; the keys of lists are archetypes.
+// semverText returns a semver template as JSON; the keys of lists are archetypes.
 func semverText(t testing.TB, options map[string]any, lists map[string][]string) string {
 	t.Helper()
 	doc := map[string]any{"schema": template.SchemaSemver}

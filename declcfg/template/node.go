@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// node is a value of the template's document: its canonical JSON, and the way to it from the root.
+// node is a value in the template's document: its canonical JSON and its path from the root.
 type node struct {
 	path []any // keys (string) and indices (int)
 	raw  json.RawMessage
@@ -24,7 +24,7 @@ func (n node) at(step any, raw json.RawMessage) node {
 	return node{path: append(n.path[:len(n.path):len(n.path)], step), raw: raw}
 }
 
-// kind is "object", "array", "string", "number", "boolean" or "null".
+// kind returns "object", "array", "string", "number", "boolean" or "null".
 func (n node) kind() string {
 	if len(n.raw) == 0 {
 		return "null"
@@ -44,7 +44,7 @@ func (n node) kind() string {
 	return "number"
 }
 
-// isZero reports whether a field of that value is as good as absent: null, an empty string, false, an empty list or
+// isZero reports whether a field with that value counts as absent: null, an empty string, false, an empty list or
 // object.
 func (n node) isZero() bool {
 	switch string(n.raw) {
@@ -54,15 +54,15 @@ func (n node) isZero() bool {
 	return false
 }
 
-// str is the value of a string.
+// str returns the value of a string.
 func (n node) str() string {
 	var s string
 	_ = json.Unmarshal(n.raw, &s) // another type is reported where the kind is checked
 	return s
 }
 
-// members are the fields of an object in the order of their keys; none for another value. The document is canonical
-// JSON, so that no key is there twice and nothing is malformed.
+// members returns the fields of an object sorted by key; none for another value. The document is canonical JSON, so
+// that no key is repeated.
 func (n node) members() []member {
 	var out []member
 	n.each('{', func(dec *jsontext.Decoder) bool {
@@ -80,7 +80,7 @@ func (n node) members() []member {
 	return out
 }
 
-// items are those of an array; none for another value, or if there are more than most.
+// items returns those of an array; none for another value, or if there are more than most.
 func (n node) items(most int) (out []node, ok bool) {
 	ok = true
 	n.each('[', func(dec *jsontext.Decoder) bool {
@@ -109,7 +109,7 @@ func (n node) each(open jsontext.Kind, next func(*jsontext.Decoder) bool) {
 	}
 }
 
-// value reads the next value of n as a part of n's own text.
+// value reads the next value of n without copying it.
 func (n node) value(dec *jsontext.Decoder) (json.RawMessage, bool) {
 	value, err := dec.ReadValue()
 	if err != nil {
@@ -119,7 +119,7 @@ func (n node) value(dec *jsontext.Decoder) (json.RawMessage, bool) {
 	return n.raw[end-len(value) : end : end], true
 }
 
-// lookup finds the members whose keys are name, but for case, as readers of JSON into structures do.
+// lookup returns the members whose keys equal name, ignoring case, as encoding/json does.
 func lookup(members []member, name string) []member {
 	var out []member
 	for _, m := range members {
@@ -130,7 +130,7 @@ func lookup(members []member, name string) []member {
 	return out
 }
 
-// lookupPath is the path of the first member of that name; nil if there is none.
+// lookupPath returns the path of the first member with that name; nil if there is none.
 func lookupPath(members []member, name string) []any {
 	if found := lookup(members, name); len(found) > 0 {
 		return found[0].path

@@ -18,15 +18,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/nearest"
 )
 
-// Limits bound a template. A zero field stands for its default.
+// Limits bound a template. A zero field means its default.
 type Limits struct {
-	// MaxSize bounds the document, in bytes; 32 MiB by default, which a whole catalog seldom has.
+	// MaxSize is the maximum size of the document in bytes; 32 MiB by default, which whole catalogs seldom exceed.
 	MaxSize int
-	// MaxDepth bounds its nesting; 100 by default.
+	// MaxDepth is the maximum nesting; 100 by default.
 	MaxDepth int
-	// MaxItems bounds the items of its lists, each; 200,000 by default.
+	// MaxItems is the maximum number of items of each list; 200,000 by default.
 	MaxItems int
-	// MaxImages bounds the images that it names; 20,000 by default.
+	// MaxImages is the maximum number of images; 20,000 by default.
 	MaxImages int
 }
 
@@ -37,32 +37,32 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ParseOptions say how a template is read.
+// ParseOptions configure [Parse].
 type ParseOptions struct {
-	// Type is the type that the template must be of; empty means that its schema decides.
+	// Type is the required type of the template; empty means that its schema decides.
 	Type Type
-	// Name is what positions call the input; empty means that problems have no position.
+	// Name is the name of the input in positions; empty means that problems have no position.
 	Name   string
 	Limits Limits
-	// Compat passes over what opm passes over: unknown fields of basic and substitutes templates, keys that stand twice
-	// in a mapping, and documents after the first. Warn is called for them then; otherwise they are problems.
+	// Compat accepts what opm ignores: unknown fields of basic and substitutes templates, repeated keys, and documents
+	// after the first. Warn is called for them then; otherwise they are problems.
 	Compat bool
-	// Warn, unless nil, is called for input that is accepted but surely not meant.
+	// Warn, unless nil, is called for accepted but probably unintended input.
 	Warn func(declcfg.Position, string)
 }
 
-// Template is a template that was read and found well-formed. It may be rendered several times, also concurrently.
+// Template is a parsed, well-formed template. It may be rendered repeatedly, also concurrently.
 type Template struct {
 	typ    Type
 	source *source
 	body   body
 }
 
-// body is what templates of one type consist of.
+// body is the content of a template of one type.
 type body interface {
-	// images are those that the template names, in the order in which it does, each as often.
+	// images returns the images that the template names, in order, with duplicates.
 	images() []imageRef
-	// assemble makes the catalog. Problems go to the run.
+	// assemble builds the catalog. Problems are added to the run.
 	assemble(*run) *declcfg.Catalog
 }
 
@@ -70,14 +70,14 @@ type body interface {
 type imageRef struct {
 	image string
 	path  []any
-	opm   string // what opm says before the error of rendering it
+	opm   string // opm's text before the error of rendering it
 }
 
 // Type is the type of the template.
 func (t *Template) Type() Type { return t.typ }
 
-// Parse reads a template: one document, YAML or JSON. Keys are found whatever their case, as "Schema" is. The error is
-// an *[Error] with every problem of the document, an error of r, or ctx's.
+// Parse parses a template: one document, YAML or JSON. Keys are matched ignoring case. The error is an *[Error] with
+// every problem of the document, an error of r, or ctx's.
 func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) {
 	o.Limits = o.Limits.withDefaults()
 	p := parser{options: o, report: report{source: &source{name: o.Name, line: 1}, prefix: "rendering template: "}}
@@ -135,12 +135,12 @@ type parser struct {
 	warned   int
 }
 
-// unknownField notes a field that opm passes over because nothing takes it.
+// unknownField reports a field that opm ignores.
 func (p *parser) unknownField(m member, known []field, where string) {
 	p.lenient(m.path, "unknown field %q%s%s", fault.Short(m.key), where, suggestion(m, known))
 }
 
-// suggestion names the field that was perhaps meant.
+// suggestion returns a similar known field.
 func suggestion(m member, known []field) string {
 	names := make([]string, len(known))
 	for i, f := range known {
@@ -152,7 +152,7 @@ func suggestion(m member, known []field) string {
 	return ""
 }
 
-// lenient notes what opm passes over.
+// lenient reports what opm ignores.
 func (p *parser) lenient(path []any, format string, args ...any) {
 	if !p.options.Compat {
 		p.add(path, "", format, args...)
@@ -201,13 +201,13 @@ func (p *parser) read(r io.Reader) (node, error) {
 	return node{raw: json.RawMessage(raw)}, nil
 }
 
-// oddity is what a reader of documents accepts but finds odd.
+// oddity is something odd that a document reader accepts.
 type oddity struct {
 	line    int
 	message string
 }
 
-// judge decides about what was odd in the document. opm refuses keys that stand twice in templates of the type Semver.
+// judge decides about oddities of the document. opm refuses repeated keys in templates of type Semver.
 func (p *parser) judge(t Type) {
 	for _, o := range p.oddities {
 		at := declcfg.Position{File: p.source.name, Line: o.line}
@@ -220,7 +220,7 @@ func (p *parser) judge(t Type) {
 	}
 }
 
-// readError is the error of reading a document, which is a problem of it unless the reader failed.
+// readError returns the error of reading a document: a problem of the template unless the reader failed.
 func (p *parser) readError(line int, err error) error {
 	if !isContent(err) {
 		return err
@@ -229,14 +229,14 @@ func (p *parser) readError(line int, err error) error {
 	return p.err()
 }
 
-// isContent reports whether an error is about the content, and not about reading it.
+// isContent reports whether an error is about the content, not about reading it.
 func isContent(err error) bool {
 	var syntax *canon.SyntaxError
 	var limit *canon.LimitError
 	return errors.As(err, &syntax) || errors.As(err, &limit)
 }
 
-// schema finds the root field that says what the template is.
+// schema returns the root field with the template's schema.
 func (p *parser) schema(fields []member) (string, error) {
 	found := lookup(fields, "schema")
 	schema := ""
@@ -262,14 +262,14 @@ func (p *parser) schema(fields []member) (string, error) {
 	return schema, nil
 }
 
-// field is a field that an object may have, and what takes its value.
+// field is a known field of an object with the function that takes its value.
 type field struct {
 	name string
 	take func(node)
 }
 
-// object hands the values of an object's fields to those who take them, whatever the case of their names; null is as
-// good as nothing. Fields that no target has go to unknown. Names that come twice are reported.
+// object passes the values of an object's fields to their functions, ignoring the case of names; null counts as absent.
+// Unknown fields are passed to unknown. Repeated names are reported.
 func (p *parser) object(opm string, members []member, known []field, unknown func(member, []field)) {
 	seen := map[string]bool{}
 	for _, m := range members {
@@ -288,7 +288,7 @@ func (p *parser) object(opm string, members []member, known []field, unknown fun
 	}
 }
 
-// items are those of a list that has no more than the limit allows.
+// items returns those of a list, unless it exceeds the limit.
 func (p *parser) items(opm string, list node) []node {
 	if !p.want("array", opm, list) {
 		return nil
@@ -301,7 +301,7 @@ func (p *parser) items(opm string, list node) []node {
 	return items
 }
 
-// want reports a value that is not of a kind.
+// want reports a value that is not of the required kind.
 func (p *parser) want(kind, opm string, n node) bool {
 	if n.kind() == kind {
 		return true

@@ -99,7 +99,7 @@ func TestWhatIsNoTemplate(t *testing.T) {
 	}
 }
 
-// What opm passes over is a problem, or with compatibility a warning.
+// What opm ignores is a problem, or with compatibility a warning.
 func TestCompat(t *testing.T) {
 	text := "schema: olm.template.basic\nname: x\nentries:\n- schema: olm.bundle\n  image: example.com/a:v1.0.0\n  note: x\n  image: example.com/a:v1.0.0\n---\n{}\n"
 	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml"})
@@ -118,14 +118,14 @@ func TestCompat(t *testing.T) {
 	}
 }
 
-// Keys that stand twice are a problem of semver templates in opm too.
+// opm refuses repeated keys in semver templates too.
 func TestCompatOfSemver(t *testing.T) {
 	text := "schema: olm.semver\nstable: {}\nstable: {}\n---\n{}\n"
 	_, err := template.Parse(t.Context(), strings.NewReader(text), template.ParseOptions{Name: "t.yaml", Compat: true})
 	wantProblems(t, err, `3: duplicate key "stable"`)
 }
 
-// A small text may have more problems than anybody reads.
+// The number of reported problems is limited.
 func TestManyProblems(t *testing.T) {
 	for _, text := range []string{
 		"schema: olm.template.basic\nentries: [" + strings.Repeat("1,", 150_000) + "1]\n",

@@ -12,23 +12,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Problem is one thing that is wrong with a template.
+// Problem is one error in a template.
 type Problem struct {
-	// Position is that of the very value that is wrong.
+	// Position is that of the invalid value.
 	Position declcfg.Position
 	Message  string
-	// Err is what a [RenderFunc] returned, or what else is behind the problem; nil if that is only the template.
+	// Err is the error of a [RenderFunc] or another cause; nil if the template itself is invalid.
 	Err error
 }
 
-// Error is every problem of a template, by line.
+// Error has every problem of a template, sorted by line.
 type Error struct {
 	Problems []Problem
 
 	opm string
 }
 
-// Error returns the problems, one a line, each with file and line.
+// Error returns the problems, one per line, each with file and line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -42,10 +42,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d problems:\n%s", len(lines), strings.Join(lines, "\n"))
 }
 
-// OpmMessage returns the message that opm gives for the template: it knows the first problem only.
+// OpmMessage returns opm's message for the template: it has the first problem only.
 func (e *Error) OpmMessage() string { return e.opm }
 
-// Unwrap returns the errors behind the problems.
+// Unwrap returns the causes of the problems.
 func (e *Error) Unwrap() []error {
 	var errs []error
 	for _, p := range e.Problems {
@@ -59,7 +59,7 @@ func (e *Error) Unwrap() []error {
 // source is the text of a template.
 type source struct {
 	name   string
-	line   int // at which the document starts
+	line   int // first line of the document
 	data   []byte
 	isJSON bool
 }
@@ -68,23 +68,23 @@ type source struct {
 type report struct {
 	source   *source
 	problems []problem
-	more     int    // problems that were counted only
+	more     int    // problems that were only counted
 	prefix   string // of opm's message
 	locator  *canon.Locator
-	located  int // look-ups
+	located  int // number of look-ups
 }
 
-// maxProblems is how many problems an error holds.
+// maxProblems is how many problems an error contains.
 const maxProblems = declcfg.MaxProblems
 
-// problem is a [Problem] that has a path in place of a line, and opm's words.
+// problem is a [Problem] with a path instead of a line, and opm's message.
 type problem struct {
 	Problem
 	path []any
 	opm  string
 }
 
-// add notes a problem of the value at a path. opm is what comes before the message in opm's, which is otherwise the same.
+// add adds a problem of the value at a path. opm is the prefix of opm's message, which is otherwise the same.
 func (r *report) add(path []any, opm, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	r.addProblem(problem{Problem{Message: message}, path, opm + message})
@@ -99,7 +99,7 @@ func (r *report) addProblem(p problem) {
 	r.problems = append(r.problems, p)
 }
 
-// err returns the *[Error] of what was noted, nil if that is nothing.
+// err returns the *[Error] of the added problems; nil if there are none.
 func (r *report) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -123,10 +123,10 @@ func (r *report) err() error {
 	return e
 }
 
-// maxScanned bounds the bytes of JSON that are looked through for lines: each look-up begins at the start.
+// maxScanned is how many bytes of JSON are scanned to determine lines: each look-up begins at the start.
 const maxScanned = 256 << 20
 
-// positionOf is where the value at a path is, or where the document begins.
+// positionOf returns the position of the value at a path, or of the document.
 func (r *report) positionOf(path []any) declcfg.Position {
 	at := declcfg.Position{File: r.source.name, Line: r.source.line}
 	if path == nil || r.source.isJSON && len(r.source.data)*r.located > maxScanned {
@@ -142,7 +142,7 @@ func (r *report) positionOf(path []any) declcfg.Position {
 	return at
 }
 
-// article puts the article before a kind of value.
+// article prefixes a kind of value with its article.
 func article(kind string) string {
 	switch kind {
 	case "object":
@@ -155,8 +155,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// syntaxProblem turns an error of reading the document into a problem. The lines of these errors count from the
-// document's first.
+// syntaxProblem converts an error of parsing the document. The lines of these errors are relative to the document.
 func syntaxProblem(first int, err error) problem {
 	p := problem{Problem: Problem{Message: err.Error()}, opm: "decoding template input: " + err.Error()}
 	p.Position.Line = max(first, 1)

@@ -12,7 +12,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// The rules of semver templates once more, each looked up among all bundles as the rule says it, not along a sorted list.
+// A second implementation of the rules of semver templates: each is evaluated over all bundles, not along a sorted
+// list.
 
 func ruleEntry(v semver.Version, list []semver.Version) string {
 	name := func(v semver.Version) string { return "a.v" + v.String() }
@@ -72,7 +73,7 @@ func rules(majors, minors bool, preference string, lists map[string][]semver.Ver
 			preference = "major"
 		}
 	}
-	// candidate < fast < stable is also the order of the letters.
+	// candidate < fast < stable is also the alphabetical order.
 	better := func(a, b string) bool {
 		x, y := strings.Split(a, "-")[0], strings.Split(b, "-")[0]
 		if x != y {
@@ -149,10 +150,10 @@ func TestSemverFollowsTheRules(t *testing.T) {
 	}
 }
 
-// checkSemver checks what must be true of every catalog of a semver template.
+// checkSemver checks invariants of catalogs from semver templates.
 func checkSemver(t *testing.T, c *declcfg.Catalog) {
 	t.Helper()
-	if err := declcfg.Validate(c); err != nil { // one head each, everything reached from it or skipped
+	if err := declcfg.Validate(c); err != nil { // each channel has one head, and everything is reachable from it or skipped
 		t.Fatal(err)
 	}
 	g, err := declcfg.NewGraph(c)

@@ -20,11 +20,11 @@ import (
 	"github.com/operator-bindery/bindery/internal/testregistry"
 )
 
-// answers are the commands that were recorded for every template.
+// answers are the commands recorded for every template.
 var answers = []struct {
 	file   string
-	typed  bool // the type was named
-	wrong  bool // it was the wrong one
+	typed  bool // the type was given
+	wrong  bool // the given type was wrong
 	level  edit.Level
 	format declcfg.Format
 }{
@@ -34,7 +34,7 @@ var answers = []struct {
 	{file: "wrongtype.yaml", typed: true, wrong: true, format: declcfg.FormatYAML},
 }
 
-// typeOf is the type under which a recorded template was rendered.
+// typeOf returns the type under which a recorded template was rendered.
 func typeOf(name string, wrong bool) template.Type {
 	kind, _, _ := strings.Cut(name, "-")
 	switch {
@@ -48,7 +48,7 @@ func typeOf(name string, wrong bool) template.Type {
 	return template.Semver
 }
 
-// answer renders a template as a command does: it returns the output, and the message of the error.
+// answer renders a template as a command does and returns the output and the error message.
 func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, format declcfg.Format, render template.RenderFunc, compat bool) (string, error) {
 	t.Helper()
 	tmpl, err := template.Parse(t.Context(), bytes.NewReader(text), template.ParseOptions{Type: typ, Name: "t.yaml", Compat: compat})
@@ -66,7 +66,7 @@ func answer(t *testing.T, text []byte, typ template.Type, level edit.Level, form
 	return out.String(), nil
 }
 
-// recordedCases runs every recorded answer of a collection, and returns how many there were.
+// recordedCases compares every recorded answer of a collection and returns their number.
 func recordedCases(t *testing.T, c recorded.Collection, render template.RenderFunc) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(string(c), "templates", "*.yaml"))
@@ -103,7 +103,7 @@ func recordedCases(t *testing.T, c recorded.Collection, render template.RenderFu
 					t.Errorf("got %d bytes, want %d; they differ from byte %d on", len(got), len(want), differ(got, want))
 				}
 				if name == "sub-converted" && a.level != "" {
-					return // opm leaves what the template holds as it is
+					return // opm does not migrate bundles in the template
 				}
 				if strict, err := answer(t, text, typ, a.level, a.format, render, false); err != nil || strict != got {
 					t.Errorf("without compatibility: %v", err)
@@ -114,7 +114,7 @@ func recordedCases(t *testing.T, c recorded.Collection, render template.RenderFu
 	return n
 }
 
-// compareError compares the message with the recorded one. What the network says is not compared.
+// compareError compares the message with the recorded one, without messages of the network.
 func compareError(t *testing.T, err error, stderr string) {
 	t.Helper()
 	want, _, _ := strings.Cut(strings.TrimPrefix(stderr, "Error: "), "\nUsage:")
@@ -142,7 +142,7 @@ func differ(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// Every answer that opm gave to the recorded templates.
+// Compare with every recorded answer of opm to templates.
 func TestRecordedTemplates(t *testing.T) {
 	c := recorded.All(t)
 	n := recordedCases(t, c, imagesOf(t, testregistry.Recorded(t)))
@@ -151,7 +151,7 @@ func TestRecordedTemplates(t *testing.T) {
 	}
 }
 
-// The part of them that belongs to the project.
+// The part of them in testdata.
 func TestTemplates(t *testing.T) {
 	if n := recordedCases(t, part, imagesOf(t, partRegistry(t))); n != 46 {
 		t.Errorf("%d answers were compared", n)
@@ -160,7 +160,7 @@ func TestTemplates(t *testing.T) {
 
 const part recorded.Collection = "../../testdata/templates"
 
-// partRegistry is a registry with the images of the part.
+// partRegistry starts a registry with the images of that part.
 func partRegistry(t *testing.T) *testregistry.Registry {
 	t.Helper()
 	files, err := testregistry.ReadTar(filepath.Join(string(part), "images.oci.tar"))
@@ -220,7 +220,7 @@ func renderImage(ctx context.Context, client *images.Client, ref string) (*declc
 	return b.Blob(ref)
 }
 
-// A catalog that was rendered from images is the same again after it was a template.
+// A rendered catalog is the same after conversion to a template and rendering.
 func TestRoundTrip(t *testing.T) { roundTrips(t, part, imagesOf(t, partRegistry(t)), 3) }
 
 func TestRecordedRoundTrips(t *testing.T) {
@@ -238,7 +238,7 @@ func roundTrips(t *testing.T, c recorded.Collection, render template.RenderFunc,
 		text := c.File(t, "golden-templates/"+name+"/typed.json")
 		for _, typ := range []template.Type{template.Basic, template.Substitutes} {
 			if typ == template.Basic && name == "sub-two" {
-				continue // its bundles are not those of the images
+				continue // its bundles differ from those of the images
 			}
 			for _, format := range []declcfg.Format{declcfg.FormatJSON, declcfg.FormatYAML} {
 				doc := convert(t, load(t, text), typ, format)

@@ -13,19 +13,19 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/edit"
 )
 
-// RenderFunc renders the bundle in an image: its answer is a catalog of one bundle, with the manifests as
-// olm.bundle.object properties. It is called from several goroutines. The error says which image it is about.
+// RenderFunc renders the bundle in an image: it returns a catalog with one bundle, with the manifests as
+// olm.bundle.object properties. It is called concurrently. The error names the image.
 type RenderFunc func(ctx context.Context, image string) (*declcfg.Catalog, error)
 
-// RenderOptions say how a template is rendered.
+// RenderOptions configure [Template.Render].
 type RenderOptions struct {
-	// Render is called once for every image that the template names, in whatever order.
+	// Render is called once for every image in the template, in any order.
 	Render RenderFunc
-	// Jobs is how many images are rendered at once; 0 means eight.
+	// Jobs is how many images are rendered concurrently; 0 means eight.
 	Jobs int
-	// Level is how far bundles are migrated.
+	// Level is the migration level of bundles.
 	Level edit.Level
-	// Compat leaves the bundles that the template itself holds as they are, whatever the level, as opm does.
+	// Compat does not migrate the bundles in the template itself, as opm does.
 	Compat bool
 	// Warn, unless nil, is called for what is left out.
 	Warn func(declcfg.Position, string)
@@ -33,8 +33,8 @@ type RenderOptions struct {
 
 const defaultJobs = 8
 
-// maxFailures is after how many images that cannot be rendered no more are tried: a registry that does not answer is
-// found out before it has been asked for each.
+// maxFailures is the number of failed images after which no more are tried: an unavailable registry is then not asked
+// for every image.
 const maxFailures = 20
 
 // run is one rendering of a template.
@@ -44,13 +44,13 @@ type run struct {
 	rendered map[string]rendered // by image
 }
 
-// rendered is the bundle of an image: as it was rendered, and at the level that was asked for.
+// rendered is the bundle of an image: as rendered, and at the requested level.
 type rendered struct {
 	original, bundle declcfg.Bundle
 }
 
-// Render makes the catalog that the template stands for. Its blobs have no positions; [declcfg.Catalog.Blobs] gives
-// their order. The error is an *[Error] with every problem, or ctx's.
+// Render builds the catalog of the template. Its blobs have no positions; [declcfg.Catalog.Blobs] determines their
+// order. The error is an *[Error] with every problem, or ctx's.
 func (t *Template) Render(ctx context.Context, o RenderOptions) (*declcfg.Catalog, error) {
 	r := &run{report: report{source: t.source, prefix: "rendering template: "}, options: o}
 	if err := r.renderImages(ctx, t.body.images()); err != nil {
@@ -145,7 +145,7 @@ func (r *run) renderImage(ctx context.Context, image string) (rendered, error) {
 	return out, nil
 }
 
-// copyOf is a catalog whose blobs may be replaced, and channels' entries changed, without a change of c.
+// copyOf returns a catalog whose blobs can be replaced, and channels' entries changed, without changing c.
 func copyOf(c *declcfg.Catalog) *declcfg.Catalog {
 	out := &declcfg.Catalog{}
 	out.Append(c)
@@ -155,7 +155,7 @@ func copyOf(c *declcfg.Catalog) *declcfg.Catalog {
 	return out
 }
 
-// forgetPositions takes away what is a place in the template only.
+// forgetPositions removes positions, which are internal to the template.
 func forgetPositions(c *declcfg.Catalog) {
 	for i := range c.Packages {
 		c.Packages[i].Pos = declcfg.Position{}

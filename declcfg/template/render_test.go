@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
-// manyImages is a basic template that names each of n images twice.
+// manyImages returns a basic template that names each of n images twice.
 func manyImages(n int) string {
 	var b strings.Builder
 	b.WriteString("schema: olm.template.basic\nentries:\n")
@@ -50,7 +50,7 @@ func TestEveryFailureIsTold(t *testing.T) {
 	_, err := render(t, text)
 	wantProblems(t, err, `3: render reference "x/one": manifest unknown`, `5: render reference "x/two": manifest unknown`)
 
-	// A registry that is down is not asked for every image.
+	// If a registry is unavailable, it is not asked for every image.
 	down := errors.New("connection refused")
 	calls := 0
 	var mu sync.Mutex
@@ -100,7 +100,7 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A template may be rendered several times at once.
+// A template may be rendered concurrently.
 func TestConcurrentRendering(t *testing.T) {
 	tmpl := parse(t, subsText(t, []declcfg.ChannelEntry{{Name: "a.v1.1.0", Replaces: "a.v1.0.0"}, {Name: "a.v1.0.0"}}, "a.v1.0.0=1.0.1"))
 	var wg sync.WaitGroup
@@ -125,7 +125,7 @@ func TestConcurrentRendering(t *testing.T) {
 	}
 }
 
-// The level holds for all bundles; with compatibility, for those of images only.
+// The level applies to all bundles; with compatibility, only to those from images.
 func TestLevel(t *testing.T) {
 	const csv = `{"kind":"ClusterServiceVersion","spec":{"description":"d"}}`
 	whole := newBundle("a", "1.0.0", "example.com/a:v1.0.0")

@@ -8,14 +8,14 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// archetype is how much the bundles of a channel are trusted. The names are in ascending order.
+// archetype is the stability of a channel's bundles. The constants are in ascending order.
 type archetype int
 
 const archetypes = 3
 
 func (a archetype) String() string { return [archetypes]string{"candidate", "fast", "stable"}[a] }
 
-// channelKind is what the bundles of a channel have in common: their major version, or their minor version too.
+// channelKind says whether the bundles of a channel share their major version only, or also their minor version.
 type channelKind int
 
 const (
@@ -23,14 +23,14 @@ const (
 	minor
 )
 
-// semverTemplate is a template of the type Semver.
+// semverTemplate is a template of type Semver.
 type semverTemplate struct {
 	generate   [2]bool // by channelKind
 	preference channelKind
 	bundles    [archetypes][]imageRef
 }
 
-// What opm says before problems of a semver template.
+// The prefixes of opm's messages about a semver template.
 const (
 	opmRead    = "render: unable to read file: "
 	opmDecode  = opmRead + "error unmarshaling JSON: while decoding JSON: "
@@ -99,7 +99,7 @@ func (p *parser) semverBundles(n node, unknown func(member, []field)) (refs []im
 	return refs
 }
 
-// prefer settles which channels are made, and which kind of channel is the default one if all else is equal.
+// prefer determines which channels are generated, and which kind of channel is preferred as the default.
 func (t *semverTemplate) prefer(p *parser, preference string, path []any) {
 	if !t.generate[major] && !t.generate[minor] {
 		t.generate[minor] = true
@@ -131,7 +131,7 @@ func (t *semverTemplate) images() (refs []imageRef) {
 	return refs
 }
 
-// assemble makes the package, its channels and its bundles.
+// assemble builds the package, its channels and its bundles.
 func (t *semverTemplate) assemble(r *run) *declcfg.Catalog {
 	c := &declcfg.Catalog{}
 	seen := map[string]bool{}

@@ -7,21 +7,21 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// substitutes is a template of the type Substitutes.
+// substitutes is a template of type Substitutes.
 type substitutes struct {
 	catalog       *declcfg.Catalog
 	substitutions []substitution
 	entries, list []any // the paths of the two lists
 }
 
-// substitution says that the bundle in an image takes the place of a bundle of the catalog.
+// substitution replaces a bundle of the catalog by the bundle in an image.
 type substitution struct {
 	image string // the field "name"
-	base  string // a bundle's name
+	base  string // the name of the replaced bundle
 	path  []any
 }
 
-// processing is what opm says before a problem of a substitution.
+// processing returns opm's text before a problem of a substitution.
 func (s substitution) processing() string {
 	return fmt.Sprintf("render: error processing substitution %q -> %q: ", s.base, s.image)
 }
@@ -75,7 +75,7 @@ func (p *parser) substitution(opm string, n node) substitution {
 	return s
 }
 
-// checkSubstitutions checks what can be checked without rendering an image.
+// checkSubstitutions checks what is possible without rendering images.
 func (p *parser) checkSubstitutions(all []substitution) {
 	bases, names := map[string]bool{}, map[string]string{}
 	for _, s := range all {
@@ -106,7 +106,7 @@ func (t *substitutes) images() []imageRef {
 	return refs
 }
 
-// assemble carries out one substitution after the other. The base of one may be what an earlier one has put in place.
+// assemble applies the substitutions in order. The base of one may be the result of an earlier one.
 func (t *substitutes) assemble(r *run) *declcfg.Catalog {
 	c := copyOf(t.catalog)
 	failed := map[string]bool{} // bundles that are missing because their substitution failed
@@ -131,7 +131,7 @@ func (t *substitutes) assemble(r *run) *declcfg.Catalog {
 	return c
 }
 
-// substitute puts a bundle into the place of the bundle base.
+// substitute replaces the bundle base by another bundle.
 func substitute(c *declcfg.Catalog, base string, bundle declcfg.Bundle) error {
 	var found *declcfg.Bundle
 	for i := range c.Bundles {
@@ -169,8 +169,8 @@ func substitute(c *declcfg.Catalog, base string, bundle declcfg.Bundle) error {
 	return nil
 }
 
-// substituteEntries puts an entry for the substitute into a channel that has one for the base: it takes over the base's
-// edges and skips it, and the base keeps none. Edges that led from the base lead from the substitute now.
+// substituteEntries adds an entry for the substitute to a channel with an entry for the base: it takes over the base's
+// edges and skips the base, which loses its edges. Edges from the base become edges from the substitute.
 func substituteEntries(entries []declcfg.ChannelEntry, base, substitute string) []declcfg.ChannelEntry {
 	at := slices.IndexFunc(entries, func(e declcfg.ChannelEntry) bool { return e.Name == base })
 	if at < 0 {
@@ -195,7 +195,7 @@ func substituteEntries(entries []declcfg.ChannelEntry, base, substitute string) 
 	return append(entries, taken)
 }
 
-// withSkip adds a name to a list that it shares no memory with.
+// withSkip returns a copy of a list with a name added.
 func withSkip(skips []string, name string) []string {
 	if slices.Contains(skips, name) {
 		return skips

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/template"
 )
 
-// subsText is a substitutes template of a package "a" with the channel and substitutions of the form BASE=IMAGE. The
-// channel is given as entries; bundles are made for them.
+// subsText returns a substitutes template of a package "a" with one channel and substitutions of the form BASE=IMAGE.
+// The channel is given by its entries; bundles are generated for them.
 func subsText(t testing.TB, entries []declcfg.ChannelEntry, substitutions ...string) string {
 	t.Helper()
 	var lines []string
@@ -91,7 +91,7 @@ func TestSubstitution(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tmpl := parse(t, subsText(t, c.entries, c.substitutions...))
-			for range 2 { // the second time, nothing is left of the first
+			for range 2 { // the second time, nothing of the first remains
 				got, err := tmpl.Render(t.Context(), template.RenderOptions{Render: (&registry{}).render})
 				if err != nil {
 					t.Fatal(err)
@@ -107,7 +107,7 @@ func TestSubstitution(t *testing.T) {
 	}
 }
 
-// Only channels of the base's package that have the base are changed.
+// Only channels of the base's package that contain the base are changed.
 func TestSubstitutionElsewhere(t *testing.T) {
 	text := `schema: olm.template.substitutes
 entries:
@@ -201,7 +201,7 @@ func tryRender(ctx context.Context, text string) (*declcfg.Catalog, error) {
 	return tmpl.Render(ctx, template.RenderOptions{Render: (&registry{}).render})
 }
 
-// What is between versions that a substitute may have: releases count where the bundle says that it has one.
+// The version of a substitute must be higher than the base's; releases count if the bundle declares one.
 func TestSubstitutesAreHigher(t *testing.T) {
 	type version struct{ version, release, substitutesFor string }
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
-// Type is a kind of template, by the name that commands take.
+// Type is a type of template as commands name it.
 type Type string
 
 // The types of templates.
@@ -26,7 +26,7 @@ const (
 // Types returns all types in the order of their names.
 func Types() []Type { return []Type{Basic, Semver, Substitutes} }
 
-// Schema is the value that the root field "schema" of a template of the type must have; empty for an unknown type.
+// Schema returns the value of the root field "schema" of templates of the type; empty for an unknown type.
 func (t Type) Schema() string {
 	switch t {
 	case Basic:
@@ -39,7 +39,7 @@ func (t Type) Schema() string {
 	return ""
 }
 
-// ParseType returns the type of that name. Case counts.
+// ParseType returns the type with that name; case matters.
 func ParseType(name string) (Type, error) {
 	for _, t := range Types() {
 		if name == string(t) {
@@ -49,7 +49,7 @@ func ParseType(name string) (Type, error) {
 	return "", fmt.Errorf("invalid template type %q, must be one of: %v", name, Types())
 }
 
-// TypeOf returns the type of templates of a schema. Case counts.
+// TypeOf returns the type of templates with a schema; case matters.
 func TypeOf(schema string) (Type, error) {
 	for _, t := range Types() {
 		if schema == t.Schema() {

@@ -16,8 +16,7 @@ type versioned struct {
 	image   string
 }
 
-// versions finds the versions of the bundles of every archetype, in ascending order, and the package that all of them
-// are of.
+// versions returns the bundles of every archetype sorted by version, and the package that all of them must belong to.
 func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versioned) {
 	for a := range archetypes {
 		names := map[string]bool{}
@@ -32,7 +31,7 @@ func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versi
 			case pkg == "":
 				pkg = b.Package
 			case b.Package != pkg:
-				// opm calls the bundle by the name of its package.
+				// opm uses the package's name in place of the bundle's.
 				r.addProblem(problem{
 					Problem{Message: fmt.Sprintf("bundle %q of package %q does not belong to this package: %q", b.Name, b.Package, pkg)},
 					ref.path, opmBundles + fmt.Sprintf("bundle %q does not belong to this package: %q", b.Package, pkg)})
@@ -58,7 +57,7 @@ func (t *semverTemplate) versions(r *run) (pkg string, lists [archetypes][]versi
 	return pkg, lists
 }
 
-// versionOf is the version in the one olm.package property of a bundle.
+// versionOf returns the version in a bundle's only olm.package property.
 func versionOf(b *declcfg.Bundle) (semver.Version, error) {
 	count := 0
 	for _, p := range b.Properties {

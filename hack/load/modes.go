@@ -98,7 +98,7 @@ func (c *client) getBundle(ctx context.Context) error {
 	return c.unary(ctx, api.Registry_GetBundle_FullMethodName, c.key().request(), &api.Bundle{})
 }
 
-// timed makes a call and notes how long it took, or its error.
+// timed makes a call and records its duration or error.
 func (c *client) timed(ctx context.Context, call func(*client, context.Context) error) {
 	start := time.Now()
 	err := call(c, ctx)

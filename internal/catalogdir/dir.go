@@ -29,9 +29,9 @@ var (
 type Options struct {
 	// Wait is how long to wait for another edit of the directory; 10 seconds by default.
 	Wait time.Duration
-	// Jobs is how many files are parsed at once; 0 means one per processor.
+	// Jobs is how many files are parsed concurrently; 0 means one per processor.
 	Jobs int
-	// Format is that of new files where no other file of the catalog gives an example; JSON by default.
+	// Format is the format of new files in a catalog without other files; JSON by default.
 	Format declcfg.Format
 	// ReadOnly allows [Dir.Load] and [Dir.Plan] only. Leftovers of a killed edit are not removed.
 	ReadOnly bool

@@ -61,7 +61,7 @@ func (es *edits) sorted() []*fileEdit {
 // rankOfOthers is the place of blobs of unknown schemas in the writing order.
 const rankOfOthers = 3
 
-// rank is the place of a schema in the writing order.
+// rank is the position of a schema in the writing order.
 func rank(schema string) int {
 	switch schema {
 	case declcfg.SchemaPackage:

@@ -110,7 +110,7 @@ func withKeyOrder(before, now []byte, depth int) []byte {
 	return append(out, ']')
 }
 
-// match is the item of an array that an item was before; old is -1 for a new item.
+// match pairs an item of an array with the old one; old is -1 for a new item.
 type match struct {
 	old  int
 	same bool

@@ -162,7 +162,7 @@ func (d *Dir) matchFile(ctx context.Context, f *file, packages, stays map[string
 	return nil
 }
 
-// sameBlob reports whether two blobs say the same: the order of keys does not count.
+// sameBlob reports whether two blobs are equal apart from key order.
 func sameBlob(a, b declcfg.Blob) bool {
 	x, y := declcfg.AppendJSON(nil, a, false), declcfg.AppendJSON(nil, b, false)
 	if bytes.Equal(x, y) {

@@ -35,8 +35,8 @@ type rewriter struct {
 	spans []span
 }
 
-// rewrite writes the file of an edit to w and returns where its documents are. from is the file that was there, and like
-// what gives the form of a new one.
+// rewrite writes the file of an edit to w and returns the positions of its documents. from is the old file; like is the
+// formatting of a new one.
 func rewrite(ctx context.Context, w io.Writer, e *fileEdit, from *documentReader, like form) ([]span, error) {
 	r := &rewriter{ctx: ctx, edit: e, from: from, out: bufio.NewWriterSize(w, 64<<10), parser: newParser()}
 	var err error
@@ -305,8 +305,7 @@ func (r *rewriter) check(text []byte, isJSON bool, b declcfg.Blob) error {
 	return nil
 }
 
-// verify checks that a file that was written is divided into the documents that are expected. Their texts were copied or
-// checked before.
+// verify checks that a written file splits into the expected documents. Their texts were copied or checked before.
 func verify(r io.Reader, spans []span) error {
 	s := canon.NewSplitter(r, canon.Limits{})
 	for n := 0; ; n++ {
@@ -321,7 +320,8 @@ func verify(r io.Reader, spans []span) error {
 			return fmt.Errorf("its %d documents would not be read as such", len(spans))
 		}
 		if n == 0 && !doc.JSON {
-			// At the start of a file the separator line is read as YAML; elsewhere what follows "#" on it is not looked at.
+			// On the first line of a file the text after the separator is read as YAML; elsewhere a comment there is
+			// ignored.
 			if _, err := canon.AppendYAML(nil, doc.Data, canon.Limits{}, nil); err != nil {
 				return fmt.Errorf("document 1 of %d: %w", len(spans), err)
 			}

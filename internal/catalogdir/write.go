@@ -68,7 +68,7 @@ func (d *Dir) nothingChanged(edits []*fileEdit) error {
 // maxFileSize is what readers of catalogs take at most, see [declcfg.Limits].
 const maxFileSize = 1 << 30
 
-// writeFile writes the new file of an edit, checks it and syncs it.
+// writeFile writes, verifies and syncs the new file of an edit.
 func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged string, info fs.FileInfo, err error) {
 	var from *documentReader
 	if e.file != nil {
@@ -114,7 +114,7 @@ func (d *Dir) writeFile(ctx context.Context, tx *filetx.Tx, e *fileEdit) (staged
 	return staged, info, out.Sync()
 }
 
-// formFor is the form of the blobs of a new file.
+// formFor returns the formatting of the blobs of a new file.
 func (d *Dir) formFor(e *fileEdit) (form, error) {
 	if e.like == nil {
 		return defaultForm(e.json), nil

@@ -62,7 +62,7 @@ type Edit struct {
 type Options struct {
 	// Jobs is how many goroutines parse concurrently; 0 means one per processor.
 	Jobs int
-	// DryRun does everything but change the catalog in place.
+	// DryRun does everything except changing the catalog.
 	DryRun bool
 	// Lossy allows writing a database without what it cannot represent.
 	Lossy bool
@@ -81,9 +81,9 @@ type Options struct {
 	KeepGoing bool
 	// Reuse lets a [Source] reuse the memory of a bundle's manifests: a blob is valid until the next one.
 	Reuse bool
-	// Dir, unless empty, is the directory that the files of a [Source] are in, see declcfg.LoadOptions.
+	// Dir, unless empty, is the directory with the files of a [Source], see declcfg.LoadOptions.
 	Dir string
-	// Warn is called for input that is accepted in a file but surely not meant. It may be called from several goroutines.
+	// Warn is called for accepted but probably unintended input in a file. It may be called concurrently.
 	Warn func(declcfg.Position, string)
 }
 

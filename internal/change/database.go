@@ -99,7 +99,7 @@ func database(ctx context.Context, path string, e Edit, o Options) (*Result, err
 	return result, nil
 }
 
-// dryRun writes a database that is then dropped, to learn whether it can be written.
+// dryRun writes a temporary database to find out whether it can be written.
 func dryRun(ctx context.Context, p *plan, write sqlite.WriteOptions) (_ *sqlite.Written, err error) {
 	dir, err := os.MkdirTemp("", "bindery-dry-run-*")
 	if err != nil {

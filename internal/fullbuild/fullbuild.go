@@ -38,8 +38,7 @@ const (
 type Request struct {
 	// File is the Containerfile, Context the directory that COPY and ADD read.
 	File, Context string
-	// Images are those that the file names. Those on this machine ("oci:DIR:TAG") are read from there, relative to the working
-	// directory.
+	// Images are the images that the file names. Local ones ("oci:DIR:TAG") are read relative to the working directory.
 	Images []Image
 	// Platforms are built one after the other; empty means this machine's.
 	Platforms []v1.Platform

@@ -1,8 +1,8 @@
-// Package api is the gRPC interface of a catalog: the service api.Registry that the Operator Lifecycle Manager asks, and
-// api.ExperimentalRegistry. All Go code in it but this file is generated from registry.proto.
+// Package api is the gRPC interface of a catalog: the service api.Registry, which the Operator Lifecycle Manager uses,
+// and api.ExperimentalRegistry. All Go code except this file is generated from registry.proto.
 //
-// Package serve does not go through the generated server: its answers are stored in wire form. The generated messages
-// decode requests, and they and the generated client serve programs that ask a catalog.
+// Package serve does not use the generated server: its answers are stored in wire form. It uses the generated messages
+// to decode requests; the generated client is for programs that query a catalog.
 package api
 
 // The generators are pinned: go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11 and

@@ -12,22 +12,22 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Package is a package as it is in an image.
+// Package is a package in an image.
 type Package struct {
-	// Name is empty for the blobs of no package.
+	// Name is empty for blobs of no package.
 	Name string
-	// Files are the files of the package, each with blobs of it alone. Their names begin with "configs/".
+	// Files are the files of the package, each with blobs of only this package. Their names begin with "configs/".
 	Files []layers.Entry
 }
 
-// configsDir is where an image has its catalog.
+// configsDir is the directory of the catalog in an image.
 const configsDir = "configs"
 
-// Dir is where an image has opm's cache, relative to its root.
+// Dir is the directory of opm's cache in an image, relative to the root.
 const Dir = "tmp/cache"
 
-// load reads a package. each, unless nil, gets every blob before it is looked into, with the name of its file below
-// configs, and may replace the blob's text.
+// load reads a package. each, unless nil, is called with every blob before it is decoded and the name of its file below
+// configs; it may replace the blob's text.
 func (p Package) load(ctx context.Context, each func(file string, m *declcfg.Meta) error) (*declcfg.Catalog, error) {
 	c := &declcfg.Catalog{}
 	r := declcfg.NewReader(declcfg.LoadOptions{Lazy: true})
@@ -74,12 +74,12 @@ func readFile(ctx context.Context, r *declcfg.Reader, name string, e layers.Entr
 	}
 }
 
-// sortedPackages are the packages by name.
+// sortedPackages returns the packages sorted by name.
 func sortedPackages(all []Package) []Package {
 	return slices.SortedFunc(slices.Values(all), func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// comparePaths orders names as a walk through a directory tree meets them: directory by directory.
+// comparePaths orders names as a directory walk does.
 func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }

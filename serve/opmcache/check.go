@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// ErrNone is the error of [Check] for a directory that holds no cache of opm's.
+// ErrNone is returned by [Check] for a directory without a cache of opm's.
 var ErrNone = errors.New("no cache of opm's")
 
 // The formats in a [Report].
@@ -20,24 +20,24 @@ const (
 	formatPogreb = "opm-pogreb"
 )
 
-// Report is what [Check] found.
+// Report is the result of [Check].
 type Report struct {
 	// Format is "opm-json" or "opm-pogreb".
 	Format string `json:"format"`
-	// Digest is the one in the cache, Computed the one that opm would compute. opm refuses to serve with
-	// --cache-enforce-integrity, its default, where they differ.
+	// Digest is the one in the cache, Computed the one that opm would compute. If they differ, opm refuses to serve
+	// with --cache-enforce-integrity, its default.
 	Digest   string `json:"digest"`
 	Computed string `json:"computed"`
-	// Entries are the files of opm-json, the keys of opm-pogreb.
+	// Entries is the number of files of opm-json, or of keys of opm-pogreb.
 	Entries int `json:"entries"`
 }
 
-// Valid is true if opm would take the cache.
+// Valid reports whether opm would accept the cache.
 func (r Report) Valid() bool { return r.Digest == r.Computed }
 
-// Check reads a cache of opm's and the catalog that it should be of, and computes the digest as opm does. For opm-json the
-// modes of all files and directories matter; a file system without them cannot be checked. The cache may be anybody's work:
-// an error says why it cannot be read. What the entries say is not compared with the catalog.
+// Check reads a cache of opm's and its catalog, and computes the digest as opm does. For opm-json the modes of all
+// files and directories matter; a file system without them cannot be checked. The cache is untrusted: an error explains
+// why it cannot be read. The content of entries is not compared with the catalog.
 func Check(ctx context.Context, configs, cache fs.FS) (Report, error) {
 	if info, err := fs.Stat(cache, opmformat.PogrebDir); err == nil && info.IsDir() {
 		sub, err := fs.Sub(cache, opmformat.PogrebDir)
@@ -71,7 +71,7 @@ func checkJSON(ctx context.Context, configs, cache fs.FS) (Report, error) {
 			return r, err
 		}
 		r.Entries = 0
-		for _, n := range nodes { // those of the cache, at last
+		for _, n := range nodes { // at the end, the nodes of the cache
 			if !n.Mode.IsDir() {
 				r.Entries++
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// customName is what opm allows as the schema and as the package of blobs of custom schemas. One blob with another name and
-// opm builds no cache of the catalog at all.
+// customName matches what opm allows as schema and as package of custom blobs. opm builds no cache of a catalog with
+// any other name.
 var customName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
 func checkCustom(m *declcfg.Meta) error {
@@ -21,7 +21,7 @@ func checkCustom(m *declcfg.Meta) error {
 	return nil
 }
 
-// customMessage is a blob as the message that is sent for it.
+// customMessage returns the message that is sent for a blob.
 func customMessage(blob []byte) ([]byte, error) {
 	var s structpb.Struct
 	if err := s.UnmarshalJSON(blob); err != nil {

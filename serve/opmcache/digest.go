@@ -12,15 +12,15 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// readDigest reads the digest in the directory of a cache, which is text.
+// readDigest reads the digest, a text file, in the directory of a cache.
 func readDigest(cache fs.FS) (string, error) {
 	text, err := readSmall(cache, opmformat.DigestName, 1024)
 	return strings.TrimSpace(string(text)), err
 }
 
-// readSmall reads a regular file that must not be longer than limit bytes.
+// readSmall reads a regular file of at most limit bytes.
 func readSmall(fsys fs.FS, name string, limit int64) (_ []byte, err error) {
-	// Before it is opened: opening a FIFO waits for its writer.
+	// Stat before opening: opening a FIFO waits for its writer.
 	info, err := fs.Stat(fsys, name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file", name)
@@ -40,8 +40,8 @@ func readSmall(fsys fs.FS, name string, limit int64) (_ []byte, err error) {
 	return text, err
 }
 
-// writeCatalog writes the part of a catalog in the digest of the format pogreb.v1: all blobs in the order of a walk, each in
-// canonical form and followed by a newline.
+// writeCatalog writes the catalog's part of the digest input of the format pogreb.v1: all blobs in the order of a walk,
+// in canonical form, each followed by a newline.
 func writeCatalog(ctx context.Context, w io.Writer, catalog fs.FS) error {
 	var text []byte
 	return declcfg.Walk(ctx, catalog, declcfg.LoadOptions{}, func(m *declcfg.Meta) (err error) {

@@ -2,9 +2,9 @@ package opmcache
 
 import "math/bits"
 
-// The counts of a pogreb database are Go structures in gob encoding: the description of a type, then a value of it. The
-// encoder of the standard library numbers types in the order in which a program uses them, so that its bytes are no
-// function of the value. These are the descriptions as a program writes them that has no other types.
+// The counts of a pogreb database are Go structs in gob encoding: the description of a type, then a value. The standard
+// library's encoder numbers types in the order in which a program first uses them, so its bytes do not depend on the
+// value alone. These descriptions are those of a program without other types.
 const (
 	databaseMetaType = "\x20\x7f\x03\x01\x01\x06dbMeta\x01\xff\x80\x00\x01\x01\x01\x08HashSeed\x01\x06\x00\x00\x00"
 	indexMetaType    = "\x6a\xff\x81\x03\x01\x01\x09indexMeta\x01\xff\x82\x00\x01\x05\x01\x05Level\x01\x06\x00\x01\x07NumKeys\x01\x06\x00" +
@@ -22,12 +22,12 @@ func (t tableSize) meta(keys int) []byte {
 	return gobStruct(indexMetaType, 65, t.level, keys, t.buckets, t.split)
 }
 
-// gobStruct is a description and a value of the type of that number, of which the first fields are unsigned numbers.
+// gobStruct returns a description and a value of the type with that number, whose first fields are unsigned numbers.
 func gobStruct(description string, typ int, fields ...int) []byte {
-	value := gobUint(nil, uint64(typ)<<1) // numbers of types are signed
+	value := gobUint(nil, uint64(typ)<<1) // type numbers are signed
 	last := -1
 	for i, f := range fields {
-		if f != 0 { // zeros are left out
+		if f != 0 { // zeros are omitted
 			value = gobUint(gobUint(value, uint64(i-last)), uint64(f))
 			last = i
 		}
@@ -36,7 +36,7 @@ func gobStruct(description string, typ int, fields ...int) []byte {
 	return append(gobUint([]byte(description), uint64(len(value))), value...)
 }
 
-// gobUint appends a number: a small one as its byte, others as their bytes after the negative count of these.
+// gobUint appends a number: a small one as a byte, others as the negated byte count followed by the bytes.
 func gobUint(dst []byte, n uint64) []byte {
 	if n < 128 {
 		return append(dst, byte(n))

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Layers with these caches are remembered by the catalog and an ID. If the bytes change, the ID has to: else layers of before
-// are given out.
+// Layers with these caches are cached by catalog and ID. If the bytes change, the ID must change too: otherwise the
+// layer cache returns old layers.
 func TestCachesAreGolden(t *testing.T) {
 	golden := map[string]digest.Digest{
 		"opm-json.2":   "sha256:1eb1109eef6241dcbfd7f5912c376fa9841c3cbedbe6376c8b7f97fc5d312e64",

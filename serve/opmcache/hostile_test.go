@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/opmformat"
 )
 
-// catalogOf is a package a with one channel and one bundle of these names, and more documents.
+// catalogOf returns a package a with one channel and one bundle of these names, and additional documents.
 func catalogOf(channel, bundle, more string) string {
 	return fmt.Sprintf(`{"schema":"olm.package","name":"a","defaultChannel":%[1]q}
 {"schema":"olm.channel","package":"a","name":%[1]q,"entries":[{"name":%[2]q}]}
@@ -123,7 +123,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		})
 	}
 	t.Run("pogreb: entries that overlap", func(t *testing.T) {
-		// The value of each entry holds the ones behind it.
+		// The value of each entry overlaps the following entries.
 		d, err := newDatabase(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

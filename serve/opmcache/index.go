@@ -7,8 +7,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// packageIndex is the index of both formats, under the name packages.json: packages by name. The case of the keys
-// is opm's.
+// packageIndex is the index of both formats, named packages.json: packages by name. The case of the keys is opm's.
 type packageIndex map[string]indexedPackage
 
 type indexedPackage struct {
@@ -46,7 +45,7 @@ type indexedDeprecation struct {
 
 func (x packageIndex) text() ([]byte, error) { return json.Marshal(x) }
 
-// add takes in the packages of a catalog.
+// add adds the packages of a catalog.
 func (x packageIndex) add(c *declcfg.Catalog) error {
 	graph, err := declcfg.NewGraph(c)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// JSONID changes with the bytes that [JSONEntries] and [JSONTop] make of a catalog.
+// JSONID changes with the bytes that [JSONEntries] and [JSONTop] give for a catalog.
 const JSONID = "opm-json.2"
 
-// JSONEntries are the entries for one package in the format json: what a layer of the package has beside the catalog. The
-// digest that opm asks for is in the entries of [JSONTop]. Names of which opm could make no file, or the same file twice,
-// are an error. c is not changed, and must not be until the entries have been read.
+// JSONEntries returns the entries of one package in the format json, which are in the package's layer next to its
+// catalog. The digest is in the entries of [JSONTop]. Names that opm could not use as file names, or that give the same
+// file twice, are an error. c is not changed, and must not change until the entries have been read.
 func JSONEntries(c *declcfg.Catalog) ([]layers.Entry, error) { return jsonEntries(c, keptText) }
 
 func jsonEntries(c *declcfg.Catalog, keep int) ([]layers.Entry, error) {
@@ -45,18 +45,18 @@ func jsonEntries(c *declcfg.Catalog, keep int) ([]layers.Entry, error) {
 	return place(files, readDirMode, readFileMode), err
 }
 
-// keptText is how many bytes of the entries of a package stay in memory until they are read. Those beyond it are made
-// twice, for their size and for their bytes: the entries of a package can be several times as large as its catalog.
+// keptText is how many bytes of a package's entries stay in memory until they are read. The rest is encoded twice, for
+// sizes and for bytes: the entries of a package can be several times as large as its catalog.
 const keptText = 16 << 20
 
 // jsonFile is a file below [Dir].
 type jsonFile struct {
 	name  string
 	text  []byte
-	again func() ([]byte, error) // makes the text once more
+	again func() ([]byte, error) // encodes the text again
 }
 
-// jsonFiles gives the files of a package to do, each once.
+// jsonFiles calls do once for each file of a package.
 func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 	c, err := rounded(c)
 	if err != nil {
@@ -93,7 +93,7 @@ func jsonFiles(c *declcfg.Catalog, do func(jsonFile) error) error {
 	return nil
 }
 
-// bundleFiles gives the files of the entries of a bundle to do.
+// bundleFiles calls do for the files of a bundle's entries.
 func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[string]bool, do func(jsonFile) error) error {
 	all, err := serve.BundleAnswers(pkg, b)
 	if err != nil {
@@ -126,7 +126,7 @@ func bundleFiles(pkg *declcfg.PackageNode, b *declcfg.BundleNode, known map[stri
 	return nil
 }
 
-// bundleFile is the name of the file of an entry.
+// bundleFile returns the name of the file of an entry.
 func bundleFile(pkg, channel, bundle string) (string, error) {
 	name := pkg + "_" + channel + "_" + bundle + ".json"
 	if strings.ContainsAny(name, "/\x00") || len(name) > 255 || name == opmformat.IndexName {
@@ -135,8 +135,8 @@ func bundleFile(pkg, channel, bundle string) (string, error) {
 	return name, nil
 }
 
-// JSONTop makes what the format json has for the whole catalog: the index and the digest. Packages are encoded once more for
-// that, one after the other. tmp is a directory for a temporary file, which is removed.
+// JSONTop returns the entries of the format json for the whole catalog: the index and the digest. It encodes the
+// packages once more, one after the other. tmp is a directory for a temporary file, which is removed.
 func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
 	s := spool.New(tmp, 0)
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -182,7 +182,7 @@ func JSONTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, 
 	return place([]layers.Entry{indexFile, digest}, readDirMode, readFileMode), nil
 }
 
-// spooled appends the content of a file of the cache to the spool.
+// spooled appends the content of a cache file to the spool.
 func spooled(s *spool.Spool, name string, text []byte) (node, error) {
 	at, err := s.Append(text)
 	return node{

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// jsonOf makes the cache of packages as it is spread over layers, unpacks it, and returns the root of the image.
+// jsonOf builds the cache of packages in layers, unpacks it, and returns the root of the image.
 func jsonOf(t testing.TB, all []Package) string {
 	t.Helper()
 	lists := [][]layers.Entry{filesOf(all)}
@@ -122,7 +122,7 @@ func TestJSONIsAFunctionOfTheCatalog(t *testing.T) {
 	same(t, filepath.Join(first, Dir), filepath.Join(jsonOf(t, all), Dir))
 }
 
-// TestLargePackagesAreMadeTwice compares entries that stay in memory with those that are made again when they are read.
+// TestLargePackagesAreMadeTwice compares entries held in memory with those encoded again when they are read.
 func TestLargePackagesAreMadeTwice(t *testing.T) {
 	for _, p := range append(packagesOf(t, mini), samples()...) {
 		c, err := p.load(t.Context(), nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// Modes of what is in a cache. Everything belongs to 0:0, and the user of a cluster's pod is any with the group 0. The server
-// only reads opm-json. A pogreb database is opened for writing even to read it, and has a lock file beside it.
+// Modes of a cache's files. The owner is 0:0, and a pod's user is arbitrary with group 0. The server only reads
+// opm-json. It opens a pogreb database for writing even to read it, and creates a lock file next to it.
 const (
 	readDirMode   fs.FileMode = 0o755
 	readFileMode  fs.FileMode = 0o644
@@ -16,9 +16,9 @@ const (
 	writeFileMode fs.FileMode = 0o664
 )
 
-// place moves files to their place below [Dir], with the directories that lead there.
+// place moves files below [Dir] and adds the parent directories.
 func place(files []layers.Entry, dirMode, fileMode fs.FileMode) []layers.Entry {
-	// A layer that made this directory on the way would take the right to write there from everybody.
+	// A layer that created this directory with the default mode would make it read-only for everyone.
 	out := []layers.Entry{layers.Dir(path.Dir(Dir), 0o777|fs.ModeSticky)}
 	known := map[string]bool{path.Dir(Dir): true}
 	for _, f := range files {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-bindery/bindery/internal/jsonscan"
 )
 
-// rounded is a catalog with the numbers that opm reads. It shares everything else with c, which stays as it is.
+// rounded returns a catalog with numbers as opm reads them. It shares everything else with c, which does not change.
 func rounded(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 	out := &declcfg.Catalog{
 		Packages: c.Packages, Channels: c.Channels, Deprecations: c.Deprecations,
@@ -45,8 +45,8 @@ func rounded(c *declcfg.Catalog) (*declcfg.Catalog, error) {
 	return out, nil
 }
 
-// appendNumbers appends canonical JSON as opm has it in memory: every number has been a float64. opm hashes that text, so a
-// digest of anything more exact would be refused.
+// appendNumbers appends canonical JSON as opm has it in memory, where every number is a float64. opm hashes that text,
+// so it would refuse a digest of the exact numbers.
 func appendNumbers(dst, text []byte) ([]byte, error) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {

@@ -29,7 +29,7 @@ func TestNumbersAsOPMReadsThem(t *testing.T) {
 	}
 }
 
-// TestCountsAreReadByTheLibrary reads back with the standard library what is written without it.
+// TestCountsAreReadByTheLibrary decodes with the standard library what is encoded without it.
 func TestCountsAreReadByTheLibrary(t *testing.T) {
 	type index struct {
 		Level                                 uint8

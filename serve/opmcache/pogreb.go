@@ -22,12 +22,13 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// PogrebID changes with the bytes that [PogrebTop] makes of a catalog.
+// PogrebID changes with the bytes that [PogrebTop] gives for a catalog.
 const PogrebID = "opm-pogreb.2"
 
-// PogrebTop makes the cache of a catalog in the format pogreb.v1: entries of a layer of its own. tmp is a directory for
-// temporary files; one of them is the content of an entry, and given back when that has been read. opm reads all numbers as
-// float64, which its digest is of: numbers beyond that are an error, and so are names that its keys cannot distinguish.
+// PogrebTop returns the cache of a catalog in the format pogreb.v1 as entries of a separate layer. tmp is a directory
+// for temporary files; one of them is the content of an entry and is removed after it has been read. opm reads all
+// numbers as float64 and hashes these: numbers beyond that are an error, and so are names that its keys cannot
+// distinguish.
 func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry, err error) {
 	db, err := newDatabase(tmp)
 	if err != nil {
@@ -70,7 +71,7 @@ func PogrebTop(ctx context.Context, tmp string, all []Package) (_ []layers.Entry
 	return place(files, writeDirMode, writeFileMode), nil
 }
 
-// pogrebHash collects what opm's digest is of.
+// pogrebHash collects the input of opm's digest.
 type pogrebHash struct {
 	texts *spool.Spool // canonical blobs, each with a newline
 	spans map[string][]spool.Span
@@ -101,7 +102,7 @@ func (h *pogrebHash) put(ctx context.Context, db *database, p Package, index pac
 	return putPackage(db, c, index)
 }
 
-// putPackage adds the entries of a package, whose numbers are as opm reads them.
+// putPackage adds the entries of a package, with numbers as opm reads them.
 func putPackage(db *database, c *declcfg.Catalog, index packageIndex) error {
 	if err := index.add(c); err != nil {
 		return err
@@ -125,7 +126,7 @@ func bundleKey(pkg, channel, bundle string) []byte {
 	return []byte("bundles/" + pkg + "/" + channel + "/" + bundle)
 }
 
-// putCustom adds the blobs of custom schemas: those of one schema and package under one key, each with its length in front.
+// putCustom adds the custom blobs: those of one schema and package under one key, each preceded by its length.
 func putCustom(db *database, c *declcfg.Catalog) error {
 	values := map[string][]byte{}
 	var keys []string
@@ -152,8 +153,8 @@ func putCustom(db *database, c *declcfg.Catalog) error {
 	return nil
 }
 
-// sum is the digest. It takes the texts of all files in the order of a walk through /configs, then all entries of the
-// database by key.
+// sum returns the digest of the texts of all files in the order of a walk through /configs, followed by all entries of
+// the database sorted by key.
 func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 	sum := fnv.New64a()
 	for _, file := range slices.SortedFunc(maps.Keys(h.spans), comparePaths) {
@@ -169,7 +170,7 @@ func (h *pogrebHash) sum(ctx context.Context, db *database) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// digest writes all entries by key.
+// digest writes all entries sorted by key.
 func (d *database) digest(ctx context.Context, w io.Writer) error {
 	sorted := slices.SortedFunc(slices.Values(d.records), func(a, b record) int { return strings.Compare(a.key, b.key) })
 	for i, r := range sorted {

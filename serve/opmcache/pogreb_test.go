@@ -22,7 +22,7 @@ import (
 	"github.com/operator-bindery/bindery/serve/api"
 )
 
-// What opm recorded of its cache of the catalog testdata/fbc/mini: the digest, and the size of the directory, in which each of
+// The digest that opm recorded for its cache of testdata/fbc/mini, and the size of the directory, in which each of
 // three directories counts 4096 bytes.
 const (
 	recordedDigest = "6639a1c7bae1a487"
@@ -31,7 +31,7 @@ const (
 
 const mini = "../../testdata/fbc/mini"
 
-// pogrebOf makes the cache, unpacks it, and returns the root of the image.
+// pogrebOf builds the cache, unpacks it, and returns the root of the image.
 func pogrebOf(t testing.TB, all []Package) string {
 	t.Helper()
 	tmp := t.TempDir()
@@ -67,7 +67,7 @@ func TestPogrebIsWhatOPMMakes(t *testing.T) {
 	}
 }
 
-// open opens a database with the library that opm uses.
+// open opens a database with opm's library.
 func open(t testing.TB, dir string) *pogreb.DB {
 	t.Helper()
 	db, err := pogreb.Open(dir, nil)
@@ -151,7 +151,7 @@ func TestPogrebBytesAreAFunctionOfTheCatalog(t *testing.T) {
 	same(t, filepath.Join(first, Dir), filepath.Join(second, Dir))
 }
 
-// same compares two directory trees, modes included.
+// same compares two directory trees including modes.
 func same(t testing.TB, a, b string) {
 	t.Helper()
 	seen := 0
@@ -186,8 +186,8 @@ func same(t testing.TB, a, b string) {
 	}
 }
 
-// TestPogrebTableIsTheLibrarys compares databases of many entries with what the library makes of the same entries: it finds
-// all of them, and files have the sizes that its own have but for the random seed.
+// TestPogrebTableIsTheLibrarys compares databases of many entries with those of the library: the library finds all
+// entries, and files have the same sizes, apart from the effect of its random seed.
 func TestPogrebTableIsTheLibrarys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 21, 22, 31, 44, 700, 5000} {
@@ -224,7 +224,7 @@ func TestPogrebTableIsTheLibrarys(t *testing.T) {
 			}
 			for name, size := range sizes {
 				info, err := os.Stat(filepath.Join(theirs, name))
-				// The seed decides how many entries find their bucket full, and how many bytes it has itself.
+				// The seed determines how many entries overflow their bucket, and its own encoded length.
 				if err != nil || info.Size() != size && name != "overflow.pix" && name != "db.pmt" && name != "index.pmt" {
 					t.Errorf("%s has %d bytes, the library's %v, %v", name, size, info, err)
 				}
@@ -239,7 +239,7 @@ func TestPogrebTableIsTheLibrarys(t *testing.T) {
 					t.Fatalf("%s: %q, %v", key, got, err)
 				}
 			}
-			// It goes on as if it had made the database.
+			// The library can extend the database like one of its own.
 			if err := db.Put([]byte("new"), []byte("value")); err != nil {
 				t.Error(err)
 			}
@@ -258,7 +258,7 @@ func TestPogrebCanBeWrittenByTheGroup(t *testing.T) {
 	checkModes(t, es, 0o775, 0o664)
 }
 
-// checkModes checks the modes of a cache and that the directory above it stays one where everybody can write.
+// checkModes checks the modes of a cache, and that its parent directory stays writable for all users.
 func checkModes(t *testing.T, es []layers.Entry, dir, file fs.FileMode) {
 	t.Helper()
 	for _, e := range es {

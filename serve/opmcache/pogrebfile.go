@@ -12,28 +12,29 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// database writes the files of a pogreb database, format version 2, which is a log of records and a hash table of them:
+// database writes the files of a pogreb database, format version 2, which consists of a log of records and a hash table
+// of them:
 //
 //	00000-1.psg      header, then records: key length (2 bytes), value length (4), key, value, CRC-32 of these (4)
 //	main.pix         header, then buckets of 31 slots (hash, segment, lengths, offset) and the offset of one more bucket
 //	overflow.pix     header, then the buckets for what does not fit into those
 //	*.pmt            header, then counts in Go's gob encoding
 //
-// All numbers are little-endian. The table grows by linear hashing, one bucket at a time, so that its size is a function of
-// the number of keys.
+// All numbers are little-endian. The table grows by linear hashing, one bucket at a time, so that its size depends only
+// on the number of keys.
 type database struct {
 	s       *spool.Spool
 	records []record
 }
 
-// record is where the log has an entry.
+// record is the position of an entry in the log.
 type record struct {
 	key    string
 	offset uint32
 	size   uint32 // of the value
 }
 
-// value is where the value is.
+// value returns the position of the value.
 func (r record) value() spool.Span {
 	return spool.Span{At: int64(r.offset) + recordHead + int64(len(r.key)), Len: int64(r.size)}
 }
@@ -44,11 +45,11 @@ const (
 	bucketSize = 512
 	bucketLen  = 31 // slots in a bucket
 	slotSize   = 16
-	// A table has another bucket when more of its slots than this are taken.
+	// The table gets another bucket when more than this part of its slots is used.
 	fullest = 0.7
-	// seed of the hash. The library takes a random one for a new database and reads it back from an old one.
+	// seed of the hash. The library chooses a random one for a new database and reads it from an existing one.
 	seed = 0x62696e64
-	// What the format can hold.
+	// Limits of the format.
 	maxKey     = math.MaxUint16
 	maxValue   = 512 << 20
 	maxSegment = math.MaxUint32
@@ -85,8 +86,8 @@ func (d *database) put(key, value []byte) error {
 	return nil
 }
 
-// files are the files of the database. The log can be read once: closing it closes the spool. There must be an entry, and no
-// key twice.
+// files returns the files of the database. The log can be read once: closing it closes the spool. There must be at
+// least one entry, and no key twice.
 func (d *database) files() ([]layers.Entry, error) {
 	size := d.s.Len()
 	log := layers.Entry{Name: "00000-1.psg", Size: size, Open: func() (io.ReadCloser, error) {
@@ -107,7 +108,7 @@ func (d *database) files() ([]layers.Entry, error) {
 // tableSize is the size of a hash table: buckets = 1<<level + split.
 type tableSize struct{ buckets, level, split int }
 
-// sizeFor is the size that a table has after n insertions.
+// sizeFor returns the size of a table after n insertions.
 func sizeFor(n int) tableSize {
 	buckets := 1
 	for float64(n)/float64(buckets*bucketLen) > fullest {
@@ -117,7 +118,7 @@ func sizeFor(n int) tableSize {
 	return tableSize{buckets, level, buckets - 1<<level}
 }
 
-// bucket is where entries with the hash are.
+// bucket returns the bucket of a hash.
 func (t tableSize) bucket(hash uint32) int {
 	if b := hash & (1<<t.level - 1); int(b) >= t.split {
 		return int(b)
@@ -125,14 +126,14 @@ func (t tableSize) bucket(hash uint32) int {
 	return int(hash & (1<<(t.level+1) - 1))
 }
 
-// table is the hash table of all records, in their order: the contents of both of its files.
+// table returns the hash table of all records in their order: the contents of both of its files.
 func (d *database) table() (main, overflow []byte, t tableSize) {
 	t = sizeFor(len(d.records))
 	main = append(fileHeader(), make([]byte, t.buckets*bucketSize)...)
 	overflow = fileHeader()
 	type place struct {
 		overflow bool
-		at       int // of the bucket
+		at       int // index of the bucket
 		used     int
 	}
 	last := make([]place, t.buckets)

@@ -17,12 +17,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// openedDatabase is a pogreb database that is read: anybody's, so that nothing in it is believed.
+// openedDatabase is a pogreb database being read. It is untrusted.
 type openedDatabase struct {
 	log     logFile
 	size    int64    // of the log
 	taken   int64    // by records
-	records []record // of which the table knows
+	records []record // those in the table
 }
 
 // logFile is the file with the records.
@@ -31,14 +31,14 @@ type logFile interface {
 	fs.File
 }
 
-// Bounds of the files besides the log that are read.
+// Limits of the files other than the log.
 const (
 	maxTable = 64 << 20
 	maxCount = 1 << 20
 	maxKeys  = 256 << 20 // bytes
 )
 
-// openDatabase reads the table and the keys. The log must be a file with random access, and the only one.
+// openDatabase reads the table and the keys. There must be exactly one log, with random access.
 func openDatabase(fsys fs.FS) (_ *openedDatabase, err error) {
 	if fsys, err = fs.Sub(fsys, "db"); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func openLog(fsys fs.FS) (logFile, error) {
 	return log, nil
 }
 
-// readHeaded reads a file behind its header.
+// readHeaded reads the content of a file after its header.
 func readHeaded(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	text, err := readSmall(fsys, name, limit)
 	if err != nil {
@@ -127,7 +127,7 @@ func readCounts(fsys fs.FS, name string, into any) error {
 	return nil
 }
 
-// readTable follows all buckets to the entries and checks that each is where its key is looked for.
+// readTable reads the entries of all buckets and checks that each is in the bucket of its key.
 func (d *openedDatabase) readTable(fsys fs.FS, t tableSize, seed uint32) error {
 	main, err := readHeaded(fsys, "main.pix", maxTable)
 	if err != nil {
@@ -186,14 +186,14 @@ func (d *openedDatabase) record(offset uint32, keySize uint16, size uint32) (rec
 	if offset < headerSize || binary.LittleEndian.Uint16(head) != keySize || binary.LittleEndian.Uint32(head[2:]) != size || size > maxValue {
 		return record{}, fmt.Errorf("the entry at %d is not what the table says", offset)
 	}
-	// Records that overlap would be work without end in a small file.
+	// Overlapping records could make a small file expensive.
 	if d.taken += recordHead + int64(keySize) + int64(size) + 4; d.taken > d.size {
 		return record{}, fmt.Errorf("the entry at %d overlaps with others", offset)
 	}
 	return record{string(head[recordHead:]), offset, size}, nil
 }
 
-// digest writes all entries by key and checks their sums.
+// digest writes all entries sorted by key and verifies their checksums.
 func (d *openedDatabase) digest(ctx context.Context, w io.Writer) error {
 	slices.SortFunc(d.records, func(a, b record) int { return strings.Compare(a.key, b.key) })
 	for i, r := range d.records {

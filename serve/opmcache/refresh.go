@@ -23,11 +23,11 @@ import (
 	"github.com/operator-bindery/bindery/serve"
 )
 
-// Refresh writes the cache of a catalog into a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON], unless the
-// cache in it is of the catalog already. The catalog may have any layout. After an error there is the cache of before; a crash leaves
-// that or the new one, or one whose digest does not match, which is noticed. The bytes are those that images get, and a
-// function of the catalog; modes are those of images too, whatever the umask. Memory is that of the largest package, and
-// there is a temporary file for the catalog and one for the cache. It is a [serve.RefreshFunc].
+// Refresh writes the cache of a catalog to a directory, in the format [serve.FormatPogreb] or [serve.FormatJSON],
+// unless the cache there matches the catalog. The catalog may have any layout. After an error the old cache is in
+// place; a crash leaves the old or the new one, or one whose digest does not match, which opm detects. Bytes and modes
+// are those of images, whatever the umask. The memory is that of the largest package, plus temporary files for the
+// catalog and the cache. It is a [serve.RefreshFunc].
 func Refresh(ctx context.Context, catalog fs.FS, dir, format string) (err error) {
 	if r, err := Check(ctx, catalog, os.DirFS(dir)); err == nil && r.Valid() && (r.Format == formatJSON) == (format == serve.FormatJSON) {
 		return nil
@@ -50,7 +50,7 @@ type splitPackages struct {
 	spans map[string][]spool.Span
 }
 
-// splitCatalog reads a catalog once. sum gets all blobs in their order, each with a newline.
+// splitCatalog reads a catalog once. It writes all blobs in their order to sum, each with a newline.
 func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPackages, err error) {
 	s := spool.New("", 0)
 	defer func() {
@@ -85,7 +85,7 @@ func splitCatalog(ctx context.Context, catalog fs.FS, sum io.Writer) (_ *splitPa
 	return p, nil
 }
 
-// each gives the packages to do, by name, each loaded and valid.
+// each calls do for every package, sorted by name, loaded and validated.
 func (p *splitPackages) each(ctx context.Context, do func(c *declcfg.Catalog) error) error {
 	for _, name := range slices.Sorted(maps.Keys(p.spans)) {
 		var texts []io.Reader
@@ -186,7 +186,7 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 			return err
 		}
 	}
-	// In between the digest is that of the cache before, which no longer matches: that costs a rebuild.
+	// Until the digest is replaced the old one does not match: a crash here costs a rebuild.
 	if err := d.replace(); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func refreshJSON(ctx context.Context, catalog fs.FS, packages *splitPackages, di
 
 func digestText(sum hash.Hash64) []byte { return []byte(hex.EncodeToString(sum.Sum(nil))) }
 
-// cacheDir is the directory of a cache in the making.
+// cacheDir is the directory of a cache being written.
 type cacheDir struct {
 	*atomicfs.Dir
 	target            string
@@ -217,7 +217,7 @@ func newCacheDir(target string, dirMode, fileMode fs.FileMode) (*cacheDir, error
 	return &cacheDir{d, target, dirMode, fileMode}, nil
 }
 
-// write makes a file, which must not be there, and the directories above it.
+// write creates a file, which must not exist, and its parent directories.
 func (d *cacheDir) write(ctx context.Context, name string, open func() (io.ReadCloser, error)) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -251,20 +251,20 @@ func (d *cacheDir) write(ctx context.Context, name string, open func() (io.ReadC
 	if _, err = io.Copy(f, in); err == nil {
 		err = f.Chmod(d.fileMode)
 	}
-	// Thousands of small files are not worth the wait: what a crash takes of them is missed by the digest.
+	// Thousands of small files are not synced: the digest detects what a crash loses.
 	if err == nil && d.fileMode == writeFileMode {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
 }
 
-// replace puts the directory in the place of the one before.
+// replace puts the directory in place of the old one.
 func (d *cacheDir) replace() error {
 	err := d.Replace()
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	// A directory of a lower layer of a container's file system cannot be renamed, only removed.
+	// A directory from a lower layer of a container's file system cannot be renamed, only removed.
 	if err := os.RemoveAll(d.target); err != nil {
 		return err
 	}

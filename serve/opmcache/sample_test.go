@@ -1,6 +1,6 @@
 package opmcache
 
-// sampleA is a package with everything that a cache can hold, among it what opm rounds.
+// sampleA is a package with everything that a cache can contain, including numbers that opm rounds.
 const sampleA = `---
 schema: olm.package
 name: a
@@ -65,7 +65,7 @@ name: one
 text: first
 `
 
-// sampleDash sorts before a by some rules and behind it by others.
+// sampleDash sorts before or after package a, depending on the rule.
 const sampleDash = `---
 {schema: olm.package, name: a-b, defaultChannel: only}
 ---

@@ -13,9 +13,9 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// writeTree writes a directory tree as the tar archive that opm's digest of the format json is of: the root and everything
-// in it in the order of a walk, with types, modes and sizes, and without owners and times. Directories have the mode that
-// layers give them. The files may come in any order.
+// writeTree writes a directory tree as the tar archive that is the digest input of opm's format json: the root and
+// everything in it in the order of a walk, with types, modes and sizes, and without owners and times. Directories have
+// the mode that layers give them. The files may be in any order.
 func writeTree(ctx context.Context, w io.Writer, files []node) error {
 	all := []node{{Name: ".", Mode: fs.ModeDir | readDirMode}}
 	known := map[string]bool{".": true}
@@ -30,7 +30,7 @@ func writeTree(ctx context.Context, w io.Writer, files []node) error {
 	return writeNodes(ctx, w, all)
 }
 
-// node is a file or directory of a tree that a digest is of. Its name is slash-separated and relative to the root of the tree.
+// node is a file or directory of a tree. Its name is slash-separated and relative to the root of the tree.
 type node struct {
 	Name string
 	Mode fs.FileMode
@@ -38,8 +38,7 @@ type node struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// writeNodes writes nodes in their order, as the tar archive that opm's digest of the format json is of: with types, modes and
-// sizes, and without owners and times.
+// writeNodes writes nodes in their order to the tar archive of [writeTree].
 func writeNodes(ctx context.Context, w io.Writer, all []node) error {
 	tw := tar.NewWriter(ctxio.Writer{Ctx: ctx, W: w})
 	for _, n := range all {
@@ -75,10 +74,10 @@ func (n node) write(tw *tar.Writer) (err error) {
 	return err
 }
 
-// maxEntries bounds what is kept in memory of a cache that is read.
+// maxEntries limits the memory for a cache that is read.
 const maxEntries = 2_000_000
 
-// nodesOf are the files and directories of a tree in the order of a walk. Symbolic links are left out, as opm does.
+// nodesOf returns the files and directories of a tree in the order of a walk, without symbolic links, as opm does.
 func nodesOf(ctx context.Context, tree fs.FS) ([]node, error) {
 	var nodes []node
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

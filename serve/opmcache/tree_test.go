@@ -16,7 +16,7 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// packagesOf are the packages of a catalog directory that has a directory for each.
+// packagesOf returns the packages of a catalog with a directory for each.
 func packagesOf(t testing.TB, dir string) []Package {
 	t.Helper()
 	var out []Package
@@ -48,7 +48,7 @@ func textPackage(name, text string) Package {
 	return Package{name, []layers.Entry{layers.Bytes(configsDir+"/"+name+"/catalog.yaml", 0o644, []byte(text))}}
 }
 
-// unpack writes entries into a directory, with their modes, and returns it.
+// unpack writes entries into a new directory with their modes and returns it.
 func unpack(t testing.TB, lists ...[]layers.Entry) string {
 	t.Helper()
 	root := t.TempDir()
@@ -91,7 +91,7 @@ func unpack(t testing.TB, lists ...[]layers.Entry) string {
 	return root
 }
 
-// filesOf are all files of packages, as they are in an image.
+// filesOf returns all files of packages as in an image.
 func filesOf(all []Package) []layers.Entry {
 	es := []layers.Entry{layers.Dir(configsDir, 0o755)}
 	for _, p := range all {
@@ -100,8 +100,8 @@ func filesOf(all []Package) []layers.Entry {
 	return es
 }
 
-// describedDigest computes the digest of the format json from real directories, by its description: all headers are those
-// that the standard library makes of the files, without owners, names and times.
+// describedDigest computes the digest of the format json from real directories, by its description: with headers that
+// the standard library builds from the files, without owners, user names and times.
 func describedDigest(t testing.TB, dirs ...string) string {
 	t.Helper()
 	sum := fnv.New64a()
@@ -144,7 +144,7 @@ func describedTree(t testing.TB, sum hash.Hash, dir string) {
 	}
 }
 
-// leftOver fails the test if something is left in a directory for temporary files.
+// leftOver fails the test if a directory for temporary files is not empty.
 func leftOver(t testing.TB, dir string) {
 	t.Helper()
 	if es, err := os.ReadDir(dir); err != nil || len(es) > 0 {

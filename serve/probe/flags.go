@@ -85,7 +85,7 @@ func parseFlags(args []string, stderr io.Writer) (*flags, error) {
 	return f, f.check(set.Args())
 }
 
-// errPrinted is an error that the user has seen.
+// errPrinted is an error that has been printed.
 type errPrinted struct{ error }
 
 func (e errPrinted) Unwrap() error { return e.error }

@@ -72,7 +72,7 @@ func (p *prober) run(ctx context.Context) int {
 		fmt.Fprintf(p.stderr, "error: failed to initialize tls credentials: %v\n", err)
 		return ExitInvalidArguments
 	}
-	// The address is taken as it is: neither a name service nor a proxy of gRPC's own is asked.
+	// The address is used unchanged: gRPC's own name resolution and proxies are not used.
 	conn, err := grpc.NewClient("passthrough:///"+p.addr,
 		grpc.WithTransportCredentials(creds), grpc.WithUserAgent(p.userAgent), grpc.WithNoProxy(), grpc.WithDisableServiceConfig())
 	if err != nil {
@@ -90,8 +90,7 @@ func (p *prober) run(ctx context.Context) int {
 	return p.check(ctx, conn, connected.Sub(start))
 }
 
-// connect waits until the connection is ready, trying again until the time is over: a pod's server may be about to
-// listen.
+// connect waits until the connection is ready and retries until the timeout: a pod's server may be starting.
 func (p *prober) connect(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, p.connectTimeout)
 	defer cancel()
@@ -110,18 +109,18 @@ func (p *prober) connect(ctx context.Context, conn *grpc.ClientConn) error {
 	}
 }
 
-// why says in what state a connection is, and of one that failed what the last attempt ended with, such as a certificate that is
-// not trusted: gRPC reports that to calls only.
+// why describes the state of a connection and the error of its last attempt, such as an untrusted certificate, which
+// gRPC reports to calls only.
 func (p *prober) why(conn *grpc.ClientConn, state connectivity.State) string {
 	if state != connectivity.TransientFailure {
 		return state.String()
 	}
-	// A call that does not wait fails at once in this state; the time is for the case that the state has just changed.
+	// A call without waiting fails immediately in this state; the timeout is for a state that has just changed.
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: p.service})
 	if s := status.Convert(err); s.Code() == codes.Unavailable {
-		// Names in certificates are those that the server chose.
+		// The server chose the names in its certificate: remove control characters.
 		return fmt.Sprintf("%s: %.600s", state, strings.Map(func(r rune) rune {
 			if !unicode.IsPrint(r) {
 				return '?'
@@ -169,7 +168,7 @@ func (p *prober) credentials() (credentials.TransportCredentials, error) {
 	if !p.tls {
 		return insecure.NewCredentials(), nil
 	}
-	config := &tls.Config{ServerName: p.tlsServerName, InsecureSkipVerify: p.tlsNoVerify} //nolint:gosec // the user asks for it
+	config := &tls.Config{ServerName: p.tlsServerName, InsecureSkipVerify: p.tlsNoVerify} //nolint:gosec // requested by the user
 	if p.tlsCACert != "" {
 		pem, err := os.ReadFile(p.tlsCACert)
 		if err != nil {

@@ -137,7 +137,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// certificate makes a self-signed certificate for a name.
+// certificate returns a self-signed certificate for a name.
 func certificate(t *testing.T, name string) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,10 +17,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// jsonLines is the media type that catalogd answers with.
+// jsonLines is catalogd's media type.
 const jsonLines = "application/jsonl"
 
-// named answers for a catalog of any valid name, as catalogd does for those that it has; another name is an error, with
+// named answers for a catalog with any valid name, as catalogd does for its catalogs; an invalid name is an error with
 // catalogd's text.
 func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Content, http.ResponseWriter, *http.Request) {
 	return func(c *Content, w http.ResponseWriter, r *http.Request) {
@@ -35,10 +35,10 @@ func named(answer func(*Content, http.ResponseWriter, *http.Request)) func(*Cont
 	}
 }
 
-// subdomain is the form of the names of objects (RFC 1123).
+// subdomain matches valid names of Kubernetes objects (RFC 1123).
 var subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// wrongName says in Kubernetes' words what is wrong with the name of an object; it is empty for a valid one.
+// wrongName returns Kubernetes' message about an invalid object name; it is empty for a valid one.
 func wrongName(name string) string {
 	switch {
 	case len(name) > 253:
@@ -55,9 +55,9 @@ func (s *Site) serveAll(c *Content, w http.ResponseWriter, r *http.Request) {
 	s.serveLines(c, w, r, io.NewSectionReader(c.file, 0, c.size), true)
 }
 
-// serveMetas answers with the blobs that have all of the asked for schema, package and name; with none of these asked
-// for, it is all of them. As in catalogd, package=X does not match the olm.package blob of X, which has no field
-// "package"; a parameter of another name is an error, and of several values the first counts.
+// serveMetas answers with the blobs that match all given values of schema, package and name; without any of them, with
+// all blobs. As in catalogd, package=X does not match the olm.package blob of X, which has no field "package"; a
+// parameter with another name is an error, and the first of several values counts.
 func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 	params, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -78,9 +78,9 @@ func (s *Site) serveMetas(c *Content, w http.ResponseWriter, r *http.Request) {
 	s.serveLines(c, w, r, newExtents(c, q), false)
 }
 
-// serveLines answers with lines that are a function of the catalog and of the address. Ranges are those of the lines that
-// are not compressed, so a request with one gets these; and so do requests beyond the number that can be compressed at once.
-// The compressed form of all lines is kept.
+// serveLines answers with lines that depend only on the catalog and the URL. Ranges refer to the uncompressed lines, so
+// a request with a range gets these; so do requests beyond the number of concurrent compressions. The compressed form
+// of all lines is stored.
 func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, lines io.ReadSeeker, all bool) {
 	h := w.Header()
 	h.Set("Content-Type", jsonLines)
@@ -112,7 +112,7 @@ func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, li
 		if k := c.compressed(); k != nil {
 			h.Set("Content-Encoding", "gzip")
 			if err := k.serve(w, r); err != nil {
-				panic(http.ErrAbortHandler) // as below
+				panic(http.ErrAbortHandler) // see below
 			}
 			return
 		}
@@ -126,12 +126,12 @@ func (s *Site) serveLines(c *Content, w http.ResponseWriter, r *http.Request, li
 	defer s.zips.done(z)
 	h.Set("Content-Encoding", "gzip")
 	if _, err := io.Copy(z, lines); err != nil || z.Close() != nil {
-		// The status is sent: only a broken connection shows that the answer is incomplete.
+		// The status has been sent: only a broken connection shows that the answer is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// precondition answers the conditions of RFC 9110 section 13 in their order; 0 means that the request goes on.
+// precondition evaluates the conditions of RFC 9110 section 13 in order; 0 means that the request continues.
 func (c *Content) precondition(h http.Header, tag string) int {
 	modified := c.modified.Truncate(time.Second)
 	if match := h.Get("If-Match"); match != "" {
@@ -151,7 +151,7 @@ func (c *Content) precondition(h http.Header, tag string) int {
 	return 0
 }
 
-// hasTag reports whether a list of entity tags has one; weakly means that a W/ in front makes no difference.
+// hasTag reports whether a list of entity tags contains one; weakly ignores a W/ prefix.
 func hasTag(list, tag string, weakly bool) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		one = textproto.TrimString(one)
@@ -165,7 +165,7 @@ func hasTag(list, tag string, weakly bool) bool {
 	return false
 }
 
-// acceptsGzip reads Accept-Encoding (RFC 9110 section 12.5.3).
+// acceptsGzip parses Accept-Encoding (RFC 9110 section 12.5.3).
 func acceptsGzip(h http.Header) bool {
 	best := false
 	for one := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
@@ -186,7 +186,7 @@ func acceptsGzip(h http.Header) bool {
 	return best
 }
 
-// extents reads the lines of some blobs as if they were a file.
+// extents reads the lines of some blobs like a file.
 type extents struct {
 	c     *Content
 	parts []extent
@@ -194,7 +194,7 @@ type extents struct {
 	at    int64
 }
 
-// extent is a part of the file, and where it begins in what is read.
+// extent is a part of the file with its offset in the result.
 type extent struct{ offset, length, begins int64 }
 
 func newExtents(c *Content, q query) *extents {
@@ -244,8 +244,8 @@ func (e *extents) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// serveIcon answers with the picture of a package. Its headers keep browsers from running anything in it. It takes its turn and
-// its memory among the pages.
+// serveIcon answers with the icon of a package. Its headers prevent browsers from running anything in it. It shares the
+// concurrency and memory limits of pages.
 func (s *Site) serveIcon(c *Content, w http.ResponseWriter, r *http.Request) {
 	b := c.packageBlob(r.URL.Query().Get("package"))
 	if b == nil {

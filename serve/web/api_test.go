@@ -22,8 +22,8 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Everything is answered in the catalog's order: packages by name, blobs of no package last, the blobs of each as in the
-// files. Every line is the canonical JSON of a blob.
+// All blobs are answered in the catalog's order: packages by name, blobs of no package last, those of each package as
+// in the files. Every line is the canonical JSON of a blob.
 func TestAllIsTheCatalogInOrder(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	a := get(t, server.URL+"/api/v1/all")
@@ -54,8 +54,8 @@ func TestAllIsTheCatalogInOrder(t *testing.T) {
 	}
 }
 
-// What is answered is the catalog: read again and written by declcfg, it is what declcfg writes of the files themselves.
-// Blobs that come typed, as those of a database do, are the same catalog.
+// Reading the answer and writing it with declcfg gives the same as writing the files. Typed blobs, as from a database,
+// give the same catalog.
 func TestAllIsWhatTheFilesSay(t *testing.T) {
 	for _, dir := range []string{"../../testdata/fbc/mini", "../testdata/recorded/deprecations/catalog"} {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
@@ -109,8 +109,7 @@ func TestAllIsWhatTheFilesSay(t *testing.T) {
 	}
 }
 
-// A query answers with the blobs that have all that is asked for, as their fields say it. The comparison is with a filter
-// that reads every line.
+// A query returns the blobs that match all parameters. It is compared with a filter that reads every line.
 func TestMetasAreThoseThatMatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := []string{"", "a", "b", "A", "a b", "é\u202e", `"`, "..", "a/b", "%2e", "olm.package", "<x>", "\n", "\x00"}
@@ -142,7 +141,7 @@ func TestMetasAreThoseThatMatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if fields["schema"] == "olm.package" {
-				// Only what this test asks for matters here: a blob that no page can read must not keep it from being answered.
+				// Only the queried fields matter here: a blob that no page can show must be answered too.
 				m.Blob = json.RawMessage(fmt.Sprintf(`{"name":%s,"package":%s,"schema":"olm.package"}`, quoted(m.Name), quoted(m.Package)))
 			}
 			if err := w.Add(m); err != nil {
@@ -183,7 +182,7 @@ func TestMetasAreThoseThatMatch(t *testing.T) {
 			if a.code != http.StatusOK || a.body != want {
 				t.Fatalf("round %d, %q: %d, got\n%s\nwant\n%s", round, q, a.code, a.body, want)
 			}
-			// A part of it is that part.
+			// A range returns that part.
 			if len(want) > 3 {
 				from, to := r.IntN(len(want)), r.IntN(len(want))
 				from, to = min(from, to), max(from, to)
@@ -201,7 +200,7 @@ func quoted(s string) string {
 	return string(text)
 }
 
-// As catalogd does, a package's own blob is found by its name: it has no field "package".
+// As in catalogd, a package's own blob is found by its name: it has no field "package".
 func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	for query, want := range map[string]int{
@@ -223,7 +222,7 @@ func TestMetasTakePackageAsTheFieldOfThatName(t *testing.T) {
 	}
 }
 
-// Names that no catalog can have are errors in catalogd's words.
+// Invalid catalog names give catalogd's errors.
 func TestNamesOfCatalogs(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	const form = "invalid catalog name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with " +
@@ -245,7 +244,7 @@ func TestNamesOfCatalogs(t *testing.T) {
 	}
 }
 
-// How HTTP is spoken.
+// HTTP methods, headers and status codes.
 func TestProtocol(t *testing.T) {
 	c := contentOf(t, sampleFS())
 	server := siteOf(t, c)
@@ -331,7 +330,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Before there is a catalog, clients are reported to come again.
+// Without a catalog, clients are asked to retry.
 func TestNotReady(t *testing.T) {
 	server := siteOf(t, nil)
 	for _, path := range []string{"/", "/api/v1/all", "/api/v1/metas?name=x", "/package?name=alpha", "/icon?package=alpha"} {
@@ -341,7 +340,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// An answer is of one catalog, also when the catalog is replaced while it is sent; the old one is closed after it.
+// An answer is of one catalog, even if the catalog is replaced while it is sent; the old one is closed afterwards.
 func TestAnswersAreOfOneCatalog(t *testing.T) {
 	old := contentOf(t, fstest.MapFS{"a.json": {Data: []byte(`{"schema":"custom","package":"old","value":"` + strings.Repeat("x", 1<<20) + `"}`)}})
 	s := NewSite("test", nil)
@@ -372,7 +371,7 @@ func TestAnswersAreOfOneCatalog(t *testing.T) {
 	}
 }
 
-// interrupted is a client with whose first piece of an answer something happens.
+// interrupted is a client that calls a function when it receives the first part of an answer.
 type interrupted struct {
 	*httptest.ResponseRecorder
 	meanwhile func()
@@ -386,7 +385,7 @@ func (w *interrupted) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// The tag is a function of the catalog, and so is the time as far as clients can tell.
+// The tag depends only on the catalog; so does the time, as far as clients can see.
 func TestSameCatalogSameTag(t *testing.T) {
 	first, second := contentOf(t, sampleFS()), contentOf(t, fstest.MapFS{"all.yaml": {Data: []byte(sampleA + sampleB)}})
 	if first.etag() != second.etag() {

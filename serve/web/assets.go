@@ -21,8 +21,8 @@ var script string
 //go:embed assets/mark.svg
 var mark string
 
-// asset is a file that is the same for every catalog. Its name has the hash of its content, so that browsers can keep it
-// for as long as they like.
+// asset is a static file, the same for every catalog. Its URL contains a hash of its content, so that browsers can
+// cache it indefinitely.
 type asset struct{ kind, text string }
 
 var assetPaths = sync.OnceValue(func() map[string]string {
@@ -35,10 +35,10 @@ var assetPaths = sync.OnceValue(func() map[string]string {
 	return paths
 })
 
-// assetPath is where an asset is, such as "style-0123456789ab.css" for "style.css".
+// assetPath returns the path of an asset, such as "style-0123456789ab.css" for "style.css".
 func assetPath(name string) string { return assetPaths()[name] }
 
-// assets are the assets by their paths.
+// assets are the assets by path.
 var assets = sync.OnceValue(func() map[string]asset {
 	all := map[string]asset{}
 	for name, a := range map[string]asset{

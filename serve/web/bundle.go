@@ -17,7 +17,7 @@ func bundlePage(p *page) error {
 	if err != nil {
 		return err
 	}
-	// The text of a bundle is wanted with its manifests.
+	// The raw text of a bundle includes its manifests.
 	place := p.c.first(v.summary.name, declcfg.SchemaBundle, p.query.Get("name"))
 	if place == nil {
 		return errNotFound
@@ -49,7 +49,7 @@ func bundlePage(p *page) error {
 	p.put("</dl></aside></div>\n")
 	p.relatedImages(b)
 	p.properties(slices.DeleteFunc(slices.Clone(b.Properties), func(prop declcfg.Property) bool {
-		// The page shows what is in these, and that is all of the first ones.
+		// The page needs the values of these types only.
 		return slices.Contains([]string{declcfg.PropertyGVK, declcfg.PropertyGVKRequired, declcfg.PropertyPackage, declcfg.PropertyPackageRequired, declcfg.PropertyCSVMetadata, declcfg.PropertyBundleObject}, prop.Type)
 	}))
 	p.objects(b)
@@ -57,7 +57,7 @@ func bundlePage(p *page) error {
 	return nil
 }
 
-// csvFacts are those of a ClusterServiceVersion.
+// csvFacts shows values of a ClusterServiceVersion.
 func (p *page) csvFacts(f *csv) {
 	text := func(label, value string) {
 		if value = strings.TrimSpace(value); value != "" {
@@ -100,7 +100,7 @@ func (p *page) csvFacts(f *csv) {
 	}
 }
 
-// upgrades describes where in the channels a bundle is.
+// upgrades shows the upgrade edges of a bundle in its channels.
 func (p *page) upgrades(v *view, bundle string) {
 	p.put(`<section aria-labelledby="upgrades"><h2 id="upgrades">Channels and upgrades</h2>` + "\n")
 	if len(v.in[bundle]) == 0 {
@@ -147,10 +147,10 @@ func (p *page) upgrades(v *view, bundle string) {
 	p.put("</tbody></table></div></section>\n")
 }
 
-// maxRows is how many rows tables of a bundle have at most.
+// maxRows is the maximum number of rows of a bundle's tables.
 const maxRows = 2000
 
-// apis is the table of the APIs that a bundle provides or requires.
+// apis shows the table of APIs that a bundle provides or requires.
 func (p *page) apis(title, id literal, b *declcfg.Bundle, kind string, facts *csv) {
 	rows := 0
 	for _, prop := range b.Properties {
@@ -177,7 +177,7 @@ func (p *page) section(title, id literal) {
 	p.put(`<section aria-labelledby="` + id + `"><h2 id="` + id + `">` + title + `</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="` + id + `"><table>` + "\n")
 }
 
-// describe is the description of an API.
+// describe returns the description of an API.
 func (f *csv) describe(k declcfg.GVKProperty) string {
 	for _, crd := range slices.Concat(f.CustomResourceDefinitions.Owned, f.CustomResourceDefinitions.Required) {
 		if _, group, _ := strings.Cut(crd.Name, "."); crd.Kind == k.Kind && crd.Version == k.Version && (group == k.Group || group == "") {
@@ -187,7 +187,7 @@ func (f *csv) describe(k declcfg.GVKProperty) string {
 	return ""
 }
 
-// dependencies is the table of what else has to be there.
+// dependencies shows the table of a bundle's dependencies.
 func (p *page) dependencies(b *declcfg.Bundle) {
 	rows := 0
 	for _, prop := range b.Properties {
@@ -215,7 +215,7 @@ func (p *page) dependencies(b *declcfg.Bundle) {
 	}
 }
 
-// relatedImages is the table of the images that a bundle runs.
+// relatedImages shows the table of a bundle's images.
 func (p *page) relatedImages(b *declcfg.Bundle) {
 	if len(b.RelatedImages) == 0 {
 		return
@@ -236,7 +236,7 @@ func (p *page) relatedImages(b *declcfg.Bundle) {
 	p.put("</tbody></table></div></section>\n")
 }
 
-// optional is a name that may be empty.
+// optional formats a name that may be empty.
 func optional(s string) string {
 	if s == "" {
 		return ""
@@ -265,7 +265,7 @@ func (p *page) properties(all []declcfg.Property) {
 	p.put("</section>\n")
 }
 
-// objects lists the manifests that the catalog carries of a bundle.
+// objects lists the manifests of a bundle in the catalog.
 func (p *page) objects(b *declcfg.Bundle) {
 	objects, err := b.Objects()
 	if err != nil || len(objects) == 0 {

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxZips is how many answers of any length are compressed at once, besides all lines, which are compressed once ([kept]).
-// Each takes 1.3 MB for as long as its client reads, which may be slow.
+// maxZips is how many answers are compressed concurrently, besides the answer with all lines, which is compressed once
+// ([contentStore]). Each takes 1.3 MB until its client has read it, which may be slow.
 const maxZips = 8
 
-// compressors are the gzip writers of a site, which are used again. They are safe for concurrent use.
+// compressors are the reusable gzip writers of a site. They are safe for concurrent use.
 type compressors struct {
 	places chan struct{}
 	pool   sync.Pool
@@ -24,7 +24,7 @@ func newCompressors(most int) *compressors {
 	}
 }
 
-// try returns a writer that is to be given back by done, or nil where too many are at work.
+// try returns a writer, which must be returned with done, or nil if too many are in use.
 func (c *compressors) try(w io.Writer) *gzip.Writer {
 	select {
 	case c.places <- struct{}{}:
@@ -42,13 +42,13 @@ func (c *compressors) done(z *gzip.Writer) {
 	<-c.places
 }
 
-// all compresses what is in memory. The caller sees to it that few do so at once.
+// all compresses a text in memory. The caller limits the concurrency.
 func (c *compressors) all(b []byte) []byte {
 	z := c.pool.Get().(*gzip.Writer)
 	defer c.pool.Put(z)
 	var out bytes.Buffer
 	z.Reset(&out)
-	// A buffer takes everything.
+	// Writing to a buffer cannot fail.
 	_, _ = z.Write(b)
 	_ = z.Close()
 	z.Reset(nil)

@@ -16,8 +16,7 @@ import (
 	"testing"
 )
 
-// Beyond the number of answers that are compressed at once there are others, as they would be for a client that cannot
-// decompress; and every place comes back.
+// Beyond the number of concurrent compressions answers are sent uncompressed; every place becomes free again.
 func TestAnswersBeyondThoseThatAreCompressed(t *testing.T) {
 	s := NewSite("x", nil)
 	s.SetContent(contentOf(t, sampleFS()))
@@ -50,7 +49,7 @@ func TestAnswersBeyondThoseThatAreCompressed(t *testing.T) {
 	}
 }
 
-// Icons are in the memory for pages while they are sent.
+// Icons count as memory of pages while they are sent.
 func TestIconsTakeTheirPlaceAmongPages(t *testing.T) {
 	s := NewSite("x", nil)
 	s.SetContent(contentOf(t, sampleFS()))
@@ -72,7 +71,7 @@ func TestIconsTakeTheirPlaceAmongPages(t *testing.T) {
 	}
 }
 
-// All lines are compressed once, as catalogd compresses them, for however many clients, also for those who come meanwhile.
+// All lines are compressed once, with catalogd's settings, for any number of concurrent clients.
 func TestAllLinesAreCompressedOnce(t *testing.T) {
 	c := contentOf(t, sampleFS())
 	s := NewSite("x", nil)
@@ -112,7 +111,7 @@ func TestAllLinesAreCompressedOnce(t *testing.T) {
 	}
 }
 
-// Without a place for the file the lines are compressed for each client.
+// If no file can be created, the lines are compressed for each client.
 func TestAllLinesWithoutAPlaceForTheirCompressedForm(t *testing.T) {
 	c := contentOf(t, sampleFS())
 	s := NewSite("x", nil)
@@ -137,7 +136,7 @@ func TestAllLinesWithoutAPlaceForTheirCompressedForm(t *testing.T) {
 	}
 }
 
-// A client that leaves does not wait for the compression, and its end is an error for those who read.
+// A client that disconnects does not wait for the compression; if the compression fails, its readers get an error.
 func TestReadingWhatIsBeingCompressed(t *testing.T) {
 	k := &contentStore{changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +154,7 @@ func TestReadingWhatIsBeingCompressed(t *testing.T) {
 	}
 }
 
-// A request that is answered while a newer catalog takes the place leaves no file behind.
+// A request that is answered while a newer catalog replaces the old one leaves no file.
 func TestNoFileForACatalogThatIsReplaced(t *testing.T) {
 	c := contentOf(t, sampleFS())
 	if !c.acquire() {
@@ -174,7 +173,7 @@ func TestNoFileForACatalogThatIsReplaced(t *testing.T) {
 	}
 }
 
-// openScratch counts the open temporary files of the package; none where the system does not list them.
+// openScratch counts the open temporary files of the package; 0 if the system does not list them.
 func openScratch(t *testing.T) (n int) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/self/fd/*")

@@ -12,16 +12,16 @@ import (
 	"github.com/operator-bindery/bindery/internal/counted"
 )
 
-// Content is a catalog as JSON lines in a temporary file: packages by name, then the blobs of no package; the blobs of
-// each in the order in which they were written. It is safe for concurrent use. It counts those who read it, so that a
-// catalog which was replaced is closed when the last answer from it has ended.
+// Content is a catalog as JSON lines in a temporary file: packages by name, then blobs of no package; the blobs of each
+// package in the order in which they were written. It is safe for concurrent use. It counts its readers, so that a
+// replaced catalog is closed after the last answer from it.
 type Content struct {
 	file     *atomicfs.Scratch
 	size     int64
 	digest   [32]byte
 	modified time.Time
 	blobs    []blob            // in the order of the file
-	packages []packageSummary  // sorted by name, those that have an olm.package blob
+	packages []packageSummary  // those with an olm.package blob, sorted by name
 	byName   map[string]int    // positions in packages
 	spans    map[string][2]int // of blobs, by package
 	bundles  int
@@ -31,14 +31,14 @@ type Content struct {
 	users counted.Users
 }
 
-// blob is the place of a blob in the file, without the newline behind it, and what can be asked for. pkg is the value
+// blob is the position of a blob in the file, without the trailing newline, with its queryable fields. pkg is the value
 // of the field "package", which an olm.package blob does not have.
 type blob struct {
 	schema, pkg, name string
 	offset, length    int64
 }
 
-// owner is the package that a blob is of.
+// owner returns the package of a blob.
 func (b *blob) owner() string {
 	if b.schema == declcfg.SchemaPackage {
 		return b.name
@@ -46,28 +46,28 @@ func (b *blob) owner() string {
 	return b.pkg
 }
 
-// etag is the entity tag of everything that is a function of the catalog.
+// etag returns the entity tag of everything that depends only on the catalog.
 func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
 
-// Size is that of all JSON lines in bytes.
+// Size returns the size of all JSON lines in bytes.
 func (c *Content) Size() int64 { return c.size }
 
-// KeepTime takes over the time of another content with the same bytes, so that loading a catalog again changes nothing
-// for clients that ask by time. It must be called before the content is used.
+// KeepTime takes over the time of another content with the same bytes, so that a reload without a change does not
+// change the time that clients see. It must be called before the content is used.
 func (c *Content) KeepTime(old *Content) {
 	if old != nil && old.digest == c.digest {
 		c.modified = old.modified
 	}
 }
 
-// query says which blobs are wanted; what is empty is not asked for.
+// query selects blobs; empty fields match everything.
 type query struct{ schema, pkg, name string }
 
 func (q query) matches(b *blob) bool {
 	return (q.schema == "" || b.schema == q.schema) && (q.pkg == "" || b.pkg == q.pkg) && (q.name == "" || b.name == q.name)
 }
 
-// find yields the blobs that a query matches.
+// find yields the matching blobs.
 func (c *Content) find(q query) iter.Seq[*blob] {
 	return func(yield func(*blob) bool) {
 		for i := range c.blobs {
@@ -78,7 +78,7 @@ func (c *Content) find(q query) iter.Seq[*blob] {
 	}
 }
 
-// of returns all blobs of a package, its olm.package blob among them.
+// of returns all blobs of a package including its olm.package blob.
 func (c *Content) of(pkg string) []blob {
 	span := c.spans[pkg]
 	return c.blobs[span[0]:span[1]]
@@ -104,7 +104,7 @@ func (c *Content) read(b *blob) ([]byte, error) {
 	return text, nil
 }
 
-// reader reads the lines of blobs that stand one after the other in the file.
+// reader reads the lines of consecutive blobs of the file.
 func (c *Content) reader(blobs []blob) io.Reader {
 	if len(blobs) == 0 {
 		return strings.NewReader("")
@@ -113,7 +113,7 @@ func (c *Content) reader(blobs []blob) io.Reader {
 	return io.NewSectionReader(c.file, from, last.offset+last.length+1-from)
 }
 
-// acquire counts a user; false if the content is already closed or about to be.
+// acquire adds a user; it returns false if the content is closed or about to be.
 func (c *Content) acquire() bool { return c.users.Acquire() }
 
 func (c *Content) release() {
@@ -122,7 +122,7 @@ func (c *Content) release() {
 	}
 }
 
-// Close gives the file back as soon as no request reads it.
+// Close closes the file as soon as no request reads it.
 func (c *Content) Close() error {
 	if c.users.Retire() {
 		return c.free()
@@ -130,7 +130,7 @@ func (c *Content) Close() error {
 	return nil
 }
 
-// free closes the files when the last user is gone.
+// free closes the files after the last user.
 func (c *Content) free() error {
 	c.gzip.close()
 	return c.file.Close()

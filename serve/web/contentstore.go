@@ -12,22 +12,23 @@ import (
 	"github.com/operator-bindery/bindery/internal/atomicfs"
 )
 
-// writeBuffer is how many compressed bytes are written to the file at once. The compressor itself writes some 200 at a time.
+// writeBuffer is how many compressed bytes are written to the file at once. The compressor writes some 200 at a time.
 const writeBuffer = 64 << 10
 
-// contentStore is the gzip form of all lines of a catalog. The first request for it starts the one compression, into a temporary
-// file; every request reads that file, also while it grows. It is safe for concurrent use.
+// contentStore is the gzip form of all lines of a catalog. The first request for it starts the compression to a
+// temporary file; all requests read that file, even while it grows. It is safe for concurrent use.
 type contentStore struct {
 	mu      sync.Mutex
 	begun   bool
-	file    *atomicfs.Scratch // nil if there is no place for it
+	file    *atomicfs.Scratch // nil if none could be created
 	size    int64             // bytes that can be read
-	done    bool              // nothing follows
+	done    bool              // the file is complete
 	err     error             // why it ended early
 	changed chan struct{}     // closed when size or done changes
 }
 
-// compressed returns the compressed form of a catalog, or nil where no file can be made for it. The caller has acquired c.
+// compressed returns the compressed form of a catalog, or nil if no file can be created for it. The caller has acquired
+// c.
 func (c *Content) compressed() *contentStore {
 	k := &c.gzip
 	k.mu.Lock()
@@ -43,7 +44,7 @@ func (c *Content) compressed() *contentStore {
 	if err != nil {
 		return nil
 	}
-	if !c.acquire() { // a newer catalog has taken its place
+	if !c.acquire() { // a newer catalog has replaced it
 		f.Close()
 		return nil
 	}
@@ -64,7 +65,7 @@ func (c *Content) compressed() *contentStore {
 	return k
 }
 
-// Write appends to the file. It is for the compression alone.
+// Write appends to the file. Only the compression calls it.
 func (k *contentStore) Write(b []byte) (int, error) {
 	n, err := k.file.WriteAt(b, k.size) // only this goroutine changes the size
 	k.progress(int64(n), false, nil)
@@ -79,7 +80,8 @@ func (k *contentStore) progress(n int64, done bool, err error) {
 	k.changed = make(chan struct{})
 }
 
-// available waits until there is more than at bytes, or all of it. done is true if nothing follows behind size.
+// available waits until there are more than at bytes, or the file is complete. done reports that nothing follows after
+// size.
 func (k *contentStore) available(ctx context.Context, at int64) (size int64, done bool, err error) {
 	for {
 		k.mu.Lock()
@@ -113,7 +115,7 @@ func (k *contentStore) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// close gives the file back.
+// close closes the file.
 func (k *contentStore) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

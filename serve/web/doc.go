@@ -1,11 +1,12 @@
-// Package web offers a catalog over HTTP: the API of OLM v1's catalogd for programs, and pages on which people browse
+// Package web serves a catalog over HTTP: the API of OLM v1's catalogd for programs, and pages on which people browse
 // packages, channels, upgrade graphs, bundles and images.
 //
 //	blobs ──> Writer ──> Content (JSON lines in a file without a name, index in memory) ──> Site ──> API, pages
 //
-// The API sends bytes of that file. A page reads what it shows out of it, a package or a bundle at a time, so that the
-// memory of a server is that of a package and not that of its catalog. Nothing here opens a port: see package serve.
+// The API sends bytes of that file. A page reads what it shows from the file, a package or bundle at a time, so that
+// the server needs the memory of one package and not of the whole catalog. The package opens no ports: see package
+// serve.
 //
-// Catalogs are not trusted. Whatever they say is text on a page, never markup; pages forbid browsers to load or to run
+// Catalogs are untrusted. Their content is always text on a page, never markup; pages forbid browsers to load or run
 // anything from elsewhere.
 package web

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// literal is markup. Only constants become one by themselves: to make one of a value, a conversion has to be written,
-// and there is none in this package. So what comes from a catalog cannot be markup.
+// literal is markup. Only constants are converted implicitly: turning a value into markup takes an explicit conversion,
+// and this package has none. So text from a catalog cannot become markup.
 type literal string
 
-// maxPage is the largest page in bytes.
+// maxPage is the maximum size of a page in bytes.
 const maxPage = 8 << 20
 
-// errPageSize is a page that would be larger.
+// errPageSize is returned for a page that would be larger.
 var errPageSize = errors.New("the page is too large")
 
-// markup is a page in the making.
+// markup is a page being written.
 type markup struct {
 	bytes.Buffer
 	full bool
 }
 
-// put writes markup with values in the places of "{}": as text, or as the whole of an attribute in double quotes. Both
-// are escaped in the same way. Once a page is full, nothing more is written.
+// put writes markup with "{}" replaced by values: as text, or as the whole of an attribute in double quotes. Both are
+// escaped in the same way. After a page has reached its maximum size, nothing more is written.
 func (h *markup) put(markup literal, values ...string) {
 	rest := string(markup)
 	for _, v := range values {
@@ -47,10 +47,10 @@ func (h *markup) write(s string) {
 	}
 }
 
-// drawing is SVG of package graph, which escapes what it draws in the same way.
+// drawing is SVG from package graph, which escapes texts in the same way.
 type drawing struct{ svg bytes.Buffer }
 
-// maxDrawing is the largest picture in bytes.
+// maxDrawing is the maximum size of a drawing in bytes.
 const maxDrawing = 4 << 20
 
 func (d *drawing) Write(b []byte) (int, error) {
@@ -60,7 +60,7 @@ func (d *drawing) Write(b []byte) (int, error) {
 	return d.svg.Write(b)
 }
 
-// draw puts a finished picture on the page.
+// draw adds a finished drawing to the page.
 func (h *markup) draw(d *drawing) { h.write(d.svg.String()) }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD", "\r", "&#13;")

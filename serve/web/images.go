@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// imagesPage lists the images of the catalog or of one package, each once per package, with the number of bundles that use
-// it. Packages are read one after the other.
+// imagesPage lists the images of the catalog or of one package, each once per package, with the number of bundles that
+// use it. Packages are read one after the other.
 func imagesPage(p *page) error {
 	only, wanted := p.query.Get("package"), strings.TrimSpace(p.query.Get("q"))
 	packages := p.c.packages
@@ -51,13 +51,13 @@ func imagesPage(p *page) error {
 	return nil
 }
 
-// use says of an image whether it is that of a bundle, and how many bundles use it.
+// use says whether an image is that of a bundle, and how many bundles use it.
 type use struct {
 	bundle  bool
 	bundles int
 }
 
-// uses counts the images of a package in which a text is found.
+// uses counts the images of a package that contain a text.
 func (p *page) uses(pkg, wanted string) (map[string]use, error) {
 	c, err := p.c.catalog(p.ctx, pkg)
 	if err != nil {

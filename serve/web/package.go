@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg/graph"
 )
 
-// oneChannel is from how many channels on the page of a package draws only the default one.
+// oneChannel is the number of channels from which the page of a package draws only the default channel.
 const oneChannel = 24
 
 // view is a package as its pages show it.
@@ -22,7 +22,7 @@ type view struct {
 	deprecated map[declcfg.Reference]string
 	versions   map[string]declcfg.VersionRelease
 	in         map[string][]string // the channels of bundles
-	there      map[string]bool     // bundles
+	there      map[string]bool     // existing bundles
 	heads      map[string]string   // by channel
 }
 
@@ -90,7 +90,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// newer compares bundles: the newest first, and what has no version last.
+// newer orders bundles: newest first, those without a version last.
 func (v *view) newer(a, b string) int {
 	x, hasX := v.versions[a]
 	y, hasY := v.versions[b]
@@ -104,7 +104,7 @@ func (v *view) version(bundle string) string {
 	return ""
 }
 
-// packagePage shows a package: what it is, its channels, its upgrade graph and its bundles.
+// packagePage shows a package: its description, channels, upgrade graph and bundles.
 func packagePage(p *page) error {
 	v, err := p.view(p.query.Get("name"))
 	if err != nil {
@@ -209,7 +209,7 @@ func channelPage(p *page) error {
 	return nil
 }
 
-// maxSkips is how many skipped bundles a row names.
+// maxSkips is the maximum number of skipped bundles in a row.
 const maxSkips = 40
 
 func (p *page) skips(v *view, skips []string) {
@@ -225,7 +225,7 @@ func (p *page) skips(v *view, skips []string) {
 	}
 }
 
-// bundleLink names a bundle, with a link where the catalog has it.
+// bundleLink shows the name of a bundle, with a link if the catalog has it.
 func (p *page) bundleLink(v *view, bundle string) {
 	switch {
 	case bundle == "":
@@ -239,7 +239,7 @@ func (p *page) bundleLink(v *view, bundle string) {
 	}
 }
 
-// deprecation says that something is deprecated, and why.
+// deprecation shows that something is deprecated, and the message.
 func (p *page) deprecation(v *view, r declcfg.Reference, says string) {
 	if message, ok := v.deprecated[r]; ok {
 		p.put(`<div class="warning" role="note"><strong>{}</strong> {}</div>`+"\n", says, lines(clip(message, 4000)))
@@ -252,7 +252,7 @@ func (p *page) fact(name string, value func()) {
 	p.put("</dd></div>\n")
 }
 
-// prose shows a description as the text that it is, headings apart. Of a long one the rest can be folded out.
+// prose shows a description as text, with headings. The rest of a long one is collapsed.
 func (p *page) prose(text string) {
 	const first = 900
 	all, size := paragraphs(text), 0
@@ -277,7 +277,7 @@ func (p *page) prose(text string) {
 	}
 }
 
-// channels is the table of channels.
+// channels shows the table of channels.
 func (p *page) channels(v *view) {
 	p.put(`<section aria-labelledby="channels"><h2 id="channels">Channels</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="channels"><table>
 <thead><tr><th scope="col">Channel</th><th scope="col">Version</th><th scope="col">Head</th><th scope="col" class="n">Bundles</th></tr></thead><tbody>` + "\n")
@@ -303,7 +303,7 @@ func (p *page) channels(v *view) {
 	p.put("</tbody></table></div></section>\n")
 }
 
-// graph draws the upgrade graph: of one channel, or of all where there are not too many.
+// graph draws the upgrade graph of one channel, or of all if there are not too many.
 func (p *page) graph(v *view, channel string) error {
 	p.put(`<section aria-labelledby="graph"><h2 id="graph">Upgrade graph</h2>` + "\n")
 	o := graph.Options{Package: v.summary.name}
@@ -335,7 +335,7 @@ func (p *page) graph(v *view, channel string) error {
 	return nil
 }
 
-// bundles is the table of bundles.
+// bundles shows the table of bundles.
 func (p *page) bundles(v *view) {
 	p.put(`<section aria-labelledby="bundles"><h2 id="bundles">Bundles</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="bundles"><table class="bundles">
 <thead><tr><th scope="col">Version</th><th scope="col">Bundle</th><th scope="col">Channels</th><th scope="col">Image</th></tr></thead><tbody>` + "\n")
@@ -373,10 +373,10 @@ func (p *page) channelLinks(v *view, channels []string) {
 	}
 }
 
-// image is the reference of an image as it is shown.
+// image returns the displayed form of an image reference.
 func image(ref string) string { return graph.Visible(clip(ref, 400)) }
 
-// others lists the blobs of schemas that are not OLM's.
+// others lists the blobs of schemas other than OLM's.
 func (p *page) others(v *view) {
 	if len(v.Others) == 0 {
 		return

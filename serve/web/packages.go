@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// packagesPage lists the packages of the catalog, or those in which every word of a search is found.
+// packagesPage lists the packages of the catalog, or those that contain every word of a search.
 func packagesPage(p *page) error {
 	wanted := strings.TrimSpace(p.query.Get("q"))
 	var shown []*packageSummary
@@ -48,7 +48,7 @@ func packagesPage(p *page) error {
 	return nil
 }
 
-// matches reports whether every word of a search is found.
+// matches reports whether the package contains every word of a search.
 func (s *packageSummary) matches(wanted string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(wanted)) {
 		if !strings.Contains(s.search, word) {
@@ -82,7 +82,7 @@ func (p *page) card(s *packageSummary) {
 		name(clip(s.defaultChannel, 40)), count(s.channels, "channel"), count(s.bundles, "bundle"))
 }
 
-// heading is what a package is called: the name for people where its bundles have one.
+// heading returns the display name of a package if its bundles have one, else its name.
 func (s *packageSummary) heading() string {
 	if s.title == "" {
 		return name(s.name)
@@ -90,7 +90,7 @@ func (s *packageSummary) heading() string {
 	return name(s.title)
 }
 
-// icon shows the picture of a package or, where there is none, a letter.
+// icon shows the icon of a package or, if there is none, a letter.
 func (p *page) icon(s *packageSummary, size int) {
 	if address := link("icon", "package", s.name); s.hasIcon && len(address) <= maxLink {
 		p.put(`<span class="icon"><img src="{}" alt="" width="{}" height="{}" loading="lazy"></span>`, address, strconv.Itoa(size), strconv.Itoa(size))

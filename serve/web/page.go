@@ -10,23 +10,23 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// page is a page that is being made for a request.
+// page is the page being built for a request.
 type page struct {
 	markup
 	ctx   context.Context
 	c     *Content
-	site  string // what the catalog is called
+	site  string // the displayed name of the catalog
 	query url.Values
 }
 
-// crumb is a step of the way to a page.
+// crumb is an element of the breadcrumb navigation.
 type crumb struct{ text, link string }
 
-// errNotFound is a page of something that is not in the catalog.
+// errNotFound is returned for something that is not in the catalog.
 var errNotFound = errors.New("not found")
 
-// page makes an answer of a page. A few pages are made at once, each in memory and to its end before the first byte is
-// sent, so that slow clients do not keep the others waiting.
+// page returns the handler of a page. A few pages are built concurrently, each completely in memory before the first
+// byte is sent, so that slow clients do not block others.
 func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter, *http.Request) {
 	return func(c *Content, w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
@@ -71,7 +71,7 @@ func (s *Site) page(build func(*page) error) func(*Content, http.ResponseWriter,
 	}
 }
 
-// build makes the page, compressed if zip is set, and ends the turn.
+// build builds the page, compressed if zip is set, and ends the turn.
 func (s *Site) build(p *page, build func(*page) error, zip bool) (code int, body []byte, err error) {
 	defer s.next()
 	code = http.StatusOK
@@ -97,7 +97,7 @@ func busy(w http.ResponseWriter) {
 	fail(w, http.StatusServiceUnavailable, "too many pages are asked for")
 }
 
-// hasSpace reports whether there is room for more rows. A list that ends early says so.
+// hasSpace reports whether there is space for more rows. A truncated list says so.
 func (p *page) hasSpace() bool { return p.Len() < maxPage-maxDrawing/2 }
 
 // open begins a page. The last crumb is the page itself.
@@ -135,7 +135,7 @@ func (p *page) open(title string, way ...crumb) {
 	p.put(`<main id="main" tabindex="-1">` + "\n")
 }
 
-// close ends a page. raw is the address of the blobs that it shows.
+// close ends a page. raw is the URL of the blobs that it shows.
 func (p *page) close(raw string) {
 	p.put("</main>\n</div>\n<footer><div class=\"wrap\"><p>{}, {} in <span class=\"source\">{}</span>. ",
 		count(len(p.c.packages), "package"), count(p.c.bundles, "bundle"), p.site)
@@ -145,10 +145,10 @@ func (p *page) close(raw string) {
 	p.put("</p></div></footer>\n</body>\n</html>\n")
 }
 
-// maxLink is the longest address that is linked to, in bytes: browsers and servers have limits of their own.
+// maxLink is the maximum length of a linked URL in bytes: browsers and servers have limits.
 const maxLink = 4 << 10
 
-// a is a link, or just the text where the address would be too long.
+// a writes a link, or only the text if the URL would be too long.
 func (p *page) a(address, text string) {
 	if len(address) > maxLink {
 		p.put("{}", text)

@@ -24,13 +24,13 @@ import (
 // document is a page as a browser sees it.
 type document struct {
 	links, ids []string
-	count      map[string]int // elements by name
+	count      map[string]int // number of elements by name
 	text       string
 	attributes []html.Attribute
-	odd        []string // what no page may have
+	odd        []string // content that no page may have
 }
 
-// allowed are the attributes that pages use; of SVG those of package graph.
+// allowed are the attributes that pages may use; of SVG those of package graph.
 var allowed = strings.Fields(`lang charset name content rel href type src defer class id alt width height loading role action method for value maxlength autocomplete spellcheck hidden
  aria-label aria-labelledby aria-current aria-hidden tabindex scope colspan data-text data-row data-ends
  viewbox x y x1 y1 d cx cy r transform text-anchor dx fill`)
@@ -69,7 +69,7 @@ func parsePage(t testing.TB, body string) document {
 	return d
 }
 
-// check tells what is wrong with a page, whatever it shows.
+// check returns what is wrong with a page, whatever it shows.
 func (d *document) check() error {
 	for element, want := range map[string]int{"html": 1, "title": d.count["title"], "h1": 1, "main": 1, "header": 1, "footer": 1, "script": 1, "style": 0, "iframe": 0, "object": 0, "base": 0} {
 		if d.count[element] != want {
@@ -100,7 +100,7 @@ func (d *document) check() error {
 	return nil
 }
 
-// crawl asks for every page that can be reached from the first one, and for everything that these show.
+// crawl requests every page reachable from the first one, and everything that these refer to.
 func crawl(t *testing.T, server string) map[string]document {
 	t.Helper()
 	base, err := url.Parse(server + "/")
@@ -143,7 +143,7 @@ func crawl(t *testing.T, server string) map[string]document {
 	return pages
 }
 
-// From the list everything can be reached, every link leads somewhere, and every page is a good one.
+// Everything is reachable from the list, no link is broken, and every page is well-formed.
 func TestPagesAreWhole(t *testing.T) {
 	pages := crawl(t, siteOf(t, contentOf(t, sampleFS())).URL)
 	for page, says := range map[string][]string{
@@ -179,7 +179,7 @@ func TestPagesAreWhole(t *testing.T) {
 	}
 }
 
-// A search finds packages in which all words are.
+// A search finds packages that contain all words.
 func TestSearch(t *testing.T) {
 	server := siteOf(t, contentOf(t, sampleFS()))
 	for q, want := range map[string]string{"": "2 packages", "ALPHA": "1 package of 2", "someone storage": "1 package of 2", "alpha beta": "0 packages of 2", "<b>": "1 package of 2", "<i>": "0 packages of 2"} {
@@ -194,8 +194,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Whatever is in a catalog is text: no name, description, message, link, picture or property becomes markup or script,
-// or an address outside of what it names.
+// Everything from a catalog is text: no name, description, message, link, icon or property becomes markup or script, or
+// a URL outside of its place.
 func TestHostileCatalogIsText(t *testing.T) {
 	for i, evil := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "a\x00b", "a\u202eb\u2028c", "</title></style></svg><iframe>", "{}", "&lt;b&gt;&#60;", "..", "../../etc/passwd", "%2e%2e", "a?b=c&d#e", "a\r\nSet-Cookie: x=y", "\x1b[31m", "javascript:alert(1)", "]]><!--", strings.Repeat("é", 300_000),
@@ -232,13 +232,13 @@ func TestHostileCatalogIsText(t *testing.T) {
 			continue
 		}
 		pages := crawl(t, server.URL)
-		if len(pages) != 6 { // the list, the package, its channel, its bundle, images of it and of all
+		if len(pages) != 6 { // the list, the package, its channel, its bundle, its images and all images
 			t.Errorf("name %d %q: %d pages", i, evil, len(pages))
 		}
 	}
 }
 
-// Markup is made of constants alone, and values cannot leave their places.
+// Markup consists of constants, and values cannot break out of their places.
 func TestValuesAreEscaped(t *testing.T) {
 	var h markup
 	h.put(`<a href="{}">{}</a>`, `"><b>{}`, "'&\x00<i>")
@@ -262,7 +262,7 @@ func TestValuesAreEscaped(t *testing.T) {
 	}
 }
 
-// A package with very many bundles and channels has pages, which are not large.
+// A package with very many bundles and channels has pages of limited size.
 func TestLargePackage(t *testing.T) {
 	var text strings.Builder
 	const bundles, channels = 6000, 60
@@ -293,7 +293,7 @@ func TestLargePackage(t *testing.T) {
 	}
 }
 
-// Every piece of an answer has its own deadline, and all of them have one.
+// Every part of an answer has its own deadline, and the whole answer has one.
 func TestSlowReadersHaveDeadlines(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	p := newPatient(w)
@@ -318,7 +318,7 @@ type deadlines struct {
 
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.at = append(d.at, t); return nil }
 
-// Pages wait for their turn, and those for whom there is no room are reported so.
+// Pages wait for their turn, and beyond the memory limit get status 503.
 func TestTooManyPages(t *testing.T) {
 	s := NewSite("test", nil)
 	s.SetContent(contentOf(t, sampleFS()))
@@ -334,7 +334,7 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// Texts can be read: their contrast is 4.5 to 1 or better, in light and in dark (WCAG 2.2, 1.4.3).
+// All text is legible: the contrast is at least 4.5 to 1 in light and dark mode (WCAG 2.2, 1.4.3).
 func TestContrast(t *testing.T) {
 	schemes := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(style, -1)
 	if len(schemes) != 2 {
@@ -354,7 +354,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// luminance is the relative luminance of a colour, as WCAG defines it.
+// luminance returns the relative luminance of a colour as WCAG defines it.
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	if len(hex) == 3 {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// sampleA and sampleB are a catalog with everything that pages show, in files that are not in its order.
+// sampleA and sampleB are a catalog with everything that pages show, in files that are not in the catalog's order.
 const sampleB = `---
 schema: olm.bundle
 package: beta
@@ -97,7 +97,7 @@ func sampleFS() fstest.MapFS {
 	return fstest.MapFS{"1.yaml": {Data: []byte(sampleB)}, "2.yaml": {Data: []byte(sampleA)}}
 }
 
-// contentOf makes the content of a catalog in files. The test closes it.
+// contentOf returns the content of a catalog in files. The test closes it.
 func contentOf(t testing.TB, fsys fstest.MapFS) *Content {
 	t.Helper()
 	w, err := NewWriter(slog.New(slog.DiscardHandler))
@@ -125,14 +125,14 @@ func siteOf(t testing.TB, c *Content) *httptest.Server {
 	return server
 }
 
-// answer is a response as it came.
+// answer is an unprocessed response.
 type answer struct {
 	code   int
 	header http.Header
 	body   string
 }
 
-// ask makes a request as it stands: nothing is decompressed and no redirect followed. headers are pairs.
+// ask makes a request; nothing is decompressed and no redirect followed. headers are pairs.
 func ask(t testing.TB, method, url string, headers ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -162,7 +162,7 @@ func get(t testing.TB, url string, headers ...string) answer {
 	return ask(t, http.MethodGet, url, headers...)
 }
 
-// blobsOf are the blobs of JSON lines, in their order.
+// blobsOf returns the blobs of JSON lines in their order.
 func blobsOf(t testing.TB, body string) []*declcfg.Meta {
 	t.Helper()
 	r := declcfg.NewReader(declcfg.LoadOptions{})

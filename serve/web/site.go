@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Limits of what clients can take of a site.
+// Limits of the resources that clients can use.
 const (
-	// stall is how long a client may take to read a piece of an answer: some ten kilobytes.
+	// stall is how long a client may take to read a part of an answer: some ten kilobytes.
 	stall = 30 * time.Second
 	// longest is how long an answer may take.
 	longest = time.Hour
 	// pageTime is how long a page may take, and wait for its turn.
 	pageTime = 2 * time.Minute
-	// pageMemory is of all pages and icons that are being sent, in bytes.
+	// pageMemory is the maximum size of all pages and icons being sent, in bytes.
 	pageMemory = 32 << 20
 )
 
-// Site answers over HTTP from the content that it was given last. Until there is one, its answers have status 503. It is
-// safe for concurrent use.
+// Site answers HTTP requests from the current content. Without one, its answers have status 503. It is safe for
+// concurrent use.
 type Site struct {
 	title   string
 	log     *slog.Logger
 	current atomic.Pointer[Content]
 	mux     *http.ServeMux
-	making  chan struct{} // a place for each page or icon that is being made
-	sending atomic.Int64  // bytes of these
+	making  chan struct{} // a slot for each page or icon being built
+	sending atomic.Int64  // bytes of pages and icons
 	zips    *compressors
 }
 
-// NewSite makes a site. title is what its pages call the catalog; log gets a record for each panic and each failure to
-// read, nil drops them.
+// NewSite returns a site. title is the displayed name of the catalog; log receives a record for each panic and each
+// read failure, nil drops them.
 func NewSite(title string, log *slog.Logger) *Site {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -45,18 +45,17 @@ func NewSite(title string, log *slog.Logger) *Site {
 	return s
 }
 
-// SetContent gives the site a catalog, which it closes when it is done with it. Answers that are under way go on with
-// the one that they began with.
+// SetContent gives the site a catalog, which it closes after use. Answers in progress continue with their catalog.
 func (s *Site) SetContent(c *Content) {
 	if old := s.current.Swap(c); old != nil {
 		old.Close()
 	}
 }
 
-// Content is what the site answers from; nil before there is any. It is for [Content.KeepTime].
+// Content returns the current content; nil before there is any. It is for [Content.KeepTime].
 func (s *Site) Content() *Content { return s.current.Load() }
 
-// Close takes the catalog away.
+// Close removes the catalog.
 func (s *Site) Close() { s.SetContent(nil) }
 
 // content returns the catalog, acquired for one answer; nil if there is none.
@@ -93,7 +92,7 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("/", notFound)
 }
 
-// turn waits until something can be made in memory; false where that takes too long. Next gives the place to another.
+// turn waits for a slot to build something in memory; it returns false if that takes too long. next frees the slot.
 func (s *Site) turn(ctx context.Context) bool {
 	select {
 	case s.making <- struct{}{}:
@@ -105,8 +104,8 @@ func (s *Site) turn(ctx context.Context) bool {
 
 func (s *Site) next() { <-s.making }
 
-// reserve counts bytes that are about to be sent from memory, until done is called; false if there is no room for them. A
-// client has less time for them than for what is read from the file.
+// reserve counts bytes to be sent from memory until done is called; ok is false if there is not enough memory. Clients
+// have less time for these than for content read from the file.
 func (s *Site) reserve(w http.ResponseWriter, size int) (done func(), ok bool) {
 	if patient, ok := w.(*patient); ok {
 		patient.end = time.Now().Add(pageTime)
@@ -114,7 +113,7 @@ func (s *Site) reserve(w http.ResponseWriter, size int) (done func(), ok bool) {
 	return func() { s.sending.Add(int64(-size)) }, s.sending.Add(int64(size)) <= pageMemory
 }
 
-// from lets an answer be made from one catalog.
+// from acquires the catalog for the duration of an answer.
 func (s *Site) from(answer func(*Content, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := s.content()
@@ -158,7 +157,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	fail(w, http.StatusNotFound, "there is no such page")
 }
 
-// fail answers with an error in plain text. message must not hold anything of the request.
+// fail answers with an error in plain text. message must not contain anything from the request.
 func fail(w http.ResponseWriter, code int, message string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -170,8 +169,8 @@ func fail(w http.ResponseWriter, code int, message string) {
 	_, _ = w.Write([]byte(http.StatusText(code) + ": " + message + "\n"))
 }
 
-// patient gives a client time for every piece of an answer, but not forever for all of them. So a slow client gets
-// everything, and one that has stopped reading holds nothing up.
+// patient sets a deadline for every part of an answer and one for the whole. So a slow client gets everything, and one
+// that has stopped reading is disconnected.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -182,7 +181,7 @@ func newPatient(w http.ResponseWriter) *patient {
 	return &patient{ResponseWriter: w, control: http.NewResponseController(w), end: time.Now().Add(longest)}
 }
 
-// pieceSize is what is written at once.
+// pieceSize is how much is written at once.
 const pieceSize = 32 << 10
 
 func (p *patient) Write(b []byte) (int, error) {
@@ -193,7 +192,7 @@ func (p *patient) Write(b []byte) (int, error) {
 		if deadline.After(p.end) {
 			deadline = p.end
 		}
-		// A writer without deadlines is one of a test.
+		// Only writers in tests have no deadlines.
 		_ = p.control.SetWriteDeadline(deadline)
 		n, err := p.ResponseWriter.Write(piece)
 		done += n

@@ -12,10 +12,10 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// packageSummary is what the list of packages shows of one. Texts are clipped: they stay in memory.
+// packageSummary is a package's entry in the list of packages. Texts are clipped, as they stay in memory.
 type packageSummary struct {
 	name, title, provider, about string
-	search                       string // what a search looks at, in lower case
+	search                       string // the searched text in lower case
 	defaultChannel, head         string
 	version                      string
 	channels, bundles            int
@@ -28,7 +28,7 @@ const (
 	maxSearch = 600
 )
 
-// summarize reads what the list of packages shows: of every package its own blob, its channels, its deprecations, and the
+// summarize reads the data for the list of packages: each package's own blob, its channels, its deprecations, and the
 // head of its default channel.
 func (c *Content) summarize(ctx context.Context) error {
 	for i := range c.blobs {
@@ -58,7 +58,7 @@ func (c *Content) summarize(ctx context.Context) error {
 	return nil
 }
 
-// summary is that of one package; false if the catalog has no olm.package blob of the name.
+// summary returns that of one package; ok is false if the catalog has no such olm.package blob.
 func (c *Content) summary(name string) (packageSummary, bool, error) {
 	s := packageSummary{name: name}
 	var pkg *declcfg.Package
@@ -155,7 +155,7 @@ func (c *Content) catalog(ctx context.Context, pkg string) (*declcfg.Catalog, er
 	return reader.Read(ctx, c.reader(c.of(pkg)), "package "+pkg)
 }
 
-// head is the bundle to which a channel leads: the first that none replaces or skips.
+// head returns the head of a channel: the first bundle that none replaces or skips.
 func head(ch *declcfg.Channel) string {
 	if heads := ch.Heads(); len(heads) > 0 {
 		return heads[0]
@@ -163,12 +163,12 @@ func head(ch *declcfg.Channel) string {
 	return ""
 }
 
-// csv is what a page shows of the ClusterServiceVersion of a bundle.
+// csv has the displayed fields of a bundle's ClusterServiceVersion.
 type csv struct {
 	declcfg.CSVMetadata
 }
 
-// csvOf finds it in either of the places where a catalog may have it. What cannot be read is not shown.
+// csvOf reads them from either of the places where a catalog may have them. Undecodable parts are not shown.
 func csvOf(b *declcfg.Bundle) csv {
 	var out csv
 	for _, p := range b.Properties {
@@ -197,15 +197,15 @@ func csvOf(b *declcfg.Bundle) csv {
 	return out
 }
 
-// icons are the media types that are shown, and the headers that are sent with them.
+// icons are the displayed media types and the headers sent with them.
 var icons = map[string]string{
 	"image/png": "image/png", "image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/gif": "image/gif", "image/svg+xml": "image/svg+xml",
 }
 
-// maxIcon is the largest icon that is shown, in bytes.
+// maxIcon is the maximum size of a displayed icon in bytes.
 const maxIcon = 1 << 20
 
-// iconType is the media type of an icon that can be shown; empty if it cannot.
+// iconType returns the media type of an icon that can be displayed; empty if it cannot.
 func iconType(i *declcfg.Icon) string {
 	if i == nil || len(i.Data) == 0 || len(i.Data) > maxIcon {
 		return ""

@@ -11,8 +11,8 @@ import (
 // How much of a text is shown.
 const (
 	maxName  = 160      // characters of a name
-	maxProse = 32 << 10 // of a description
-	maxJSON  = 16 << 10 // of the value of a property
+	maxProse = 32 << 10 // bytes of a description
+	maxJSON  = 16 << 10 // bytes of a property's value
 )
 
 // clip returns s with at most n characters and an ellipsis for the rest.
@@ -33,7 +33,7 @@ func clip(s string, n int) string {
 	return s
 }
 
-// name is a name as people see it.
+// name returns the displayed form of a name.
 func name(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return `""`
@@ -41,7 +41,7 @@ func name(s string) string {
 	return graph.Visible(clip(s, maxName))
 }
 
-// lines is a text of several lines, with what cannot be seen made visible.
+// lines returns a text of several lines with invisible characters made visible.
 func lines(s string) string {
 	s = strings.TrimSpace(strings.ReplaceAll(clip(s, maxProse), "\r\n", "\n"))
 	all := strings.Split(s, "\n")
@@ -51,14 +51,14 @@ func lines(s string) string {
 	return strings.Join(all, "\n")
 }
 
-// paragraph is a piece of a description.
+// paragraph is a part of a description.
 type paragraph struct {
 	text    string
 	heading bool
 }
 
-// paragraphs divides a description at its empty lines and around its headings. Most descriptions are Markdown, of which
-// these are all that is understood.
+// paragraphs splits a description at empty lines and headings. Most descriptions are Markdown, of which only these are
+// interpreted.
 func paragraphs(s string) []paragraph {
 	var out []paragraph
 	var text []string
@@ -86,7 +86,7 @@ func paragraphs(s string) []paragraph {
 	return out
 }
 
-// plain drops the most frequent marks of Markdown from the beginning of a description, for a line in a list.
+// plain removes the most frequent Markdown syntax from the start of a description, for a line in a list.
 func plain(s string) string {
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
@@ -98,7 +98,7 @@ func plain(s string) string {
 	return ""
 }
 
-// webURL is an address that a page may link to; empty for any other.
+// webURL returns a URL that a page may link to; empty for any other.
 func webURL(s string) string {
 	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil || len(s) > 2000 || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
@@ -107,8 +107,8 @@ func webURL(s string) string {
 	return u.String()
 }
 
-// link is the address of a page, relative to any other: all of them are on one level, so that they also work below the
-// path of a proxy. Names are in the query, where nothing in them has a meaning.
+// link returns the URL of a page relative to any other page: all are on one level, so that they also work below the
+// path of a proxy. Names are in the query, where their characters have no meaning.
 func link(page string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(page)

@@ -21,12 +21,12 @@ import (
 	"github.com/operator-bindery/bindery/internal/ctxio"
 )
 
-// Writer makes a [Content] of blobs that come in any order. It is not safe for concurrent use. Either Finish or Abort
-// ends it.
+// Writer builds a [Content] from blobs in any order. It is not safe for concurrent use. It must be ended with either
+// Finish or Abort.
 type Writer struct {
 	log   *slog.Logger
 	file  *atomicfs.Scratch
-	most  int64 // bytes that the file may have, because it is in memory; zero for any number
+	most  int64 // maximum size of the file, because it is in memory; zero for no limit
 	out   *bufio.Writer
 	hash  hash.Hash
 	size  int64
@@ -35,9 +35,9 @@ type Writer struct {
 	err   error
 }
 
-// NewWriter makes a writer with a temporary file. Where none can be made, as in a container with a read-only root and nothing
-// mounted at /tmp, it is a file in memory, which is logged; a catalog for which a quarter of the process's memory limit is
-// too little is refused then.
+// NewWriter returns a writer with a temporary file. If none can be created, as in a container with a read-only root and
+// without a /tmp mount, it uses a file in memory and logs that; a catalog that needs more than a quarter of the
+// process's memory limit is then refused.
 func NewWriter(log *slog.Logger) (*Writer, error) {
 	w := &Writer{log: log, hash: sha256.New(), names: map[string]string{}}
 	f, err := w.newFile()
@@ -62,12 +62,12 @@ func (w *Writer) newFile() (*atomicfs.Scratch, error) {
 		w.log.Warn("no temporary file can be made: what is offered over HTTP is kept in memory (TMPDIR names a directory that can be written)", "error", err)
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		w.most = limit / 4 // there are two for a while when a catalog is replaced, or put in order
+		w.most = limit / 4 // while a catalog is replaced or sorted, there are two
 	}
 	return f, nil
 }
 
-// full is the error of a catalog that must not be kept in memory.
+// full returns the error for a catalog that is too large to be kept in memory.
 func (w *Writer) full() error {
 	if w.most == 0 || w.size <= w.most {
 		return nil
@@ -76,7 +76,8 @@ func (w *Writer) full() error {
 		w.most, os.TempDir())
 }
 
-// Add writes a blob as it is: the canonical JSON of a [declcfg.Meta], whatever its schema, or the JSON of a typed blob.
+// Add writes a blob: the canonical JSON of a [declcfg.Meta] unchanged, whatever its schema, or the JSON of a typed
+// blob.
 func (w *Writer) Add(b declcfg.Blob) error {
 	if w.err != nil {
 		return w.err
@@ -104,7 +105,7 @@ func (w *Writer) Add(b declcfg.Blob) error {
 	return w.err
 }
 
-// intern keeps one copy of each name: a package's stands in all of its blobs.
+// intern keeps one copy of each name: a package's name is in all of its blobs.
 func (w *Writer) intern(s string) string {
 	if known, ok := w.names[s]; ok {
 		return known
@@ -113,10 +114,10 @@ func (w *Writer) intern(s string) string {
 	return s
 }
 
-// Abort gives everything back.
+// Abort releases everything.
 func (w *Writer) Abort() error { return w.file.Close() }
 
-// Finish puts the blobs in order and reads what the list of packages shows. The content's time is now.
+// Finish sorts the blobs and reads the data for the list of packages. The content's time is now.
 func (w *Writer) Finish(ctx context.Context) (_ *Content, err error) {
 	defer func() {
 		if err != nil {

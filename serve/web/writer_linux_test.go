@@ -11,7 +11,7 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// Without a directory for temporary files a catalog is kept in memory, as long as that is small beside the limit.
+// Without a directory for temporary files a catalog is kept in memory, if it is small compared with the limit.
 func TestContentInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	old := debug.SetMemoryLimit(-1)
@@ -26,7 +26,7 @@ func TestContentInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range []*declcfg.Meta{blob("b", 10), blob("a", 100<<10)} { // which has to be put in order
+		for _, b := range []*declcfg.Meta{blob("b", 10), blob("a", 100<<10)} { // unsorted
 			if err := w.Add(b); err != nil {
 				t.Fatal(err)
 			}
