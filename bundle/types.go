@@ -29,8 +29,8 @@ const (
 	Helm       MediaType = "helm"
 )
 
-// IsPlain reports whether the manifests are any Kubernetes objects, several to a file if they like.
-func (m MediaType) IsPlain() bool { return m == Plain || m == PlainV0 }
+// isPlain reports whether the manifests are any Kubernetes objects, several to a file if they like.
+func (m MediaType) isPlain() bool { return m == Plain || m == PlainV0 }
 
 // Bundle is one bundle as it was read. It does not change any more and is safe for concurrent use.
 type Bundle struct {

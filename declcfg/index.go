@@ -59,30 +59,6 @@ func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {
 // Documents are the blobs in the order of the files and of their documents. They must not be changed.
 func (x *Index) Documents() []IndexedDocument { return x.docs }
 
-// Packages are the names of all packages that have an olm.package blob, sorted.
-func (x *Index) Packages() []string {
-	var names []string
-	for i := range x.docs {
-		if d := &x.docs[i]; d.Schema == SchemaPackage && d.Package != "" {
-			names = append(names, d.Package)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Files are the files that hold blobs of the packages, in lexical order.
-func (x *Index) Files(wanted func(pkg string) bool) []string {
-	var files []string
-	for i := range x.docs {
-		d := &x.docs[i]
-		if n := len(files); (n == 0 || files[n-1] != d.File) && wanted(d.Package) {
-			files = append(files, d.File)
-		}
-	}
-	return files
-}
-
 var metaKeys = []string{"schema", "package", "name", "image"}
 
 // locate goes over a document and returns what it is.

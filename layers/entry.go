@@ -25,7 +25,7 @@ const (
 	KindWhiteout
 )
 
-// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Symlink], [Hardlink], [Whiteout] and
+// Entry is one name in a layer. Make entries with [File], [Bytes], [Dir], [Hardlink], [Whiteout] and
 // [Opaque].
 type Entry struct {
 	// Name is relative to the root of the image, slash-separated and clean: "configs/foo/catalog.yaml".
@@ -111,11 +111,6 @@ func Bytes(target string, mode fs.FileMode, content []byte) Entry {
 // other entries need not be given.
 func Dir(target string, mode fs.FileMode) Entry {
 	return Entry{Name: target, Kind: KindDir, Mode: mode & (fs.ModePerm | fs.ModeSticky)}
-}
-
-// Symlink is a symbolic link to the given path, which is not interpreted.
-func Symlink(target, to string) Entry {
-	return Entry{Name: target, Kind: KindSymlink, Mode: 0o777, Link: to}
 }
 
 // Hardlink is a second name of the file called to in the same layer. Hard links are written after everything else.

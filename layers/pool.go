@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Pool writes layers into a [Store], several at a time. Methods must be called from one goroutine.
+// pool writes layers into a [Store], several at a time. Methods must be called from one goroutine.
 //
 // Each worker has one compressor for all its layers, because making one costs more memory than a layer needs. Workers
 // do not wait for the disk: finished layers are synchronised beside them, many at a time, which file systems do with
 // little more work than for one.
-type Pool struct {
+type pool struct {
 	store  *Store
 	o      Options
 	group  *errgroup.Group
@@ -30,11 +30,11 @@ type Pool struct {
 // sealing is how many files are synchronised at a time.
 const sealing = 16
 
-// NewPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
+// newPool starts a pool of the given number of workers, at least one. done, unless nil, is called after each layer, by
 // one worker at a time, with the number of the Add call, counted from 0.
-func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*Pool, error) {
+func newPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, Blob)) (*pool, error) {
 	jobs = max(jobs, 1)
-	p := &Pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
+	p := &pool{store: s, o: o, codecs: make(chan codec, jobs), done: done}
 	for range jobs {
 		c, err := newCodec(o.Compression)
 		if err != nil {
@@ -48,9 +48,9 @@ func NewPool(ctx context.Context, s *Store, o Options, jobs int, done func(int, 
 	return p, nil
 }
 
-// Add has the layer written, waiting for a free worker. After a failure it does nothing: [Pool.Wait] returns the error. release,
+// add has the layer written, waiting for a free worker. After a failure it does nothing: [pool.wait] returns the error. release,
 // unless nil, is called when the entries are needed no more, in any case.
-func (p *Pool) Add(l Layer, release func()) {
+func (p *pool) add(l Layer, release func()) {
 	index := p.n
 	p.n++
 	p.group.Go(func() error {
@@ -77,7 +77,7 @@ func (p *Pool) Add(l Layer, release func()) {
 	})
 }
 
-func (p *Pool) keep(index int, b Blob) {
+func (p *pool) keep(index int, b Blob) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if missing := index + 1 - len(p.blobs); missing > 0 {
@@ -89,8 +89,8 @@ func (p *Pool) keep(index int, b Blob) {
 	}
 }
 
-// Wait waits for all layers and returns them in the order of the Add calls, or the first error.
-func (p *Pool) Wait() ([]Blob, error) {
+// wait waits for all layers and returns them in the order of the Add calls, or the first error.
+func (p *pool) wait() ([]Blob, error) {
 	err := p.group.Wait()
 	if serr := p.seals.Wait(); err == nil {
 		err = serr
@@ -112,15 +112,15 @@ func (s *Store) WriteAll(ctx context.Context, layers []Layer, o Options, jobs in
 	if done != nil {
 		added = func(at int, b Blob) { done(byWork[at], b) }
 	}
-	p, err := NewPool(ctx, s, o, jobs, added)
+	p, err := newPool(ctx, s, o, jobs, added)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(byWork, func(a, b int) int { return int(min(1, max(-1, layers[b].Size()-layers[a].Size()))) })
 	for _, i := range byWork {
-		p.Add(layers[i], nil)
+		p.add(layers[i], nil)
 	}
-	written, err := p.Wait()
+	written, err := p.wait()
 	if err != nil {
 		return nil, err
 	}

@@ -18,15 +18,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// CacheFileExtension is the end of a cache file's name.
-const CacheFileExtension = ".cache"
+// cacheFileExtension is the end of a cache file's name.
+const cacheFileExtension = ".cache"
 
 // CacheFileName returns the name of a package's file in a cache directory. The names of packages need no change; other
 // bytes are escaped, and what is too long for a file name is replaced by its digest. The blobs of no package are in
 // "_.cache".
 func CacheFileName(pkg string) string {
 	if pkg == "" {
-		return "_" + CacheFileExtension
+		return "_" + cacheFileExtension
 	}
 	var b strings.Builder
 	for i := range len(pkg) {
@@ -39,9 +39,9 @@ func CacheFileName(pkg string) string {
 	}
 	if b.Len() > 200 {
 		sum := sha256.Sum256([]byte(pkg))
-		return "_" + hex.EncodeToString(sum[:]) + CacheFileExtension
+		return "_" + hex.EncodeToString(sum[:]) + cacheFileExtension
 	}
-	return b.String() + CacheFileExtension
+	return b.String() + cacheFileExtension
 }
 
 // cacheDir is what was found in a cache directory.
@@ -73,7 +73,7 @@ func readCacheDir(ctx context.Context, fsys fs.FS) (*cacheDir, error) {
 		case strings.HasPrefix(name, "."):
 			// A file in the making, or one that the file system keeps there.
 			continue
-		case e.IsDir() || !strings.HasSuffix(name, CacheFileExtension):
+		case e.IsDir() || !strings.HasSuffix(name, cacheFileExtension):
 			mu.Lock()
 			dir.foreign = append(dir.foreign, name)
 			mu.Unlock()

@@ -96,7 +96,7 @@ func TestAnswersOfChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCatalog(NewStore([]*Package{p}), 1<<20)
+	c := newCatalog(&store{packages: []*Package{p}}, 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	req := &api.GetBundleRequest{PkgName: "a", ChannelName: "stable", CsvName: "a.v1.1.0"}
 	right, err := r.getBundle(t.Context(), c, req)
@@ -166,7 +166,7 @@ func FuzzIndex(f *testing.F) {
 
 // askEverything asks for all that is in a package; the answers may be errors.
 func askEverything(t *testing.T, p *Package) {
-	c := newCatalog(NewStore([]*Package{p}), 1<<20)
+	c := newCatalog(&store{packages: []*Package{p}}, 1<<20)
 	r := &registry{reader: reader{budget: &budget{limit: 1 << 20, wait: 1}}}
 	send := func(a answer) error { a.data.Free(); return nil }
 	get := func(a answer, _ error) { a.data.Free() }

@@ -142,7 +142,7 @@ func catalogStore(t testing.TB, c *declcfg.Catalog) Store {
 		}
 		packages = append(packages, p)
 	}
-	return NewStore(packages)
+	return &store{packages: packages}
 }
 
 // startServer serves a store on the loopback and returns a connection to it.

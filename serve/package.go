@@ -46,9 +46,6 @@ func OpenPackage(r io.ReaderAt, size int64) (*Package, error) {
 	return &Package{index: *x, r: r, size: size}, nil
 }
 
-// Name returns the package's name; empty for the blobs of no package.
-func (p *Package) Name() string { return p.name }
-
 // Sources returns the files that the cache file was made of, sorted by name. The slice must not be changed.
 func (p *Package) Sources() []SourceFile { return p.sources }
 

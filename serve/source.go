@@ -51,9 +51,6 @@ func Blobs(name string, blobs iter.Seq2[declcfg.Blob, error]) Source {
 	return Source{name: name, blobs: blobs}
 }
 
-// Name is what messages call the source.
-func (s Source) Name() string { return s.name }
-
 // Reopened is the source with a way to open it again, so that [Run] can load it again. open is called by one goroutine
 // at a time.
 func (s Source) Reopened(open func(context.Context) (Source, error)) Source {

@@ -72,7 +72,7 @@ func (w withoutCache) isCache() bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, "."): // in the making
-		case !e.IsDir() && strings.HasSuffix(name, CacheFileExtension):
+		case !e.IsDir() && strings.HasSuffix(name, cacheFileExtension):
 		case e.IsDir() && name == opmformat.PogrebDir:
 		case e.IsDir() && name == opmformat.JSONDir, !e.IsDir() && name == opmformat.DigestName:
 			json = append(json, name)

@@ -83,9 +83,6 @@ func (db *DB) close() error {
 // SchemaVersion returns the version of the database's schema, 0 to 13. Databases of the very first writers have none.
 func (db *DB) SchemaVersion() (version int, has bool) { return db.schema.version, db.schema.hasVersion }
 
-// Path returns the path that the database was opened with.
-func (db *DB) Path() string { return db.path }
-
 func (db *DB) wrap(err error) error {
 	if err == nil {
 		return nil

@@ -138,15 +138,15 @@ type Proof struct {
 	// Files and Packages of the catalog have been read and validated.
 	Files    int `json:"files"`
 	Packages int `json:"packages"`
-	// Differences are at most [MaxDifferences]; More says how many there are beyond.
+	// Differences are at most [maxDifferences]; More says how many there are beyond.
 	Differences []Difference `json:"differences"`
 	More        int          `json:"more,omitempty"`
 	// Notes are no differences, but worth knowing.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// MaxDifferences is how many differences are reported.
-const MaxDifferences = 1000
+// maxDifferences is how many differences are reported.
+const maxDifferences = 1000
 
 // Subject is what a difference is about.
 type Subject string

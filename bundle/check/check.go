@@ -21,7 +21,7 @@ func Run(ctx context.Context, fsys fs.FS, b *bundle.Bundle, o Options) (*Report,
 		return nil, err
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	own, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()

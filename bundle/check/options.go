@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long the validators of one bundle may take.
-const DefaultTimeout = 20 * time.Second
+// defaultTimeout is how long the validators of one bundle may take.
+const defaultTimeout = 20 * time.Second
 
 // Options say how a bundle is checked. The zero value checks what opm checks unasked, and what it lacks.
 type Options struct {
@@ -23,7 +23,7 @@ type Options struct {
 	Plain bool
 	// Strict makes errors of warnings.
 	Strict bool
-	// Timeout bounds the time of one bundle; [DefaultTimeout] if 0. What is not checked by then is an error of the
+	// Timeout bounds the time of one bundle; 20 seconds if 0. What is not checked by then is an error of the
 	// bundle.
 	Timeout time.Duration
 	// Jobs bounds how much is done at once; 1 if it is less.

@@ -12,12 +12,12 @@ import (
 
 // Limits of Kubernetes, in bytes.
 const (
-	// MaxConfigMap bounds the content of a ConfigMap, and so the bundle that OLM unpacks to one.
-	MaxConfigMap = 1 << 20
-	// MaxObject bounds one object: it is the size of a request that etcd takes.
-	MaxObject = 3 << 19
-	// MaxAnnotations bounds the annotations of one object, names and values together.
-	MaxAnnotations = 256 << 10
+	// maxConfigMap bounds the content of a ConfigMap, and so the bundle that OLM unpacks to one.
+	maxConfigMap = 1 << 20
+	// maxObject bounds one object: it is the size of a request that etcd takes.
+	maxObject = 3 << 19
+	// maxAnnotations bounds the annotations of one object, names and values together.
+	maxAnnotations = 256 << 10
 )
 
 // Size is what the manifests of a bundle take in the ConfigMap that OLM unpacks it to, in bytes.
@@ -31,7 +31,7 @@ type Size struct {
 
 // sizes checks the bundle as a whole and each object against the limits of Kubernetes.
 func (r *run) sizes() {
-	r.size.Limit = MaxConfigMap
+	r.size.Limit = maxConfigMap
 	var n counter
 	z := gzip.NewWriter(&n)
 	// Of the metadata only the annotations are copied to the ConfigMap, and they become its own.
@@ -56,11 +56,11 @@ func (r *run) sizes() {
 		}
 	}
 	switch root := inFile(r.b.ManifestsDir); {
-	case r.size.Encoded > MaxConfigMap:
+	case r.size.Encoded > maxConfigMap:
 		r.fail("configmap-size", root, "bundle files exceeded %d bytes limit: OLM cannot unpack the bundle, whose files take %d bytes compressed and %d plain",
-			int64(MaxConfigMap), r.size.Encoded, r.size.Plain)
-	case r.size.Encoded > MaxConfigMap*85/100:
-		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(MaxConfigMap))
+			int64(maxConfigMap), r.size.Encoded, r.size.Plain)
+	case r.size.Encoded > maxConfigMap*85/100:
+		r.warn("configmap-size", root, "the bundle's files take %d bytes compressed, and OLM cannot unpack more than %d", r.size.Encoded, int64(maxConfigMap))
 	}
 	for _, o := range r.b.Objects {
 		r.objectSize(o)
@@ -68,10 +68,10 @@ func (r *run) sizes() {
 }
 
 func (r *run) objectSize(o bundle.Object) {
-	if n := len(o.JSON); n > MaxObject {
-		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(MaxObject))
+	if n := len(o.JSON); n > maxObject {
+		r.fail("object-size", at(o), "%s %q takes %d bytes, and no cluster takes an object of more than %d", o.Kind, o.Name, n, int64(maxObject))
 	}
-	if len(o.JSON) <= MaxAnnotations {
+	if len(o.JSON) <= maxAnnotations {
 		return // what is in it is smaller
 	}
 	var v struct {
@@ -84,8 +84,8 @@ func (r *run) objectSize(o bundle.Object) {
 	for key, value := range v.Metadata.Annotations {
 		sum += len(key) + len(value)
 	}
-	if sum > MaxAnnotations {
-		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(MaxAnnotations))
+	if sum > maxAnnotations {
+		r.fail("annotations-size", at(o, "metadata", "annotations"), "the annotations of %s %q take %d bytes, and no cluster takes more than %d", o.Kind, o.Name, sum, int64(maxAnnotations))
 	}
 }
 

@@ -116,7 +116,7 @@ func (w *writer) add(fsys fs.FS, name string) error {
 		}
 		return nil
 	}
-	key, err := Key(path.Base(name))
+	key, err := keyFor(path.Base(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -170,8 +170,8 @@ func checkAnnotations(annotations map[string]string) error {
 // maxKey is the longest key of a ConfigMap.
 const maxKey = 253
 
-// Key is the key under which a file of the given name is stored.
-func Key(name string) (string, error) {
+// keyFor is the key under which a file of the given name is stored.
+func keyFor(name string) (string, error) {
 	key := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_.", r):
@@ -199,18 +199,6 @@ func encode(content []byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// Size is the number of bytes of encoded data, which the limit is about.
-func (c *ConfigMap) Size() int64 {
-	var n int64
-	for _, v := range c.Data {
-		n += int64(len(v))
-	}
-	for _, v := range c.BinaryData {
-		n += int64(len(v))
-	}
-	return n
 }
 
 // Over is what the annotations of a ConfigMap are afterwards that had the given ones before.

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
+// compare returns an error for every annotation that existing lacks or has another value for, in the order of the keys.
 // What existing has beyond them is its own affair.
-func (m Metadata) Compare(existing map[string]string) error {
+func (m Metadata) compare(existing map[string]string) error {
 	var errs []error
 	want := m.Map()
 	for _, key := range slices.Sorted(maps.Keys(want)) {

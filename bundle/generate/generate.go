@@ -93,7 +93,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	info("Writing annotations.yaml in " + r.MetadataDir)
-	files = append(files, file{filepath.Join(r.MetadataDir, AnnotationsFile), annotations})
+	files = append(files, file{filepath.Join(r.MetadataDir, annotationsFile), annotations})
 
 	info("Building Dockerfile")
 	dockerfile, err := o.dockerfile(m, work, r)
@@ -101,7 +101,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	info("Writing bundle.Dockerfile in " + work)
-	files = append(files, file{filepath.Join(work, DockerfileName), dockerfile})
+	files = append(files, file{filepath.Join(work, dockerfileName), dockerfile})
 
 	r.Written, err = writeAll(ctx, files, o.Overwrite)
 	return r, err
@@ -111,20 +111,20 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 func (m Metadata) complete(dir string, manifests fs.FS, info func(string)) (Metadata, error) {
 	var err error
 	if m.MediaType == "" {
-		if m.MediaType, err = DetectMediaType(manifests); err != nil {
-			if errors.Is(err, ErrNoManifests) {
+		if m.MediaType, err = detectMediaType(manifests); err != nil {
+			if errors.Is(err, errNoManifests) {
 				//lint:ignore ST1005 opm's text
 				err = fmt.Errorf("The directory %s %w", dir, err)
 			}
 			return m, err
 		}
 	}
-	return m.Infer(dir, info)
+	return m.infer(dir, info)
 }
 
-// Infer fills in the package, the channels and the default channel, as far as package or channels are missing, from the
+// infer fills in the package, the channels and the default channel, as far as package or channels are missing, from the
 // directory of the package, which is the one above dir. info is called with what was found.
-func (m Metadata) Infer(dir string, info func(string)) (Metadata, error) {
+func (m Metadata) infer(dir string, info func(string)) (Metadata, error) {
 	var missing []string
 	if m.Channels == "" {
 		missing = append(missing, "channels")
@@ -168,13 +168,13 @@ type notInferred struct{ error }
 func (e notInferred) Is(target error) bool { return target == ErrNotInferred }
 func (e notInferred) Unwrap() error        { return e.error }
 
-func inferFrom(parent, name string) (Package, error) {
+func inferFrom(parent, name string) (inferredPackage, error) {
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	defer root.Close()
-	return Infer(root.FS(), name)
+	return inferPackage(root.FS(), name)
 }
 
 // dockerfile is the text of the Dockerfile, with the directories as the build context has them.

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-bindery/bindery/internal/bundlefs"
 )
 
-// Package is what the directory of a package says about one of its bundles.
-type Package struct {
+// inferredPackage is what the directory of a package says about one of its bundles.
+type inferredPackage struct {
 	Name string
 	// Channels are those that the bundle is in, sorted.
 	Channels []string
@@ -30,26 +30,26 @@ type packageManifest struct {
 	DefaultChannel string `json:"defaultChannel"`
 }
 
-// Infer looks a bundle up in the directory of its package: fsys has package.yaml, and one directory for each bundle, of
+// inferPackage looks a bundle up in the directory of its package: fsys has package.yaml, and one directory for each bundle, of
 // which dir is the one that is asked about. The bundle is in every channel from whose head its ClusterServiceVersion is
 // reached through replaces and skips.
-func Infer(fsys fs.FS, dir string) (Package, error) {
+func inferPackage(fsys fs.FS, dir string) (inferredPackage, error) {
 	own, ok, err := findCSV(fsys, dir)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	if !ok {
-		return Package{}, fmt.Errorf("no %s in %q", kindCSV, dir)
+		return inferredPackage{}, fmt.Errorf("no %s in %q", kindCSV, dir)
 	}
 	manifest, err := findPackageManifest(fsys)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
 	below, err := edges(fsys)
 	if err != nil {
-		return Package{}, err
+		return inferredPackage{}, err
 	}
-	p := Package{Name: manifest.PackageName, DefaultChannel: manifest.DefaultChannel}
+	p := inferredPackage{Name: manifest.PackageName, DefaultChannel: manifest.DefaultChannel}
 	if p.DefaultChannel == "" && len(manifest.Channels) == 1 {
 		p.DefaultChannel = manifest.Channels[0].Name
 	}

@@ -42,9 +42,9 @@ type Options struct {
 // Owner is a CatalogSource. A cluster knows it by its UID.
 type Owner struct{ Name, UID string }
 
-// Name is the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its reference, as
+// nameOf is the name of all objects for a bundle image: the first 63 hexadecimal digits of the sha256 of its reference, as
 // many as a label's value may have.
-func Name(image string) string {
+func nameOf(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return hex.EncodeToString(sum[:])[:63]
 }
@@ -68,7 +68,7 @@ func New(o Options) (*Objects, error) {
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}
-	name := Name(o.Image)
+	name := nameOf(o.Image)
 	meta := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{labelManaged: "true"}}
 	}

@@ -11,7 +11,7 @@ import (
 
 // WriteDOT writes the upgrade graphs of a catalog in the language of Graphviz: a cluster for each package and in it one for
 // each channel, with edges from the older bundle to the newer one; of skipRanges those of heads. The catalog need not be valid. More edges than
-// [DefaultMaxEdges] are a [declcfg.ErrLimit].
+// a million edges are a [declcfg.ErrLimit].
 func WriteDOT(w io.Writer, c *declcfg.Catalog, o Options) error {
 	sheets, err := o.sheets(c)
 	if err != nil {
@@ -76,8 +76,8 @@ func (d *dot) lane(i int, l *lane) error {
 	}
 	d.printf("    }\n")
 	edge := func(from, to *node, attributes string) error {
-		if d.edges++; d.edges > DefaultMaxEdges {
-			return fmt.Errorf("more than %d edges: %w", DefaultMaxEdges, declcfg.ErrLimit)
+		if d.edges++; d.edges > defaultMaxEdges {
+			return fmt.Errorf("more than %d edges: %w", defaultMaxEdges, declcfg.ErrLimit)
 		}
 		_, err := fmt.Fprintf(d.w, "    %s -> %s [%s];\n", id(from), id(to), attributes)
 		return err

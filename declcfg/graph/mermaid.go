@@ -13,9 +13,9 @@ import (
 	"github.com/operator-bindery/bindery/declcfg"
 )
 
-// DefaultMaxEdges is how many edges are drawn where the options do not say it. A skipRange has an edge from every bundle in
+// defaultMaxEdges is how many edges are drawn where the options do not say it. A skipRange has an edge from every bundle in
 // it, so that their number can be the square of that of the bundles.
-const DefaultMaxEdges = 1 << 20
+const defaultMaxEdges = 1 << 20
 
 // MermaidOptions say what is drawn as mermaid. The zero value draws everything, byte for byte as opm draws it.
 type MermaidOptions struct {
@@ -29,7 +29,7 @@ type MermaidOptions struct {
 	// Repair puts right what opm draws wrongly where there are several packages: a deprecation counts in its own package
 	// only, every deprecated package is marked, and marked edges are those of the text and not those of another order.
 	Repair bool
-	// MaxEdges bounds the edges; [DefaultMaxEdges] where 0.
+	// MaxEdges bounds the edges; about a million if 0.
 	MaxEdges int
 	// Warn is called for what cannot be drawn.
 	Warn func(message string)
@@ -102,7 +102,7 @@ func newMermaid(c *declcfg.Catalog, o MermaidOptions) (*mermaid, error) {
 		marked: marks{map[[2]string]bool{}, map[[2]string]bool{}, map[[2]string]bool{}},
 	}
 	if m.MaxEdges == 0 {
-		m.MaxEdges = DefaultMaxEdges
+		m.MaxEdges = defaultMaxEdges
 	}
 	for i := range c.Bundles {
 		b := &c.Bundles[i]

@@ -21,9 +21,9 @@ var signatures = []struct{ mediaType, bytes string }{
 	{"image/vnd.adobe.photoshop", "8BPS"},
 }
 
-// ImageType is the media type of a picture, recognised by its first bytes, or for SVG by its first XML element; empty if data is
+// imageType is the media type of a picture, recognised by its first bytes, or for SVG by its first XML element; empty if data is
 // not a picture of a known type. The rest of the picture is not looked at.
-func ImageType(data []byte) string {
+func imageType(data []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(data, []byte(s.bytes)) {
 			return s.mediaType

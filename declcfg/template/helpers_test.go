@@ -125,7 +125,7 @@ func wantProblems(t *testing.T, err error, want ...string) {
 // semverText is a semver template as JSON; the keys of lists are archetypes.
 func semverText(t testing.TB, options map[string]any, lists map[string][]string) string {
 	t.Helper()
-	doc := map[string]any{"schema": template.SchemaSemver}
+	doc := map[string]any{"schema": "olm.semver"}
 	for k, v := range options {
 		doc[k] = v
 	}

@@ -78,9 +78,6 @@ type imageRef struct {
 	opm   string // what opm says before the error of rendering it
 }
 
-// Type is the type of the template.
-func (t *Template) Type() Type { return t.typ }
-
 // Parse reads a template: one document, YAML or JSON. Keys are found whatever their case, as "Schema" is. The error is
 // an *[Error] with every problem of the document, an error of r, or ctx's.
 func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) {
@@ -106,7 +103,7 @@ func Parse(ctx context.Context, r io.Reader, o ParseOptions) (*Template, error) 
 		return nil, err
 	}
 	if t.typ == "" {
-		if t.typ, err = TypeOf(schema); err != nil {
+		if t.typ, err = typeOf(schema); err != nil {
 			p.add(lookupPath(fields, "schema"), "", "%v", err)
 			return nil, p.err()
 		}

@@ -29,8 +29,8 @@ func (s substitution) processing() string {
 func (p *parser) substitutes(members []member, schema string) body {
 	const opm = "render: "
 	t := &substitutes{catalog: &declcfg.Catalog{}}
-	if schema != SchemaSubstitutes {
-		p.wrongSchema(members, opm, schema, SchemaSubstitutes)
+	if schema != schemaSubstitutes {
+		p.wrongSchema(members, opm, schema, schemaSubstitutes)
 		return t
 	}
 	p.object(opm, members, []field{

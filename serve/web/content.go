@@ -49,9 +49,6 @@ func (b *blob) owner() string {
 // etag is the entity tag of everything that is a function of the catalog.
 func (c *Content) etag() string { return `"` + hex.EncodeToString(c.digest[:16]) + `"` }
 
-// Size is that of all JSON lines in bytes.
-func (c *Content) Size() int64 { return c.size }
-
 // KeepTime takes over the time of another content with the same bytes, so that loading a catalog again changes nothing
 // for clients that ask by time. It must be called before the content is used.
 func (c *Content) KeepTime(old *Content) {
