@@ -42,15 +42,15 @@ func (l Layer) annotations() map[string]string {
 	return a
 }
 
-// Previous is the description of the layers of an earlier catalog image. [PreviousOf] reads it.
+// Previous is the description of the layers of an earlier catalog image. [previousOf] reads it.
 type Previous struct {
 	// Groups are the packages of each layer, each sorted. The empty name stands for the blobs of no package.
 	Groups [][]string
-	// Layers are the finished layers by the keys of their contents.
-	Layers map[digest.Digest]layers.Blob
+	// layers are the finished layers by the keys of their contents.
+	layers map[digest.Digest]layers.Blob
 	// Trusted allows Layers to be reused for contents with the same key without comparing them, although others may be
 	// able to write to the registry. Otherwise they are only sources for mounting layers.
 	Trusted bool
-	// Repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
-	Repository string
+	// repository is where a registry has them, "HOST/REPOSITORY"; empty if it is no registry.
+	repository string
 }

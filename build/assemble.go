@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -22,7 +23,7 @@ type part struct {
 	// the content is equal.
 	stacked, proof *Layer
 	key            digest.Digest
-	notices        *noticed // what was noticed when the layer was made; nil if nothing can be
+	notices        *cataloglayer.Notices // of the caches; nil without any
 }
 
 // openBases opens the base for every platform.

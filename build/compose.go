@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/redact"
 )
 
@@ -100,7 +101,7 @@ func newComposer(in ComposeInput, o *Options) (*composer, error) {
 	s := newSpool(o.Dir)
 	c := &composer{in: in, o: o, s: s, at: newPlaces()}
 	// A cache of the whole catalog needs the files of all packages.
-	c.in.Verify = in.Verify || len(o.Extra) > 0
+	c.in.Verify = in.Verify || len(o.caches.Extra) > 0
 	for _, r := range in.References {
 		c.refs = append(c.refs, &composed{Reference: r})
 	}
@@ -144,12 +145,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 			r.prove()
 		}
 	}
-	for _, x := range c.o.Extra {
-		if x.Top != nil {
-			below++
-		}
-	}
-	groups, err := c.divide(ctx, below)
+	groups, err := c.divide(ctx, below+c.o.caches.WholeLayers())
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +165,7 @@ func (c *composer) parts(ctx context.Context, below int) ([]part, error) {
 	}
 	all := slices.Concat(groups...)
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })
-	return append(parts, topParts(c.o, all)...), nil
+	return append(parts, wholeParts(c.o, all)...), nil
 }
 
 // prove replaces stacked layers by the content that was read, and keeps them for comparison.
@@ -260,7 +256,7 @@ func (c *composer) contents(perPackage bool) []content {
 		}
 	}
 	if len(free.entries) > 0 {
-		slices.SortFunc(free.entries, byPath)
+		slices.SortFunc(free.entries, cataloglayer.ByPath)
 		all = append(all, free)
 	}
 	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.pkg, b.pkg) })

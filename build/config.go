@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/fault"
 )
 
@@ -56,17 +57,17 @@ const (
 
 // catalogPurpose is that of catalog images.
 func catalogPurpose() purpose {
-	labels := map[string]string{ConfigsLabel: "/" + configsDir, DatabaseLabel: ""}
+	labels := map[string]string{ConfigsLabel: "/" + cataloglayer.ConfigsDir, DatabaseLabel: ""}
 	return purpose{"bindery build catalog", func(c *v1.ImageConfig, o *Options, b *base) {
-		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + configsDir})
+		c.Labels = withLabels(c.Labels, map[string]string{ConfigsLabel: "/" + cataloglayer.ConfigsDir})
 		delete(c.Labels, DatabaseLabel)
 		c.User = serverUser
 		serving(c, o, b)
-		c.Cmd = []string{"serve", "/" + configsDir}
+		c.Cmd = []string{"serve", "/" + cataloglayer.ConfigsDir}
 		if dir := o.extraDir(); dir != "" {
 			c.Cmd = append(c.Cmd, "--cache-dir=/"+dir)
-		} else if o.Cache != nil {
-			c.Cmd = append(c.Cmd, "--cache-dir=/"+cacheDir)
+		} else if o.caches.Native != nil {
+			c.Cmd = append(c.Cmd, "--cache-dir=/"+cataloglayer.CacheDir)
 		}
 	}, labels}
 }
@@ -121,15 +122,15 @@ func (l Layer) comment() string {
 	case l.Kind == LayerDatabase, l.Kind == LayerCache:
 		return "/" + l.dir
 	case l.Kind == LayerServer:
-		return "/" + serverPath
+		return "/" + cataloglayer.ServerPath
 	case l.Kind == LayerReset && l.dir != "":
 		return "without the bundle of the base"
 	case l.Kind == LayerReset:
 		return "without the catalog of the base"
 	case len(l.Packages) == 0:
-		return "/" + configsDir
+		return "/" + cataloglayer.ConfigsDir
 	case len(l.Packages) == 1:
-		return "/" + configsDir + "/" + l.Packages[0]
+		return "/" + cataloglayer.ConfigsDir + "/" + l.Packages[0]
 	}
-	return "/" + configsDir + ": " + strings.Join(l.Packages, ", ")
+	return "/" + cataloglayer.ConfigsDir + ": " + strings.Join(l.Packages, ", ")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-bindery/bindery/images"
 )
 
-// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Known] which repositories
+// Copy copies the image to all destinations as [images.Copy] does, and remembers in [Options.Cache] which repositories
 // have its layers now. A cached layer may differ from its record, which is detected only when a destination reads its
 // bytes. The image is then rebuilt without the cache, with another digest, and copied. Nothing else may use the image
 // meanwhile.
@@ -48,10 +48,10 @@ func (i *Image) renew(ctx context.Context) error {
 
 // rebuilds lets [Image.Copy] rebuild the image if it has cached layers.
 func (i *Image) rebuilds(o Options, again func(context.Context, Options) (*Image, error)) {
-	if o.Known == nil {
+	if o.Cache == nil {
 		return
 	}
-	o.Known = nil
+	o.Cache = nil
 	i.warn = o.Warn
 	i.rebuild = func(ctx context.Context) (*Image, error) { return again(ctx, o) }
 }

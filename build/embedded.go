@@ -22,9 +22,15 @@ type Embedded struct {
 	// when it is started under the name opm. The function is called when that happens.
 	Self func()
 
-	mu    sync.Mutex
-	found map[string]Server
+	mu     sync.Mutex
+	found  map[string]Server
+	layers *serverLayers
 }
+
+// CacheLayers keeps the layers of servers, also of those in files, in a directory of the caller's for images with the same
+// servers: each is compressed once. The directory must exist as long as images are built. It is called before the first
+// image is built.
+func (e *Embedded) CacheLayers(dir string) { e.layers = newServerLayers(dir) }
 
 // ServerError reports a server that cannot be added to the image.
 type ServerError struct {
@@ -49,15 +55,15 @@ const (
 // choice is empty, the base's server if its configuration starts one, else the embedded server. A file is for one
 // platform only.
 func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err error) {
-	o.Platforms, o.Servers, o.ServerOf, o.BaseServer = of, nil, nil, false
+	o.severalPlatforms, o.Servers, o.serverOf, o.useBaseServer, o.serverLayers = of, nil, nil, false, e.layers
 	switch {
 	case choice == ServerBase:
-		o.BaseServer = true
+		o.useBaseServer = true
 	case choice == ServerNone:
 	case choice == "" && o.Base != nil:
-		o.ServerOf = e.Server
+		o.serverOf = e.server
 	case choice == "" || choice == ServerEmbedded:
-		o.Servers, err = e.Servers(of)
+		o.Servers, err = e.servers(of)
 	case len(of) > 1:
 		return &ServerError{Err: errors.New("--server is for an image of one platform")}
 	default:
@@ -68,8 +74,8 @@ func (o *Options) SetServer(choice string, of []v1.Platform, e *Embedded) (err e
 	return err
 }
 
-// Server is the server for a platform, for [Options.ServerOf]. The error is a *[ServerError] where there is none.
-func (e *Embedded) Server(p v1.Platform) (Server, error) {
+// server is the server for a platform, for [Options.serverOf]. The error is a *[ServerError] where there is none.
+func (e *Embedded) server(p v1.Platform) (Server, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := p.OS + "/" + p.Architecture + "/" + p.Variant
@@ -86,11 +92,11 @@ func (e *Embedded) Server(p v1.Platform) (Server, error) {
 	return s, err
 }
 
-// Servers are the servers for several platforms.
-func (e *Embedded) Servers(of []v1.Platform) ([]Server, error) {
+// servers are the servers for several platforms.
+func (e *Embedded) servers(of []v1.Platform) ([]Server, error) {
 	var out []Server
 	for _, p := range of {
-		s, err := e.Server(p)
+		s, err := e.server(p)
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +122,13 @@ func (e *Embedded) find(p v1.Platform) (Server, error) {
 		return ServerFile(path, p)
 	}
 	l := found.Layer
-	s, err := ServerStream(found.Open, l.ProgramSize, p)
+	s, err := serverStream(found.Open, l.ProgramSize, p)
 	if err != nil {
 		return s, err
 	}
-	s = s.WithDigest(l.Program).WithLayer(embeddedLayer(l, layers.Gzip), found.OpenLayer)
+	s = s.withDigest(l.Program).withLayer(embeddedLayer(l, layers.Gzip), found.OpenLayer)
 	if found.Zstd != nil {
-		s = s.WithLayer(embeddedLayer(found.Zstd, layers.Zstd), found.OpenZstd)
+		s = s.withLayer(embeddedLayer(found.Zstd, layers.Zstd), found.OpenZstd)
 	}
 	return s, nil
 }

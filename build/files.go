@@ -3,11 +3,8 @@ package build
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
 
@@ -76,14 +73,4 @@ func packageOf(b declcfg.Blob) string {
 		return b.BlobName()
 	}
 	return b.BlobPackage()
-}
-
-// checkPackageName refuses names that are no directory name or have a special meaning in a layer.
-func checkPackageName(name string) error {
-	bad := func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }
-	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || len(name) > 200 ||
-		strings.ContainsFunc(name, bad) || strings.HasPrefix(name, ".wh.") {
-		return fmt.Errorf("invalid name of a package: %.200q", name)
-	}
-	return nil
 }

@@ -37,12 +37,12 @@ func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	if err != nil {
 		return nil, err
 	}
-	whole, release, err := DivideCatalog(ctx, CatalogInput{FS: configs, Files: files}, temp)
+	whole, release, err := divideCatalog(ctx, CatalogInput{FS: configs, Files: files}, temp)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	entries, err := opmTop(opmcache.PogrebTop)(ctx, whole)
+	entries, err := opmcache.PogrebTop(ctx, temp, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -87,4 +87,18 @@ func fillNative(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 		entries = append(entries, e)
 	}
 	return entries, err
+}
+
+// divideCatalog divides the catalog in a directory into packages as an image has them. Files with several packages are
+// split. The files of the result are in temp or in the directory; release is called when they are no longer needed.
+func divideCatalog(ctx context.Context, in CatalogInput, temp string) (_ []opmcache.Package, release func() error, err error) {
+	if err := in.check(); err != nil {
+		return nil, nil, err
+	}
+	s := newSpool(temp)
+	contents, err := in.plan(ctx, &Options{}, s)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return filesOf(contents), s.Close, nil
 }

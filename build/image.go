@@ -40,7 +40,7 @@ type Image struct {
 	// Composed reports how the references of a composition were used, in their order.
 	Composed []Composed `json:"composed,omitempty"`
 
-	known     *Known
+	known     *Cache
 	manifest  []byte
 	manifests map[digest.Digest][]byte
 	configs   map[digest.Digest][]byte

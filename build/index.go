@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/layers"
 )
 
@@ -41,7 +42,7 @@ func databasePurpose() purpose {
 // not look into the database. The caller must close the image, and keep o.Dir until it has been copied.
 func Index(ctx context.Context, in IndexInput, o Options) (_ *Image, err error) {
 	given := o
-	o.purpose, o.Cache, o.Extra = databasePurpose(), nil, nil
+	o.purpose, o.caches = databasePurpose(), cataloglayer.Caches{}
 	if err := o.normalize(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/internal/atomicfs"
+	"github.com/operator-bindery/bindery/internal/cataloglayer"
 	"github.com/operator-bindery/bindery/internal/ctxio"
 	"github.com/operator-bindery/bindery/layers"
 )
@@ -61,7 +62,7 @@ func writeContents(ctx context.Context, dir string, contents []content) (err err
 	}
 	for _, c := range contents {
 		for _, e := range c.entries {
-			name, err := filepath.Localize(strings.TrimPrefix(e.Name, configsDir+"/"))
+			name, err := filepath.Localize(strings.TrimPrefix(e.Name, cataloglayer.ConfigsDir+"/"))
 			if err != nil {
 				return fmt.Errorf("%.200q: %w", e.Name, err)
 			}

@@ -24,8 +24,8 @@ type Options struct {
 	Render render.Options
 	// Platforms are those that the image is for. An image for several must hold the same catalog for each of them.
 	Platforms []v1.Platform
-	// Known and Program are those of [build.ReadOptions].
-	Known   *build.Known
+	// Cache and Program are those of [build.ReadOptions].
+	Cache   *build.Cache
 	Program string
 	// Locked says that the client's lock knows what the names stand for.
 	Locked bool
@@ -168,7 +168,7 @@ func read(ctx context.Context, img *images.Image, name string, kind render.Kind,
 	if err != nil {
 		return build.OpenedCatalog{}, err
 	}
-	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Known: o.Known, Program: o.Program})
+	files, err := build.ReadCatalog(ctx, configs, build.ReadOptions{Jobs: ro.Jobs, Warn: ro.Warn, Cache: o.Cache, Program: o.Program})
 	if err != nil {
 		return build.OpenedCatalog{}, err
 	}

@@ -84,7 +84,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 				return build.CatalogInput{}, err
 			}
 		}
-		return p.catalogInput(c, o.Known)
+		return p.catalogInput(c, o.Cache)
 	}
 	if c.Bool("plan") {
 		return p.printPlan(c, o, func(o build.Options) (*build.Planned, error) {

@@ -88,7 +88,7 @@ func (p *program) openNotes(blobs *blobcache.Cache) (*blobcache.Notes, error) {
 }
 
 // known is what earlier builds have left, as the flags say; nil if nothing is to be remembered.
-func (p *program) known(c *cli.Context) (*build.Known, error) {
+func (p *program) known(c *cli.Context) (*build.Cache, error) {
 	blobs, err := p.blobCache(c)
 	if err != nil || blobs == nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (p *program) known(c *cli.Context) (*build.Known, error) {
 		return nil, nil
 	}
 	p.atEnd = append(p.atEnd, func(bool) error { return notes.Close() })
-	return &build.Known{Notes: notes, Blobs: blobs}, nil
+	return build.NewCache(blobs, notes), nil
 }
 
 func (p *program) cacheCommand() *cli.Command {

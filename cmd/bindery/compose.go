@@ -161,7 +161,7 @@ func (p *program) openReferences(c *cli.Context, config *compose.Config, o *buil
 		return nil, err
 	}
 	ro.TempDir = o.Dir
-	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Known: o.Known, Program: version.Program(), Locked: c.String("lock") != ""})
+	return compose.Open(c.Context, config.References, compose.Options{Render: ro, Platforms: of, Cache: o.Cache, Program: version.Program(), Locked: c.String("lock") != ""})
 }
 
 // composeHint says what helps against references that hold something else than they should.

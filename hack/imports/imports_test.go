@@ -47,12 +47,13 @@ var rules = map[string][]string{
 	"serve/opmcache":      {"declcfg", "layers", "serve"},
 	"serve/probe":         nil,
 	"serve/web":           {"declcfg", "declcfg/graph"},
-	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache"},
+	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache", "internal/cataloglayer"},
 	"build/compose":       {"build", "declcfg/edit", "images", "render"},
 	"build/containerfile": {"build", "images", "layers"},
-	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite"},
+	"build/inspect":       {"build", "bundle", "declcfg", "images", "layers", "serve", "serve/opmcache", "sqlite", "internal/cataloglayer"},
 
 	// What only the program uses, and is no leaf.
+	"internal/cataloglayer":       {"declcfg", "layers", "serve", "serve/opmcache"},
 	"internal/appregistry":        {"bundle", "declcfg"},
 	"internal/appregistry/export": {"declcfg", "declcfg/edit", "internal/appregistry", "render", "sqlite"},
 	"internal/catalogdir":         {"declcfg"},

@@ -38,7 +38,7 @@ func (s *Spec) Migrated(ctx context.Context, p *migrate.Prepared, m Migrated) (*
 		return nil, err
 	}
 	// An image that is not valid would not be served.
-	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Known: s.Build.Known, Program: s.Program})
+	files, err := build.ReadCatalog(ctx, root, build.ReadOptions{Jobs: m.Jobs, Warn: m.Warn, Cache: s.Build.Cache, Program: s.Program})
 	if err != nil {
 		return nil, err
 	}
