@@ -37,9 +37,9 @@ func Compose(ctx context.Context, in ComposeInput, o Options) (*Image, error) {
 	return img, nil
 }
 
-// PlanCompose returns what [Compose] would do, and the package layers of the image: their sizes as far as they are
-// known without writing them.
-func PlanCompose(ctx context.Context, in ComposeInput, o Options) (_ []Composed, _ []Layer, err error) {
+// Plan returns what [Compose] would do, and the package layers of the image: their sizes as far as they are known without
+// writing them.
+func (in ComposeInput) Plan(ctx context.Context, o Options) (_ []Composed, _ []Layer, err error) {
 	c, err := newComposer(in, &o)
 	if err != nil {
 		return nil, nil, err

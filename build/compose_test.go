@@ -69,21 +69,21 @@ func openedImage(t testing.TB, name string, img *Image) Reference {
 		t.Fatal(err)
 	}
 	open.Name = "oci:" + name
-	r := Reference{Image: name, Read: func(ctx context.Context) (OpenedCatalog, error) {
+	r := Reference{Image: name, Read: func(ctx context.Context) (CatalogInput, func() error, error) {
 		tree, err := open.Extract(ctx, []string{cataloglayer.ConfigsDir}, images.ExtractOptions{})
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
 		configs, err := fs.Sub(tree, cataloglayer.ConfigsDir)
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
 		c, err := declcfg.Load(ctx, configs, declcfg.LoadOptions{Skeleton: true})
 		if err != nil {
-			return OpenedCatalog{}, err
+			return CatalogInput{}, nil, err
 		}
 		files, err := FilesOf(c)
-		return OpenedCatalog{CatalogInput{FS: configs, Files: files}, tree.Close}, err
+		return CatalogInput{FS: configs, Files: files}, tree.Close, err
 	}}
 	r.Stack, r.NoStack = ReadStack(open)
 	return r
@@ -155,7 +155,7 @@ func TestCompositionIsTheImageOfTheUnion(t *testing.T) {
 			if o.caches.Extra != nil {
 				return // all of it has to be read
 			}
-			planned, ls, err := PlanCompose(t.Context(), in, Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, caches: cataloglayer.Caches{Native: o.caches.Native}, Servers: o.Servers})
+			planned, ls, err := in.Plan(t.Context(), Options{Dir: t.TempDir(), MaxLayers: o.MaxLayers, caches: cataloglayer.Caches{Native: o.caches.Native}, Servers: o.Servers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -399,8 +399,8 @@ func TestVerifiedCompositionsHoldWhatTheCatalogsMake(t *testing.T) {
 // Reading several references that fail tells of each, and a cancelled composition leaves nothing.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	broken := func(name string) Reference {
-		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (OpenedCatalog, error) {
-			return OpenedCatalog{}, errors.New("cannot be read")
+		return Reference{Name: name, Image: "example.com/" + name, NoStack: errors.New("foreign"), Read: func(context.Context) (CatalogInput, func() error, error) {
+			return CatalogInput{}, nil, errors.New("cannot be read")
 		}}
 	}
 	dir := t.TempDir()

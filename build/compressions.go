@@ -15,14 +15,6 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
-// with zstd. It is for clusters where not all clients support zstd.
-const CompressionAuto layers.Compression = "auto"
-
-// AnnotationZstd marks in an index the images with zstd layers. The containers library (podman, CRI-O, skopeo) writes
-// it and prefers those images; other clients use the first image of their platform, which has gzip.
-const AnnotationZstd = "io.github.containers.compression.zstd"
-
 // writeBoth writes the layers in both compressions, and makes an index of the images.
 func writeBoth(ctx context.Context, o *Options, bases []*base, common []part) (*Image, error) {
 	var variants [2]*Image

@@ -12,11 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/operator-bindery/bindery/internal/cataloglayer"
-	"github.com/operator-bindery/bindery/internal/fault"
 )
-
-// ConfigsLabel is the label with the path of the catalog in an image.
-const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // purpose is the part of the configuration that is specific to a kind of image.
 type purpose struct {
@@ -28,9 +24,6 @@ type purpose struct {
 	// here.
 	labels map[string]string
 }
-
-// ErrLabel reports a label of [Options.Labels] that contradicts the content of the image.
-var ErrLabel = fault.New(fault.Usage, "the label contradicts the image")
 
 // checkLabels refuses labels that contradict the content of the image: no client could read it.
 func (o *Options) checkLabels() error {

@@ -8,13 +8,9 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/operator-bindery/bindery/internal/fault"
 	"github.com/operator-bindery/bindery/internal/serverbin"
 	"github.com/operator-bindery/bindery/layers"
 )
-
-// ErrNoServer reports a platform without an embedded server.
-var ErrNoServer = serverbin.ErrNoServer
 
 // Embedded finds the server programs embedded in this program. Each is looked up once. It is safe for concurrent use.
 type Embedded struct {
@@ -31,18 +27,6 @@ type Embedded struct {
 // servers: each is compressed once. The directory must exist as long as images are built. It is called before the first
 // image is built.
 func (e *Embedded) CacheLayers(dir string) { e.layers = newServerLayers(dir) }
-
-// ServerError reports a server that cannot be added to the image.
-type ServerError struct {
-	Platform v1.Platform // zero where the error is about several
-	Err      error
-}
-
-func (e *ServerError) Error() string { return e.Err.Error() }
-func (e *ServerError) Unwrap() error { return e.Err }
-
-// ErrorClass classifies it as a usage error: another platform or server is needed.
-func (*ServerError) ErrorClass() fault.Class { return fault.Usage }
 
 // The choices of [Options.SetServer].
 const (

@@ -14,14 +14,14 @@ import (
 	"github.com/operator-bindery/bindery/serve/opmcache"
 )
 
-// FillServeCache returns the serve cache of a catalog as the server, or opm, would write it into the directory dir of
-// an image: the native one or opm's default, ServeCachePogreb. The entries stay readable as long as the directory temp
-// is there.
-func FillServeCache(ctx context.Context, configs fs.FS, temp, dir string, kind ServeCache) ([]layers.Entry, error) {
+// ServeCache returns the serve cache of a catalog directory as the server, or opm, would write it into the directory dir of
+// an image: the native one or opm's default, ServeCachePogreb. Only FS is used. The entries stay readable as long as the
+// directory temp exists.
+func (in CatalogInput) ServeCache(ctx context.Context, kind ServeCache, dir, temp string) ([]layers.Entry, error) {
 	if kind == ServeCacheNative {
-		return fillNative(ctx, configs, temp, dir)
+		return fillNative(ctx, in.FS, temp, dir)
 	}
-	return fillPogreb(ctx, configs, temp, dir)
+	return fillPogreb(ctx, in.FS, temp, dir)
 }
 
 // fillPogreb makes opm's cache in the format that opm has by default.

@@ -8,7 +8,13 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.podman.io/image/v5/types"
+
+	"github.com/operator-bindery/bindery/layers"
 )
+
+// CompressionAuto makes an index with two images for each platform: the same layers once compressed with gzip and once
+// with zstd. It is for clusters where not all clients support zstd.
+const CompressionAuto layers.Compression = "auto"
 
 // Format is the family of media types that an image is described with.
 type Format string

@@ -12,9 +12,6 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// DatabaseLabel is the label with the path of the index database in an image.
-const DatabaseLabel = "operators.operatorframework.io.index.database.v1"
-
 // databasePath is where an image has its index database.
 const databasePath = "database/index.db"
 

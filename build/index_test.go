@@ -374,7 +374,7 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 	// The same as a directory, which replaces no other.
 	at := filepath.Join(t.TempDir(), "made", "configs")
 	same := CatalogInput{FS: in, Blobs: c.Blobs(), Changed: []string{"foo", "two", "new", "bar"}}
-	if err := WriteCatalog(t.Context(), at, same); err != nil {
+	if err := same.WriteDir(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, os.DirFS(at)); !slices.Equal(got, want) {
@@ -386,7 +386,7 @@ func TestCatalogWithChangedPackages(t *testing.T) {
 			t.Errorf("%s is not what it is in the image: %v", name, err)
 		}
 	}
-	if err := WriteCatalog(t.Context(), at, same); err == nil {
+	if err := same.WriteDir(t.Context(), at); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if left := names(t, os.DirFS(filepath.Dir(at))); len(left) != len(want) {

@@ -45,6 +45,17 @@ func digests(img *Image) map[string]bool {
 	return out
 }
 
+// newIn is the number of layers that only the second image has.
+func newIn(before, after map[string]bool) int {
+	n := 0
+	for l := range after {
+		if !before[l] {
+			n++
+		}
+	}
+	return n
+}
+
 func TestPreviousImageIsKept(t *testing.T) {
 	in := crowd()
 	o := Options{MaxLayers: 10, Servers: []Server{server(t, "amd64", elf.EM_X86_64)}, Format: FormatOCI}

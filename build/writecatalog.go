@@ -15,9 +15,9 @@ import (
 	"github.com/operator-bindery/bindery/layers"
 )
 
-// WriteCatalog writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes.
+// WriteDir writes the directory that [Catalog] puts into an image as /configs: the same files with the same bytes.
 // The target must not exist, or be an empty directory; it is created completely or not at all.
-func WriteCatalog(ctx context.Context, target string, in CatalogInput) (err error) {
+func (in CatalogInput) WriteDir(ctx context.Context, target string) (err error) {
 	if err := in.check(); err != nil {
 		return err
 	}

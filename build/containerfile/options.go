@@ -41,7 +41,7 @@ type Options struct {
 	// Warn, unless nil, is called for what is odd.
 	Warn func(string)
 
-	// fill makes what a server writes with --cache-only: [build.FillServeCache] but in tests.
+	// fill makes what a server writes with --cache-only: [build.CatalogInput.ServeCache] but in tests.
 	fill func(ctx context.Context, configs fs.FS, temp, dir string, kind build.ServeCache) ([]layers.Entry, error)
 }
 

@@ -92,7 +92,7 @@ func (p *program) buildCatalog(c *cli.Context) error {
 			if err != nil {
 				return nil, err
 			}
-			planned, err := build.Plan(c.Context, input, o)
+			planned, err := input.Plan(c.Context, o)
 			if err != nil {
 				return nil, err
 			}

@@ -241,7 +241,7 @@ func (p *program) printComposition(c *cli.Context, in string, o build.Options, o
 		if err != nil {
 			return nil, err
 		}
-		if account, ls, err = build.PlanCompose(c.Context, input, o); err != nil {
+		if account, ls, err = input.Plan(c.Context, o); err != nil {
 			return nil, composeHint(err)
 		}
 		plan := composition{Composed: account, Layers: []composedLayer{}}

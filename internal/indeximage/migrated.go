@@ -67,7 +67,7 @@ func (s *Spec) platformsOf(from *images.Description) ([]v1.Platform, error) {
 	case from == nil:
 		return []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}, nil
 	}
-	of, others := build.LinuxPlatforms(from)
+	of, others := linuxPlatforms(from)
 	for _, p := range others {
 		s.Log.Warn(fmt.Sprintf("%s: skipped the platform %s/%s: catalogs are served on Linux", redact.Text(from.Name), p.OS, p.Architecture))
 	}
