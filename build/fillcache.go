@@ -30,7 +30,7 @@ func fillPogreb(ctx context.Context, configs fs.FS, temp, dir string) (_ []layer
 	if err != nil {
 		return nil, err
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	files, err := FilesOf(c)

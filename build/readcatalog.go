@@ -48,7 +48,7 @@ func readWhole(ctx context.Context, fsys fs.FS, o ReadOptions) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := declcfg.Validate(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	return FilesOf(c)

@@ -21,7 +21,7 @@ type Validated struct {
 	MoreNotes int
 }
 
-// ValidateFS reads the catalog in fsys and checks it. Its error is that of [Load] or of [Validate], the problems with
+// ValidateFS reads the catalog in fsys and checks it. Its error is that of [Load] or of [Catalog.Validate], the problems with
 // the line of the very entry or property that they are about, not only of its blob. A valid catalog is read package by
 // package; one that is not valid is loaded as a whole, without manifests, to find all its problems.
 func ValidateFS(ctx context.Context, fsys fs.FS, o LoadOptions) (*Validated, error) {

@@ -15,19 +15,19 @@ import (
 // maxSkipRange bounds the length of a skipRange in bytes: no author writes a longer one.
 const maxSkipRange = 4096
 
-// Validate checks a catalog against every rule of the file-based catalog specification that opm enforces. It returns
+// Validate checks the catalog against every rule of the file-based catalog specification that opm enforces. It returns
 // nil, or a *[ValidationError] with all problems. It takes time linear in bundles and edges.
-func Validate(c *Catalog) error { return validate(c, false, nil).problems.err() }
+func (c *Catalog) Validate() error { return validate(c, false, nil).problems.err() }
 
-// ValidateAnyImages is [Validate] without the rule that images are pull specs, which opm does not have where it reads a
+// ValidateAnyImages is [Catalog.Validate] without the rule that images are pull specs, which opm does not have where it reads a
 // database.
-func ValidateAnyImages(c *Catalog) error { return validate(c, true, nil).problems.err() }
+func (c *Catalog) ValidateAnyImages() error { return validate(c, true, nil).problems.err() }
 
-// ValidGraph is [NewGraph] of a catalog that is valid. Its error is that of [Validate].
-func ValidGraph(c *Catalog) (*Graph, error) { return validGraph(c, false) }
+// ValidGraph is [Catalog.Graph] of a catalog that must be valid. Its error is that of [Catalog.Validate].
+func (c *Catalog) ValidGraph() (*Graph, error) { return validGraph(c, false) }
 
-// ValidGraphAnyImages is [ValidGraph] by the rules of [ValidateAnyImages].
-func ValidGraphAnyImages(c *Catalog) (*Graph, error) { return validGraph(c, true) }
+// ValidGraphAnyImages is [Catalog.ValidGraph] by the rules of [Catalog.ValidateAnyImages].
+func (c *Catalog) ValidGraphAnyImages() (*Graph, error) { return validGraph(c, true) }
 
 func validGraph(c *Catalog, anyImages bool) (*Graph, error) {
 	v := validate(c, anyImages, nil)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // VersionRelease orders the bundles of a package: by version, then by release. The zero Release is lower than any
@@ -95,7 +97,7 @@ func (b *Bundle) VersionRelease() (VersionRelease, error) {
 	return b.versionRelease(p)
 }
 
-func (b *Bundle) versionRelease(p PackageProperty) (VersionRelease, error) {
+func (b *Bundle) versionRelease(p property.Package) (VersionRelease, error) {
 	version, err := semver.Parse(p.Version)
 	if err != nil {
 		return VersionRelease{}, fmt.Errorf("error parsing bundle %q version %q: %w", b.Name, p.Version, err)

@@ -33,7 +33,7 @@ func (c *Catalog) Sort() {
 // the blobs that belong to no package. The blobs point into the catalog. The error is always nil.
 //
 // As in opm, what is invalid for want of a package's name (an olm.package without name, an olm.channel or olm.bundle
-// without package) has no place in the order and is left out; [Validate] reports it.
+// without package) has no place in the order and is left out; [Catalog.Validate] reports it.
 func (c *Catalog) Blobs() iter.Seq2[Blob, error] {
 	return func(yield func(Blob, error) bool) {
 		byPackage := c.indexByPackage()

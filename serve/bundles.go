@@ -15,7 +15,7 @@ import (
 // manifests of one bundle are in memory at a time. The catalog must not be a skeleton. The first error is the last pair.
 func Bundles(c *declcfg.Catalog) iter.Seq2[*api.Bundle, error] {
 	return func(yield func(*api.Bundle, error) bool) {
-		graph, err := declcfg.NewGraph(c)
+		graph, err := c.Graph()
 		if err != nil {
 			yield(nil, err)
 			return

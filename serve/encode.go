@@ -13,7 +13,7 @@ import (
 
 // EncodePackage returns the cache file of a package: deterministic bytes that depend on nothing but its arguments. All
 // blobs of the catalog must belong to one package, or none of them to any. The catalog should have passed
-// [declcfg.Validate]; an error says what keeps it from being served. It must not be a skeleton.
+// [declcfg.Catalog.Validate]; an error says what keeps it from being served. It must not be a skeleton.
 //
 // The sources are the files from which the package's blobs were read. A server that finds the cache file beside a
 // catalog uses it only as long as these files are as they were; without sources the file serves only by itself.
@@ -24,7 +24,7 @@ func EncodePackage(c *declcfg.Catalog, sources ...SourceFile) ([]byte, error) {
 // EncodePackageFunc is [EncodePackage] that calls large, unless it is nil, for every bundle whose answer is too large for
 // clients with the usual limit.
 func EncodePackageFunc(c *declcfg.Catalog, large func(LargeBundle), sources ...SourceFile) ([]byte, error) {
-	graph, err := declcfg.NewGraph(c)
+	graph, err := c.Graph()
 	if err != nil {
 		return nil, err
 	}

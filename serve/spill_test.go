@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // manifestCatalog has a bundle of every kind in the matter of manifests, and is larger than what is kept in memory.
@@ -34,7 +35,7 @@ func manifestCatalog(t *testing.T) *declcfg.Catalog {
 			entry.Replaces = fmt.Sprintf("p.v%d", i-1)
 		}
 		channel.Entries = append(channel.Entries, entry)
-		p, err := declcfg.NewProperty(declcfg.PropertyPackage, declcfg.PackageProperty{PackageName: "p", Version: version})
+		p, err := declcfg.NewProperty(declcfg.PropertyPackage, property.Package{PackageName: "p", Version: version})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func (f Finding) text() string {
 // that make a new file at the same time each waits for the one before.
 //
 // The packages must be valid. Errors are joined, so that all invalid packages are named; their kinds are those of
-// [declcfg.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal beside it,
+// [declcfg.Catalog.Validate], *[LossError], ErrInvalid, ErrLimit, ErrLocked, ErrUnsupported for a file with a journal beside it,
 // ErrWrite, and those of the file system and of the blobs.
 func Create(ctx context.Context, path string, blobs iter.Seq2[declcfg.Blob, error], o WriteOptions) (_ *Written, err error) {
 	o = o.withDefaults()

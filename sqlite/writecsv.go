@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // stubCSV is a ClusterServiceVersion made of what a catalog knows of a bundle whose manifests it does not have. It
@@ -77,7 +78,7 @@ type csvMetadata struct {
 // stub makes the ClusterServiceVersion of a bundle that has none. It is needed for the heads of channels, which OLM shows
 // and without which opm reads no package; for names of images, which are nowhere else in a database; and where the
 // catalog has the metadata of one. Any other bundle has none, as in databases of opm's semver mode.
-func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property declcfg.PackageProperty) ([]byte, error) {
+func (p *packageWriter) stub(b *declcfg.Bundle, plan *plan, property property.Package) ([]byte, error) {
 	at := slices.IndexFunc(b.Properties, func(p declcfg.Property) bool { return p.Type == declcfg.PropertyCSVMetadata })
 	named := slices.ContainsFunc(b.RelatedImages, func(r declcfg.RelatedImage) bool { return r.Name != "" })
 	if at < 0 && !named && !plan.head {

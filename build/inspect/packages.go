@@ -138,7 +138,7 @@ func (l *layerCheck) valid(catalogs map[string]*declcfg.Catalog) {
 		if pkg != "" {
 			l.f.packages = append(l.f.packages, pkg)
 		}
-		if err := declcfg.Validate(catalogs[pkg]); err != nil {
+		if err := catalogs[pkg].Validate(); err != nil {
 			l.report(AboutCatalog, pkg, "", "%v", err)
 		}
 	}

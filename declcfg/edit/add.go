@@ -40,7 +40,7 @@ type AddOptions struct {
 	OverwriteLatest bool
 	// SubstitutesFor lets bundles substitute for others.
 	SubstitutesFor bool
-	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages takes images that are no pull specs, as [declcfg.Catalog.ValidateAnyImages] does.
 	AnyImages bool
 	// Permissive adds what can be added, and reports the rest in Account.Problems.
 	Permissive bool

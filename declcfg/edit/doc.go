@@ -7,5 +7,5 @@
 // whole batch. All functions are safe for concurrent use on the same catalog, and take time linear in what they look at.
 //
 // Packages that an edit does not concern stay as they are, even if they are broken. Those that it changes are valid
-// afterwards, by [declcfg.Validate].
+// afterwards, by [declcfg.Catalog.Validate].
 package edit

@@ -12,7 +12,7 @@ import (
 type TruncateOptions struct {
 	// AllowPackageRemoval removes a package if the heads of all its channels are to be deprecated.
 	AllowPackageRemoval bool
-	// AnyImages takes images that are no pull specs, as [declcfg.ValidateAnyImages] does.
+	// AnyImages takes images that are no pull specs, as [declcfg.Catalog.ValidateAnyImages] does.
 	AnyImages bool
 	// Permissive skips bundles that the catalog does not have, and reports them in Account.Problems.
 	Permissive bool

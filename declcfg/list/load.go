@@ -32,7 +32,7 @@ func loadListing(blobs iter.Seq2[declcfg.Blob, error], packagesOnly bool) (*List
 		return nil, err
 	}
 	// Whether a package is valid depends on no other one, so that all problems are among those of the invalid packages.
-	if err := declcfg.Validate(&l.invalid); err != nil {
+	if err := l.invalid.Validate(); err != nil {
 		return nil, err
 	}
 	return &Listing{l.packages}, nil
@@ -106,7 +106,7 @@ func defaultHeads(c *declcfg.Catalog) map[string]bool {
 // finish keeps what tables show of the package that has been read.
 func (l *loader) finish() error {
 	c := l.part
-	g, err := declcfg.ValidGraph(c)
+	g, err := c.ValidGraph()
 	if err != nil {
 		l.invalid.Append(c)
 		return nil

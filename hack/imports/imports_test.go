@@ -21,32 +21,33 @@ const module = "github.com/operator-bindery/bindery/"
 // is not here is a leaf if it is internal, and imports leaves only.
 var rules = map[string][]string{
 	// The model, and all that is a function of it.
-	"declcfg":          nil,
+	"declcfg":          {"declcfg/property"},
 	"declcfg/diff":     {"declcfg"},
-	"declcfg/edit":     {"declcfg", "bundle"},
+	"declcfg/edit":     {"declcfg", "declcfg/property", "bundle"},
 	"declcfg/graph":    {"declcfg"},
 	"declcfg/list":     {"declcfg"},
+	"declcfg/property": nil,
 	"declcfg/scaffold": {"declcfg"},
 	"declcfg/template": {"declcfg", "declcfg/edit", "bundle"},
 
 	// What a catalog is stored in, and made of.
-	"bundle":           {"declcfg"},
+	"bundle":           {"declcfg", "declcfg/property"},
 	"bundle/check":     {"bundle", "declcfg"},
 	"bundle/configmap": {"bundle"},
 	"bundle/generate":  {"bundle"},
 	"bundle/unpackjob": nil,
 	"images":           nil,
 	"layers":           nil,
-	"sqlite":           {"declcfg"},
+	"sqlite":           {"declcfg", "declcfg/property"},
 
 	// From any of these to a catalog, and from a catalog to an image or an answer.
 	"render":              {"declcfg", "declcfg/edit", "bundle", "images", "sqlite", "internal/appregistry"},
 	"migrate":             {"declcfg", "declcfg/edit", "images", "render", "sqlite"},
-	"serve":               {"declcfg", "sqlite", "serve/api", "serve/web"},
+	"serve":               {"declcfg", "declcfg/property", "sqlite", "serve/api", "serve/web"},
 	"serve/api":           nil,
 	"serve/opmcache":      {"declcfg", "layers", "serve"},
 	"serve/probe":         nil,
-	"serve/web":           {"declcfg", "declcfg/graph"},
+	"serve/web":           {"declcfg", "declcfg/property", "declcfg/graph"},
 	"build":               {"declcfg", "images", "layers", "serve", "serve/opmcache", "internal/cataloglayer"},
 	"build/compose":       {"build", "declcfg/edit", "images", "render"},
 	"build/containerfile": {"build", "images", "layers"},
@@ -63,7 +64,7 @@ var rules = map[string][]string{
 
 	// What only tests use, and is no leaf.
 	"internal/catalogdtest": {"images"},
-	"internal/edittest":     {"bundle", "declcfg", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
+	"internal/edittest":     {"bundle", "declcfg", "declcfg/property", "declcfg/edit", "internal/recorded", "internal/testbundles", "sqlite"},
 	"internal/heaptest":     {"declcfg"},
 }
 

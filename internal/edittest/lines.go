@@ -89,7 +89,7 @@ func Differences(got, want []string) string {
 // onlyHeads leaves of catalogs what opm's mode semver-skippatch got right.
 func onlyHeads(theirs, ours *declcfg.Catalog) {
 	for _, c := range []*declcfg.Catalog{theirs, ours} {
-		g, err := declcfg.NewGraph(c)
+		g, err := c.Graph()
 		if err != nil {
 			panic(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-bindery/bindery/declcfg"
+	"github.com/operator-bindery/bindery/declcfg/property"
 )
 
 // packageSummary is what the list of packages shows of one. Texts are clipped: they stay in memory.
@@ -174,7 +175,7 @@ func head(ch *declcfg.Channel) string {
 
 // csv is what a page shows of the ClusterServiceVersion of a bundle.
 type csv struct {
-	declcfg.CSVMetadata
+	property.CSVMetadata
 }
 
 // csvOf finds it in either of the places where a catalog may have it. What cannot be read is not shown.
@@ -195,9 +196,9 @@ func csvOf(b *declcfg.Bundle) csv {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 		Spec struct {
-			declcfg.CSVMetadata
-			APIs json.RawMessage                   `json:"apiservicedefinitions"`
-			CRDs declcfg.CustomResourceDefinitions `json:"customresourcedefinitions"`
+			property.CSVMetadata
+			APIs json.RawMessage                    `json:"apiservicedefinitions"`
+			CRDs property.CustomResourceDefinitions `json:"customresourcedefinitions"`
 		} `json:"spec"`
 	}
 	_ = json.NewDecoder(bytes.NewReader(object)).Decode(&full)

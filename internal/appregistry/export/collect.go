@@ -82,9 +82,9 @@ func (c *collector) collect(ref string, o render.Options) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	valid := declcfg.Validate
+	valid := (*declcfg.Catalog).Validate
 	if o.Compat == sqlite.CompatOPM {
-		valid = declcfg.ValidateAnyImages
+		valid = (*declcfg.Catalog).ValidateAnyImages
 	}
 	for _, p := range c.packages {
 		errs = append(errs, valid(&p.catalog))
@@ -157,7 +157,7 @@ func (c *collector) bundle(b *declcfg.Bundle) (bundleOf, error) {
 // manifest is the file of a package: its channels by name, with their heads.
 func (p *packageOf) manifest() (appregistry.Manifest, error) {
 	m := appregistry.Manifest{Package: p.name, DefaultChannel: p.defaultChannel}
-	g, err := declcfg.NewGraphAnyImages(&p.catalog) // images are checked
+	g, err := p.catalog.GraphAnyImages() // images are checked
 	if err != nil {
 		return m, err
 	}
