@@ -27,10 +27,6 @@ type IndexedDocument struct {
 	Image                 string // of a bundle, if the index was made with [LoadOptions].Images
 }
 
-// ErrIrregular is returned by [NewIndex] if a document cannot be read without what stands before it in its file. [Load]
-// reads such catalogs.
-var ErrIrregular = errors.New("a document begins with a separator")
-
 // NewIndex makes the index of the catalog in fsys. Of o count Jobs, Limits, Files and Images. Of the problems of files it finds those
 // that keep it from finding the blobs, and returns them as [Load] does.
 func NewIndex(ctx context.Context, fsys fs.FS, o LoadOptions) (*Index, error) {

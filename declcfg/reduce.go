@@ -28,8 +28,8 @@ func (b *Bundle) DropObjects() {
 	detach(b, true)
 }
 
-// StubOf is a bundle of which only the names and the image are known. It counts as reduced.
-func StubOf(d *IndexedDocument) Bundle {
+// stubOf is a bundle of which only the names and the image are known. It counts as reduced.
+func stubOf(d *IndexedDocument) Bundle {
 	return Bundle{Name: d.Name, Package: d.Package, Image: d.Image, Pos: d.Position, dropped: true, stub: true}
 }
 

@@ -162,7 +162,7 @@ func (v *validator) bundle(at Problem, b *BundleNode) {
 		if len(b.Version.Version.Build) > 0 {
 			v.report(at, RuleVersion, "cannot use build metadata in version with a release version")
 		}
-		if want := b.Package + "-v" + b.Version.KubernetesSafe(); b.Name != want {
+		if want := b.Package + "-v" + b.Version.kubernetesSafe(); b.Name != want {
 			v.report(at, RuleVersion, "bundle name %q does not match normalized name %q", b.Name, want)
 		}
 	}

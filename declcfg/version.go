@@ -82,8 +82,8 @@ func (v VersionRelease) String() string {
 	return v.Version.String() + "-" + v.Release.String()
 }
 
-// KubernetesSafe is the string of the version as a part of a Kubernetes object's name.
-func (v VersionRelease) KubernetesSafe() string {
+// kubernetesSafe is the string of the version as a part of a Kubernetes object's name.
+func (v VersionRelease) kubernetesSafe() string {
 	return strings.ToLower(strings.ReplaceAll(v.String(), "+", "-"))
 }
 

@@ -73,7 +73,7 @@ func (d *Dir) Load(ctx context.Context, whole func(pkg string) bool) (*declcfg.C
 }
 
 // LoadStubs is [Dir.Load] without the bundles of the packages that are not in scope, whose place stubs take: see
-// [declcfg.StubOf]. These bundles are not parsed. Of the others there is the skeleton.
+// names and images alone. These bundles are not parsed. Of the others there is the skeleton.
 func (d *Dir) LoadStubs(ctx context.Context, scope func(pkg string) bool) (*declcfg.Catalog, error) {
 	fsys, ix, err := d.list()
 	if err != nil {

@@ -45,7 +45,7 @@ type Edit struct {
 	// Manifests are the packages of which Apply needs State.Manifests: those that it adds bundles to.
 	Manifests []string
 	// Scope, unless nil, are the only packages whose bundles Apply looks into or changes. Of the bundles of others a state
-	// may have names and images alone (see declcfg.StubOf): these packages stay as they are, or go as a whole.
+	// may have names and images alone: these packages stay as they are, or go as a whole.
 	Scope []string
 	// Apply is called once. It returns the new catalog, made from that of the state by functions of package edit,
 	// and their account. Packages that are in the account, or are not the same in both catalogs, are rewritten.
